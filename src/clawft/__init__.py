@@ -1,0 +1,1 @@
+"""clawft: the tool fabric between AI agents and everything they may touch."""

@@ -1,0 +1,232 @@
+"""Everything that can go wrong, as one tree.
+
+    ClawftError
+    ├── WireError                 the bytes or the envelope are wrong
+    │   ├── ParseError            not JSON, not UTF-8, too deep
+    │   ├── BadEnvelope           JSON, but no JSON-RPC message
+    │   ├── MessageTooLong        longer than the bound of the link
+    │   ├── HeaderMismatch        HTTP headers and body disagree (stateless era)
+    │   └── UnsupportedRevision   a protocol revision we do not serve
+    ├── ProtocolFailure           the peer broke the protocol: an answer that is none, a wrong shape
+    ├── RequestRefused            the envelope is fine, the request is not
+    │   ├── UnknownMethod
+    │   ├── NotInitialized        a handshake-era request before initialize
+    │   ├── BadParams             parameters of the method itself
+    │   ├── ToolNotFound          unknown tool, prompt or namespace (a hidden tool looks the same)
+    │   ├── ResourceNotFound
+    │   ├── MissingCapability     the caller did not declare what the tool needs
+    │   └── Busy                  a bound on calls in flight is reached, or we are shutting down
+    ├── ToolError                 becomes a result with isError, so that the model can act on it
+    │   ├── InvalidArguments
+    │   ├── ExecutionFailed
+    │   └── PermissionDenied
+    ├── LinkError                 the way to a server
+    │   ├── LinkClosed
+    │   ├── SpawnFailed
+    │   ├── ProcessExited
+    │   ├── RequestTimeout
+    │   └── JsonRpcFailure        the server answered with an error
+    ├── ServerNotFound, NotConnected
+    ├── ConfigError
+    │   ├── InvalidConfig
+    │   ├── ConfigUnreadable
+    │   └── ConfigUnparsable
+    └── DelegationFailed
+
+Each class knows its JSON-RPC code, HTTP status and exit code, and whom to blame; each instance says what happened and,
+in `hint`, what to do next.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+NOT_INITIALIZED = -32002
+RESOURCE_NOT_FOUND = -32002
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_REVISION = -32022
+
+
+class ClawftError(Exception):
+    """What happened, who is to blame, and what to do next."""
+
+    code: ClassVar[int] = INTERNAL_ERROR
+    status: ClassVar[int] = 200
+    exit_code: ClassVar[int] = 1
+    blame: ClassVar[str] = "clawft"
+
+    def __init__(self, message: str, *, hint: str = "", data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class WireError(ClawftError):
+    code = INVALID_REQUEST
+    status = 400
+    blame = "the peer"
+
+
+class ParseError(WireError):
+    code = PARSE_ERROR
+
+
+class BadEnvelope(WireError):
+    """JSON, but not a JSON-RPC message. `id` is the raw id where it could still be read."""
+
+    def __init__(self, message: str, *, id: bytes | None = None, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.id = id
+
+
+class MessageTooLong(WireError):
+    status = 413
+
+
+class HeaderMismatch(WireError):
+    code = HEADER_MISMATCH
+
+
+class UnsupportedRevision(WireError):
+    code = UNSUPPORTED_REVISION
+
+
+class ProtocolFailure(ClawftError):
+    blame = "the peer"
+
+
+class RequestRefused(ClawftError):
+    blame = "the caller"
+
+
+class UnknownMethod(RequestRefused):
+    code = METHOD_NOT_FOUND
+    status = 404
+
+
+class NotInitialized(RequestRefused):
+    code = NOT_INITIALIZED
+
+
+class BadParams(RequestRefused):
+    code = INVALID_PARAMS
+    status = 400
+
+
+class ToolNotFound(BadParams):
+    """Unknown tool, prompt or namespace. A tool hidden from the caller gets the very same words."""
+
+
+class ResourceNotFound(BadParams):
+    """-32602 with `data.uri`; the handshake dialect turns the code into -32002."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__(f"resource not found: {uri}", data={"uri": uri})
+
+
+class MissingCapability(RequestRefused):
+    """`required` is shaped like ClientCapabilities: `{"sampling": {}}`."""
+
+    code = MISSING_CAPABILITY
+    status = 400
+
+    def __init__(self, message: str, *, required: Mapping[str, Any]) -> None:
+        super().__init__(message, data={"requiredCapabilities": dict(required)})
+
+
+class Busy(RequestRefused):
+    status = 503
+
+
+class ToolError(ClawftError):
+    """A tool said no or broke: the caller gets a result with `isError`, not a JSON-RPC error."""
+
+    blame = "the tool"
+
+
+class InvalidArguments(ToolError):
+    blame = "the caller"
+
+
+class ExecutionFailed(ToolError):
+    pass
+
+
+class PermissionDenied(ToolError):
+    """A rule said no."""
+
+    blame = "a rule"
+
+    def __init__(self, tool: str, reason: str, *, hint: str = "") -> None:
+        super().__init__(f"{tool}: permission denied: {reason}" if tool else f"permission denied: {reason}", hint=hint)
+        self.tool = tool
+        self.reason = reason
+
+
+class LinkError(ClawftError):
+    blame = "the server"
+
+
+class LinkClosed(LinkError):
+    pass
+
+
+class SpawnFailed(LinkError):
+    pass
+
+
+class ProcessExited(LinkError):
+    pass
+
+
+class RequestTimeout(LinkError):
+    def __init__(self, what: str, ms: int) -> None:
+        super().__init__(f"{what}: no answer within {ms} ms")
+        self.ms = ms
+
+
+class JsonRpcFailure(LinkError):
+    """The error object of an answer, whole."""
+
+    def __init__(self, error_code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+        self.error_data = data
+
+
+class ServerNotFound(ClawftError):
+    blame = "the caller"
+
+
+class NotConnected(ClawftError):
+    blame = "the server"
+
+
+class ConfigError(ClawftError):
+    blame = "the configuration"
+    exit_code = 2
+
+
+class InvalidConfig(ConfigError):
+    pass
+
+
+class ConfigUnreadable(ConfigError):
+    pass
+
+
+class ConfigUnparsable(ConfigError):
+    pass
+
+
+class DelegationFailed(ClawftError):
+    pass

@@ -1,0 +1,304 @@
+"""The nouns every layer shares: frozen data, no behaviour beyond making and reading it.
+
+A call travels down as a `Call` and comes back as a `Reply`. Payloads (`arguments`, `result`, a tool's definition) stay
+the JSON bytes they arrived as, so that what we do not understand survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+__all__ = [
+    "EMPTY_OBJECT",
+    "Allow",
+    "Annotations",
+    "Ask",
+    "Call",
+    "CallToolResult",
+    "Caller",
+    "Capabilities",
+    "Deny",
+    "Era",
+    "Grant",
+    "Kind",
+    "LogLevel",
+    "Next",
+    "Origin",
+    "Prompt",
+    "PromptArgument",
+    "Question",
+    "Reply",
+    "Resource",
+    "ResourceContent",
+    "ResourceTemplate",
+    "Silent",
+    "Talk",
+    "Tool",
+    "Verdict",
+]
+
+EMPTY_OBJECT = b"{}"
+
+_encode = msgspec.json.encode
+
+
+class Era(Enum):
+    HANDSHAKE = "handshake"
+    """2024-11-05 to 2025-11-25: initialize, sessions, requests in both directions."""
+    STATELESS = "stateless"
+    """2026-07-28: every request stands alone."""
+
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+# ── who calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Grant(Struct, frozen=True):
+    """Which tools a caller may see: globs over exported names; deny wins."""
+
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+
+
+class Capabilities(Struct, frozen=True):
+    """What the caller's client can do when asked."""
+
+    elicit_form: bool = False
+    elicit_url: bool = False
+    sampling: bool = False
+    roots: bool = False
+    tasks: bool = False
+
+
+class Caller(Struct, frozen=True):
+    """The agent on the other side, as far as we know it. `client` is unverified: for logs, never for policy."""
+
+    principal: str = "local"
+    agent: str = "default"
+    client: str = ""
+    era: Era = Era.HANDSHAKE
+    revision: str = "2025-11-25"
+    capabilities: Capabilities = Capabilities()
+    grant: Grant = Grant()
+    session: str = ""
+
+
+# ── what is offered ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Hints about a tool. From an untrusted server they are only that: hints."""
+
+    title: str | UnsetType = UNSET
+    read_only_hint: bool = False
+    destructive_hint: bool = True
+    idempotent_hint: bool = False
+    open_world_hint: bool = True
+
+
+class Tool(Struct, frozen=True):
+    """One tool. `wire` is the whole definition as JSON, unknown keys included; the other fields are a view of it."""
+
+    name: str
+    wire: bytes
+    title: str = ""
+    description: str = ""
+    input_schema: bytes = b'{"type":"object"}'
+    output_schema: bytes = b""
+    annotations: Annotations = Annotations()
+    alias: str = ""
+    """A second name accepted on calls and used as the bare name (built-ins only)."""
+    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    needs: Capabilities = Capabilities()
+    """What the caller must be able to do for this tool to work at all."""
+
+
+class Origin(Struct, frozen=True):
+    """Where a tool comes from: the namespace, the server behind it (if any) and whether it is trusted."""
+
+    namespace: str
+    server: str = ""
+    trusted: bool = True
+
+
+class Resource(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uri: str
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+
+
+class ResourceTemplate(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uri_template: str
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+
+
+class ResourceContent(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`text`, or `blob` in base64."""
+
+    uri: str
+    mime_type: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    blob: str | UnsetType = UNSET
+
+
+class PromptArgument(Struct, frozen=True, omit_defaults=True):
+    name: str
+    description: str | UnsetType = UNSET
+    required: bool = False
+
+
+class Prompt(Struct, frozen=True, omit_defaults=True):
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+# ── a call and its reply ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Question(Struct, frozen=True):
+    """What a tool wants to know from the caller's side, in either era."""
+
+    method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
+    params: Mapping[str, Any] = {}
+
+
+class Talk(Protocol):
+    """The way back to the caller while its call runs."""
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        """Report progress; silently nothing if the caller did not ask for it."""
+        ...
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        """Send a log message if the caller's level lets it through."""
+        ...
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        """Put questions to the caller's side and wait for all answers (`{"action": …}`, `{"roots": […]}` …)."""
+        ...
+
+    def hang_up(self, retry_ms: int) -> None:
+        """Let the caller poll instead of holding its stream open (handshake-era HTTP); elsewhere nothing."""
+        ...
+
+
+class Silent:
+    """A Talk to nobody: for calls from the library and the command line."""
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        pass
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        pass
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        return {key: {"action": "cancel"} for key in questions}
+
+    def hang_up(self, retry_ms: int) -> None:
+        pass
+
+
+class Call(Struct, frozen=True):
+    """One tools/call on its way down. `name` is the canonical name, `tool.name` the one its provider knows."""
+
+    caller: Caller
+    name: str
+    tool: Tool
+    origin: Origin
+    arguments: bytes = EMPTY_OBJECT
+    meta: bytes = b""
+    talk: Talk = Silent()
+
+
+class Kind(Enum):
+    """What a result is (`resultType` of the stateless era)."""
+
+    COMPLETE = "complete"
+    INPUT_REQUIRED = "input_required"
+    TASK = "task"
+
+
+class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):
+    content: list[Any] = []
+    structured_content: Any = UNSET
+    is_error: bool = False
+    meta: Any = msgspec.field(default=UNSET, name="_meta")
+
+    @classmethod
+    def text(cls, text: str) -> CallToolResult:
+        return cls(content=[{"type": "text", "text": text}])
+
+    @classmethod
+    def error(cls, text: str) -> CallToolResult:
+        return cls(content=[{"type": "text", "text": text}], is_error=True)
+
+
+
+
+class Reply(Struct, frozen=True):
+    """The answer to a call: `result` is the JSON object that goes back, `refused` names the rule that said no."""
+
+    result: bytes
+    is_error: bool = False
+    kind: Kind = Kind.COMPLETE
+    refused: str = ""
+
+    @classmethod
+    def of(cls, result: CallToolResult) -> Reply:
+        wire = _encode(result) if result.content else _encode({"content": [], **msgspec.to_builtins(result)})
+        return cls(wire, is_error=result.is_error)
+
+    @classmethod
+    def text(cls, text: str) -> Reply:
+        return cls(b'{"content":[{"type":"text","text":' + _encode(text) + b"}]}")
+
+    @classmethod
+    def error(cls, text: str, *, refused: str = "") -> Reply:
+        wire = b'{"content":[{"type":"text","text":' + _encode(text) + b'}],"isError":true}'
+        return cls(wire, is_error=True, refused=refused)
+
+
+Next = Callable[[Call], Awaitable[Reply]]
+"""One step of the way down: a guard's successor, or the provider at the end."""
+
+
+# ── verdicts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Allow(Struct, frozen=True, tag="allow"):
+    rule: str = ""
+    reason: str = ""
+
+
+class Ask(Struct, frozen=True, tag="ask"):
+    """The person decides. `hint` says how to allow it for good."""
+
+    rule: str
+    reason: str
+    hint: str = ""
+
+
+class Deny(Struct, frozen=True, tag="deny"):
+    """`hint` says how to allow it."""
+
+    rule: str
+    reason: str
+    hint: str = ""
+
+
+Verdict = Allow | Ask | Deny

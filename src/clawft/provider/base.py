@@ -1,0 +1,107 @@
+"""Where tools come from.
+
+A `Provider` is a namespace, a ready list and a way to call. That is all an outside package needs. Providers that also have
+resources, prompts, or a faster way to be called offer one of the further protocols; the gateway looks for them once, when
+the provider is registered.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from clawft.errors import InvalidArguments
+from clawft.model import (
+    Call,
+    CallToolResult,
+    Next,
+    Prompt,
+    Reply,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    Tool,
+)
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """A source of tools. `list_tools` reads a ready snapshot and never waits."""
+
+    @property
+    def namespace(self) -> str: ...
+
+    def list_tools(self) -> Sequence[Tool]: ...
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult: ...
+
+
+@runtime_checkable
+class RawProvider(Protocol):
+    """A provider that takes the whole call, arguments still bytes, and can talk back while it runs."""
+
+    async def run(self, call: Call) -> Reply: ...
+
+
+@runtime_checkable
+class ResourceProvider(Protocol):
+    def list_resources(self) -> Sequence[Resource]: ...
+
+    def list_templates(self) -> Sequence[ResourceTemplate]: ...
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
+        """The contents, or None if this provider knows no such resource."""
+        ...
+
+
+@runtime_checkable
+class PromptProvider(Protocol):
+    def list_prompts(self) -> Sequence[Prompt]: ...
+
+    async def get_prompt(self, call: Call) -> Mapping[str, Any]:
+        """`{"description"?, "messages": […]}`. The call carries name, arguments (strings) and the way to ask back."""
+        ...
+
+
+@runtime_checkable
+class CompletionProvider(Protocol):
+    async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+        """Values that may stand for `argument`, given the prefix typed so far."""
+        ...
+
+
+class Changes(Protocol):
+    """What a provider may call when what it offers has changed."""
+
+    def tools_changed(self) -> None: ...
+
+    def prompts_changed(self) -> None: ...
+
+    def resources_changed(self) -> None: ...
+
+    def resource_updated(self, uri: str) -> None: ...
+
+
+@runtime_checkable
+class Changing(Protocol):
+    """A provider whose lists change by themselves."""
+
+    def watch(self, changes: Changes) -> None: ...
+
+
+_arguments = msgspec.json.Decoder(dict[str, Any])
+
+
+def end_of(provider: Provider) -> Next:
+    """The last step of the way down: how this provider is called."""
+    if isinstance(provider, RawProvider):
+        return provider.run
+
+    async def decode_and_call(call: Call) -> Reply:
+        try:
+            arguments = _arguments.decode(call.arguments)
+        except msgspec.DecodeError as wrong:
+            raise InvalidArguments(f"arguments of {call.name}: {wrong}") from None
+        return Reply.of(await provider.call_tool(call.tool.name, arguments))
+
+    return decode_and_call

@@ -1,0 +1,66 @@
+"""What a running tool may know and do, besides its arguments."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clawft.model import Call, Caller, LogLevel, Question, Talk
+from clawft.store.base import KeyValueStore
+
+ACCEPT = "accept"
+
+
+class ToolContext:
+    """Handed to a tool that asks for it: `async def read(path: str, ctx: ToolContext)`.
+
+    `ask` and its friends work in both protocol eras. In the stateless era an unanswered question ends the run, the caller
+    is asked, and the tool is run again from its beginning with the answers: ask first, act afterwards.
+    """
+
+    __slots__ = ("_call", "store", "workspace")
+
+    def __init__(self, call: Call, workspace: Path, store: KeyValueStore) -> None:
+        self._call = call
+        self.workspace = workspace
+        self.store = store
+
+    @property
+    def caller(self) -> Caller:
+        return self._call.caller
+
+    @property
+    def agent(self) -> str:
+        return self._call.caller.agent
+
+    @property
+    def talk(self) -> Talk:
+        return self._call.talk
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        self._call.talk.progress(progress, total, message)
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        self._call.talk.log(level, data, logger)
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        """Several questions at once; the keys are ours and come back with the answers."""
+        return await self._call.talk.ask(questions)
+
+    async def elicit(self, key: str, message: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Ask the person to fill in a form. None if they declined."""
+        question = Question(
+            "elicitation/create",
+            {"mode": "form", "message": message, "requestedSchema": dict(schema)},
+        )
+        answer = (await self.ask({key: question}))[key]
+        return answer.get("content", {}) if answer.get("action") == ACCEPT else None
+
+    async def sample(self, key: str, messages: list[Mapping[str, Any]], max_tokens: int) -> Mapping[str, Any]:
+        """Ask the caller's model for a completion."""
+        question = Question("sampling/createMessage", {"messages": messages, "maxTokens": max_tokens})
+        return (await self.ask({key: question}))[key]
+
+    async def roots(self, key: str = "roots") -> list[Mapping[str, Any]]:
+        """Ask the caller for its workspace folders."""
+        answer = (await self.ask({key: Question("roots/list")}))[key]
+        return list(answer.get("roots", []))
