@@ -1,0 +1,89 @@
+# Everything is installed into .venv and node_modules, from locks, and again only when a lock changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --require-hashes
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+PYRIGHT := node tools/npm/node_modules/pyright/index.js
+PYTEST := $(BIN)/python -m pytest -n 2
+
+# One stamp per set of packages, inside what it describes, so that removing the one forgets the other.
+RUN := $(VENV)/.run
+TEST := $(VENV)/.test
+DEV := $(VENV)/.dev
+PEERS := tests/peers/node_modules/.installed
+TYPES := tools/npm/node_modules/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check conformance requirements bench peers lock clean distclean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+run: $(RUN) ## Install what weft needs and start the gateway (ARGS="--port 9000" for more)
+	$(BIN)/weft gateway $(ARGS)
+
+test: $(TEST) peers ## Install everything the tests need and run all of them (ARGS="-k name" for some)
+	$(PYTEST) $(ARGS)
+
+check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYRIGHT)
+	$(BIN)/lint-imports --no-logo
+	$(PYTEST) -m "not slow" $(ARGS)
+
+conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints
+	$(BIN)/python -m tests.conformance $(ARGS)
+
+requirements: $(TEST) ## Show which promises have a test and which are bare (ARGS="WIRE-05" for one)
+	@$(BIN)/python -m tests.requirements $(ARGS)
+
+bench: $(TEST) ## Measure against the budgets
+	$(BIN)/python -m bench $(ARGS)
+
+peers: ## Install the real peers from npm (without npm: say so and go on)
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
+	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
+
+lock: ## Resolve every dependency anew and write the locks
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/lock.txt
+	$(PYTHON) tools/lock.py $(VENV)-lock/bin/uv
+
+clean: ## Remove caches and build products
+	rm -rf build dist out .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench tools examples -name node_modules -prune -o -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## Remove everything that was installed, too
+	rm -rf $(VENV) $(VENV)-lock tests/peers/node_modules tools/npm/node_modules
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clawft needs Python 3.11 or newer; try PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+# No build isolation: the builder comes from its lock as well, so nothing unlocked is fetched.
+$(RUN): requirements/run.txt requirements/build.txt pyproject.toml src/clawft/_version.py | $(BIN)/python
+	$(INSTALL) -r requirements/run.txt
+	$(INSTALL) -r requirements/build.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TEST): requirements/test.txt $(RUN)
+	$(INSTALL) -r requirements/test.txt
+	@touch $@
+
+$(DEV): requirements/dev.txt $(TEST)
+	$(INSTALL) -r requirements/dev.txt
+	@touch $@
+
+$(PEERS): tests/peers/package-lock.json tests/peers/.npmrc
+	cd tests/peers && $(NPM_CI)
+	@touch $@
+
+$(TYPES): tools/npm/package-lock.json tools/npm/.npmrc
+	@command -v npm >/dev/null || { echo "make check needs npm: pyright comes from there"; exit 1; }
+	cd tools/npm && $(NPM_CI)
+	@touch $@

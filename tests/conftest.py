@@ -1,0 +1,29 @@
+"""Fixtures everyone needs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh CLAWFT_HOME, set in the environment, so that no test reads or writes the developer's own."""
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("CLAWFT_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """An empty folder to work in, beside `home`, never inside it."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def weft() -> list[str]:
+    """The command as argv, run from the sources under test rather than from whatever is on PATH."""
+    return [sys.executable, "-m", "clawft"]
