@@ -192,6 +192,10 @@ class Talk(Protocol):
         """Put questions to the caller's side and wait for all answers (`{"action": …}`, `{"roots": […]}` …)."""
         ...
 
+    def detach(self) -> None:
+        """Go on as a task where the caller knows tasks; elsewhere nothing."""
+        ...
+
     def hang_up(self, retry_ms: int) -> None:
         """Let the caller poll instead of holding its stream open (handshake-era HTTP); elsewhere nothing."""
         ...
@@ -209,12 +213,18 @@ class Silent:
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         return {key: {"action": "cancel"} for key in questions}
 
+    def detach(self) -> None:
+        pass
+
     def hang_up(self, retry_ms: int) -> None:
         pass
 
 
 class Call(Struct, frozen=True):
-    """One tools/call on its way down. `name` is the canonical name, `tool.name` the one its provider knows."""
+    """One tools/call on its way down.
+
+    `name` is the canonical name, `asked` the spelling the caller used, `tool.name` the one the provider knows.
+    """
 
     caller: Caller
     name: str
@@ -223,6 +233,7 @@ class Call(Struct, frozen=True):
     arguments: bytes = EMPTY_OBJECT
     meta: bytes = b""
     talk: Talk = Silent()
+    asked: str = ""
 
 
 class Kind(Enum):
@@ -246,8 +257,6 @@ class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):
     @classmethod
     def error(cls, text: str) -> CallToolResult:
         return cls(content=[{"type": "text", "text": text}], is_error=True)
-
-
 
 
 class Reply(Struct, frozen=True):

@@ -1,0 +1,41 @@
+"""Which waiter gets which answer. Pure bookkeeping: ids grow and are never reused, an answer is taken once."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+Slot = TypeVar("Slot")
+
+
+class Waiting(Generic[Slot]):
+    """Open requests by their id. Unknown, late and second answers are counted, never delivered."""
+
+    def __init__(self) -> None:
+        self._slots: dict[bytes, Slot] = {}
+        self._last = 0
+        self.dropped = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def open(self, slot: Slot) -> int:
+        self._last += 1
+        self._slots[b"%d" % self._last] = slot
+        return self._last
+
+    def take(self, id: bytes) -> Slot | None:
+        """The waiter of this answer, exactly once."""
+        slot = self._slots.pop(id, None)
+        if slot is None:
+            self.dropped += 1
+        return slot
+
+    def close(self, id: int) -> None:
+        """Nobody waits any more; a late answer will be dropped."""
+        self._slots.pop(b"%d" % id, None)
+
+    def drain(self) -> list[Slot]:
+        """The link is gone: everyone who waits."""
+        slots = list(self._slots.values())
+        self._slots.clear()
+        return slots

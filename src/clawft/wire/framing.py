@@ -1,0 +1,72 @@
+"""Newline framing: chunks in, whole lines out. Pure, and the same for any split of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+DEFAULT_LIMIT = 16 * 1024 * 1024
+"""The longest message read, in bytes. Longer ones are skipped to their end and reported, the link lives on."""
+
+
+class TooLong:
+    """Stands where a line longer than the limit was."""
+
+
+TOO_LONG = TooLong()
+
+
+class LineFramer:
+    """Feed it what was read; it yields lines without their ending, and TOO_LONG once for each oversized one."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self.limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
+        head, newline, rest = data.partition(b"\n")
+        if not newline:
+            yield from self._hold(head)
+            return
+        yield from self._finish(head)
+        lines = rest.split(b"\n")
+        tail = lines.pop()
+        for line in lines:
+            yield from self._whole(line)
+        if tail:
+            yield from self._hold(tail)
+
+    def end(self) -> Iterator[bytes | TooLong]:
+        """The stream is over: what is held counts as a last line."""
+        yield from self._finish(b"")
+
+    def _hold(self, part: bytes) -> Iterator[TooLong]:
+        if self._skipping:
+            return
+        self._held += len(part)
+        if self._held > self.limit:
+            self._parts.clear()
+            self._skipping = True
+            yield TOO_LONG
+        else:
+            self._parts.append(part)
+
+    def _finish(self, last: bytes) -> Iterator[bytes | TooLong]:
+        skipped, self._skipping = self._skipping, False
+        parts, self._parts = self._parts, []
+        self._held = 0
+        if skipped:
+            return
+        if parts:
+            parts.append(last)
+            last = b"".join(parts)
+        yield from self._whole(last)
+
+    def _whole(self, line: bytes) -> Iterator[bytes | TooLong]:
+        if line[-1:] == b"\r":
+            line = line[:-1]
+        if len(line) > self.limit:
+            yield TOO_LONG
+        elif line and not line.isspace():
+            yield line

@@ -1,0 +1,66 @@
+"""The dialect of 2024-11-05 to 2025-11-25: initialize fixes who calls, results travel plain."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.errors import (
+    INVALID_PARAMS,
+    MISSING_CAPABILITY,
+    RESOURCE_NOT_FOUND,
+    BadParams,
+    ClawftError,
+    ResourceNotFound,
+)
+from clawft.model import Capabilities
+from clawft.wire import meta as metas
+from clawft.wire.revisions import negotiate
+
+
+class Hello(Struct, frozen=True):
+    """What initialize told us, and the revision we answer with."""
+
+    revision: str
+    capabilities: Capabilities
+    client: str
+
+
+class _InitializeParams(Struct, rename="camel"):
+    protocol_version: str | UnsetType = UNSET
+    capabilities: Raw | UnsetType = UNSET
+    client_info: Raw | UnsetType = UNSET
+
+
+_initialize = msgspec.json.Decoder(_InitializeParams)
+
+
+def read_initialize(params: bytes) -> Hello:
+    try:
+        told = _initialize.decode(params or b"{}")
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"initialize: {wrong}") from None
+    if told.protocol_version is UNSET:
+        raise BadParams("initialize lacks protocolVersion")
+    capabilities = Capabilities() if told.capabilities is UNSET else metas.read_capabilities(bytes(told.capabilities))
+    client = "" if told.client_info is UNSET else metas.read_client(bytes(told.client_info))
+    return Hello(negotiate(told.protocol_version), capabilities, client)
+
+
+def initialize_result(revision: str, capabilities: bytes, server: bytes, instructions: str) -> bytes:
+    told = b',"instructions":' + msgspec.json.encode(instructions) if instructions else b""
+    return (
+        b'{"protocolVersion":"%s","capabilities":' % revision.encode()
+        + capabilities
+        + b',"serverInfo":'
+        + server
+        + told
+        + b"}"
+    )
+
+
+def error_code(error: ClawftError) -> int:
+    """Codes of this era: a missing resource has its own, the stateless ones do not exist."""
+    if isinstance(error, ResourceNotFound):
+        return RESOURCE_NOT_FOUND
+    return INVALID_PARAMS if error.code == MISSING_CAPABILITY else error.code

@@ -1,0 +1,99 @@
+"""The `_meta` of a request: the keys the protocol owns, read once; everything else stays in the raw bytes."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.errors import BadParams
+from clawft.model import Capabilities
+
+PREFIX = "io.modelcontextprotocol/"
+VERSION = PREFIX + "protocolVersion"
+CAPABILITIES = PREFIX + "clientCapabilities"
+CLIENT = PREFIX + "clientInfo"
+SERVER = PREFIX + "serverInfo"
+LOG_LEVEL = PREFIX + "logLevel"
+SUBSCRIPTION = PREFIX + "subscriptionId"
+TASKS = PREFIX + "tasks"
+"""The id of the tasks extension."""
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+class Meta(Struct, frozen=True):
+    version: str | UnsetType = field(default=UNSET, name=VERSION)
+    capabilities: Raw | UnsetType = field(default=UNSET, name=CAPABILITIES)
+    client: Raw | UnsetType = field(default=UNSET, name=CLIENT)
+    log_level: str | UnsetType = field(default=UNSET, name=LOG_LEVEL)
+    progress_token: Raw | UnsetType = field(default=UNSET, name="progressToken")
+
+
+class _Params(Struct, frozen=True):
+    meta: Meta | UnsetType = field(default=UNSET, name="_meta")
+
+
+class _ElicitationModes(Struct, frozen=True):
+    form: Raw | UnsetType = UNSET
+    url: Raw | UnsetType = UNSET
+
+
+class _ClientCapabilities(Struct, frozen=True):
+    elicitation: _ElicitationModes | UnsetType = UNSET
+    sampling: Raw | UnsetType = UNSET
+    roots: Raw | UnsetType = UNSET
+    extensions: dict[str, Raw] | UnsetType = UNSET
+
+
+class _Implementation(Struct, frozen=True):
+    name: str = ""
+    version: str = ""
+
+
+_params = msgspec.json.Decoder(_Params)
+_capabilities = msgspec.json.Decoder(_ClientCapabilities)
+_implementation = msgspec.json.Decoder(_Implementation)
+
+NOTHING = Meta()
+
+
+def read(params: bytes) -> Meta:
+    """The `_meta` of these params; empty if there is none. Raises BadParams if it is not what the protocol says."""
+    if not params:
+        return NOTHING
+    try:
+        found = _params.decode(params).meta
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"_meta: {wrong}") from None
+    return NOTHING if found is UNSET else found
+
+
+def read_capabilities(raw: bytes) -> Capabilities:
+    """What a client says it can do. `"elicitation": {}` means forms only."""
+    try:
+        told = _capabilities.decode(raw)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"client capabilities: {wrong}") from None
+    elicitation = told.elicitation
+    url = elicitation is not UNSET and elicitation.url is not UNSET
+    return Capabilities(
+        elicit_form=elicitation is not UNSET and (elicitation.form is not UNSET or not url),
+        elicit_url=url,
+        sampling=told.sampling is not UNSET,
+        roots=told.roots is not UNSET,
+        tasks=told.extensions is not UNSET and TASKS in told.extensions,
+    )
+
+
+def read_client(raw: bytes) -> str:
+    """`name/version` for logs; whatever else it may be, it is not worth an error."""
+    try:
+        told = _implementation.decode(raw)
+    except msgspec.DecodeError:
+        return ""
+    return f"{told.name}/{told.version}"[:200] if told.name else ""
+
+
+def is_progress_token(raw: Raw | UnsetType) -> bool:
+    token = b"" if raw is UNSET else bytes(raw)
+    return token[:1] == b'"' or token.lstrip(b"-").isdigit()

@@ -1,0 +1,74 @@
+"""Every protocol revision we speak. A closed set: an unknown string is unknown, never "newer"."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from clawft.model import Era
+
+
+class Revision(Struct, frozen=True):
+    """What a revision's callers understand; anything they do not is left out for them."""
+
+    name: str
+    era: Era
+    batches: bool = False
+    annotations: bool = True
+    audio: bool = True
+    structured: bool = True
+    titles: bool = True
+    resource_links: bool = True
+    icons: bool = True
+    progress_message: bool = True
+    elicitation: bool = True
+    url_elicitation: bool = True
+    version_header: bool = True
+    polling: bool = False
+
+
+REVISIONS = {
+    revision.name: revision
+    for revision in (
+        Revision(
+            "2024-11-05",
+            Era.HANDSHAKE,
+            annotations=False,
+            audio=False,
+            structured=False,
+            titles=False,
+            resource_links=False,
+            icons=False,
+            progress_message=False,
+            elicitation=False,
+            url_elicitation=False,
+            version_header=False,
+        ),
+        Revision(
+            "2025-03-26",
+            Era.HANDSHAKE,
+            batches=True,
+            structured=False,
+            titles=False,
+            resource_links=False,
+            icons=False,
+            elicitation=False,
+            url_elicitation=False,
+            version_header=False,
+        ),
+        Revision("2025-06-18", Era.HANDSHAKE, icons=False, url_elicitation=False),
+        Revision("2025-11-25", Era.HANDSHAKE, polling=True),
+        Revision("2026-07-28", Era.STATELESS),
+    )
+}
+
+HANDSHAKE = tuple(name for name, revision in REVISIONS.items() if revision.era is Era.HANDSHAKE)
+STATELESS = tuple(name for name, revision in REVISIONS.items() if revision.era is Era.STATELESS)
+NEWEST_HANDSHAKE = HANDSHAKE[-1]
+NEWEST = STATELESS[-1]
+WITHOUT_HEADER = "2025-03-26"
+"""What a handshake-era HTTP request without a version header is taken for, if its session does not know better."""
+
+
+def negotiate(offered: str) -> str:
+    """What initialize answers: the offered revision if it is a handshake one, else our newest of those."""
+    return offered if offered in HANDSHAKE else NEWEST_HANDSHAKE

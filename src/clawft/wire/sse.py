@@ -1,0 +1,93 @@
+"""Server-sent events, both ways. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from clawft.errors import MessageTooLong
+from clawft.wire.framing import DEFAULT_LIMIT
+
+KEEP_ALIVE = b": keep-alive\r\n\r\n"
+
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+class Event(Struct, frozen=True):
+    data: str
+    event: str = "message"
+    id: str | None = None
+    retry: int | None = None
+
+
+def frame(message: bytes, id: str = "") -> bytes:
+    """One JSON message as one event."""
+    mark = b"id: " + id.encode() + b"\r\n" if id else b""
+    return mark + b"event: message\r\ndata: " + message + b"\r\n\r\n"
+
+
+def priming(id: str) -> bytes:
+    """An event without data: it only tells the reader where it stands, so that it can resume."""
+    return b"id: " + id.encode() + b"\r\ndata: \r\n\r\n"
+
+
+def retry(milliseconds: int) -> bytes:
+    return b"retry: %d\r\n\r\n" % milliseconds
+
+
+class EventReader:
+    """Feed it chunks; it yields events. CR, LF and CRLF all end a line, also across chunks."""
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        self.limit = limit
+        self._tail = b""
+        self._fields: dict[str, str] = {}
+        self._data: list[str] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """Raises MessageTooLong for an event above the limit."""
+        text = self._tail + chunk
+        start = 0
+        for end in _LINE_END.finditer(text):
+            if end.group() == b"\r" and end.end() == len(text):
+                break  # the LF of a CRLF may be in the next chunk
+            yield from self._line(text[start : end.start()])
+            start = end.end()
+        self._tail = text[start:]
+        self._check(len(self._tail))
+
+    def _line(self, line: bytes) -> Iterator[Event]:
+        if not line:
+            yield from self._dispatch()
+        elif not line.startswith(b":"):
+            self._field(line)
+
+    def _field(self, line: bytes) -> None:
+        self._size += len(line)
+        self._check(self._size)
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name in ("event", "id", "retry"):
+            self._fields[name] = value
+
+    def _dispatch(self) -> Iterator[Event]:
+        fields, data = self._fields, self._data
+        self._fields, self._data, self._size = {}, [], 0
+        if not fields and not data:
+            return
+        retry = fields.get("retry", "")
+        yield Event(
+            data="\n".join(data),
+            event=fields.get("event") or "message",
+            id=fields.get("id"),
+            retry=int(retry) if retry.isascii() and retry.isdigit() and len(retry) < 10 else None,
+        )
+
+    def _check(self, size: int) -> None:
+        if size > self.limit:
+            raise MessageTooLong(f"an event is longer than {self.limit} bytes")

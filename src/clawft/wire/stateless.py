@@ -1,0 +1,99 @@
+"""The dialect of 2026-07-28: every request says who calls, every result says what it is."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from clawft.errors import BadParams, ClawftError, UnsupportedRevision
+from clawft.model import Capabilities, Kind
+from clawft.wire import meta as metas
+from clawft.wire.headers import Headers, check_mirrors
+from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import Meta
+from clawft.wire.revisions import REVISIONS, STATELESS
+
+LIST_TTL_MS = 5_000
+READ_TTL_MS = 0
+
+
+class Told(Struct, frozen=True):
+    """What a request says about its caller."""
+
+    revision: str
+    capabilities: Capabilities
+    client: str
+    meta: Meta
+
+
+def claims(request: Request) -> bool:
+    """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
+    return metas.VERSION.encode() in request.params and metas.read(request.params).version is not UNSET
+
+
+def read_caller(request: Request, headers: Headers | None = None) -> Told:
+    """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
+    meta = metas.read(request.params)
+    if meta.version is UNSET or meta.capabilities is UNSET:
+        missing = metas.VERSION if meta.version is UNSET else metas.CAPABILITIES
+        raise BadParams(f"_meta lacks {missing}", hint="every request of 2026-07-28 carries it")
+    if headers is not None:
+        check_mirrors(request, meta.version, headers)
+    if meta.version not in STATELESS:
+        raise unsupported(meta.version)
+    if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
+        raise BadParams(f"unknown log level {meta.log_level!r}", hint=f"one of {', '.join(metas.LEVELS)}")
+    client = b"" if meta.client is UNSET else bytes(meta.client)
+    capabilities, name = _read_told(bytes(meta.capabilities), client)
+    return Told(meta.version, capabilities, name, meta)
+
+
+@lru_cache(maxsize=256)
+def _read_told(capabilities: bytes, client: bytes) -> tuple[Capabilities, str]:
+    return metas.read_capabilities(capabilities), metas.read_client(client) if client else ""
+
+
+def unsupported(requested: str) -> UnsupportedRevision:
+    known = requested in REVISIONS
+    return UnsupportedRevision(
+        f"protocol revision {requested!r} is {'spoken after initialize only' if known else 'not served'}",
+        data={"supported": list(STATELESS), "requested": requested},
+    )
+
+
+def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
+    """Add what every result of this era carries: its type, who made it and, for lists, how long it keeps.
+
+    `server` is our `serverInfo` as JSON. A result that already says its type (from a server of this era) keeps it.
+    """
+    if b'"_meta"' in payload or b'"resultType"' in payload:
+        return _merge(payload, server, kind, cache)
+    head = b'{"resultType":"%s",' % kind.value.encode() + cache
+    tail = b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
+    if payload == b"{}":
+        return head.rstrip(b",") + tail
+    return head + payload[1:-1] + tail
+
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+
+
+def _merge(payload: bytes, server: bytes, kind: Kind, cache: bytes) -> bytes:
+    """The slow way, for results with a `_meta` of their own (or the word somewhere inside)."""
+    members = _object.decode(payload)
+    meta = _object.decode(members["_meta"]) if "_meta" in members else {}
+    members["_meta"] = Raw(msgspec.json.encode({**meta, metas.SERVER: Raw(server)}))
+    members.setdefault("resultType", Raw(b'"%s"' % kind.value.encode()))
+    if cache:
+        members.update(_object.decode(b"{" + cache.rstrip(b",") + b"}"))
+    return msgspec.json.encode(members)
+
+
+def cache_hint(ttl_ms: int, scope: str) -> bytes:
+    return b'"ttlMs":%d,"cacheScope":"%s",' % (ttl_ms, scope.encode())
+
+
+def error_code(error: ClawftError) -> int:
+    return error.code
