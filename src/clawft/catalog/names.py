@@ -1,0 +1,85 @@
+"""How tools are named towards agents, and every spelling we accept back. Pure.
+
+The canonical name of a tool is `namespace__tool`; for a tool of an external server `mcp:server__tool`. Names are looked
+up in a table built from these functions, never taken apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import Enum
+
+from clawft.model import Origin, Tool
+
+MAX_NAME = 64
+RESERVED = frozenset("git cargo oauth2 rest ide file shell memory web delegate weft build".split())
+"""Namespaces of the built-ins; an external server may not claim one."""
+
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+_SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_HASH_LENGTH = 8
+
+
+class Form(Enum):
+    """What `--names` chooses."""
+
+    PLAIN = "plain"
+    MCP = "mcp"
+    CLAUDE = "claude"
+    BARE = "bare"
+
+
+def canonical(origin: Origin, tool: str) -> str:
+    """The name inside the house: unique, whatever the exported form."""
+    return f"mcp:{origin.server}__{tool}" if origin.server else f"{origin.namespace}__{tool}"
+
+
+def exported(origin: Origin, tool: Tool, form: Form) -> str:
+    """The name an agent sees. Only the `mcp` form has a colon, for those who ask for it."""
+    prefix = origin.server or origin.namespace
+    if form is Form.BARE:
+        return fit(tool.alias or tool.name)
+    if form is Form.CLAUDE:
+        return fit(f"mcp__{prefix}__{tool.name}")
+    plain = fit(f"{prefix}__{tool.name}")
+    return f"mcp:{plain}" if form is Form.MCP and origin.server else plain
+
+
+def accepted(origin: Origin, tool: Tool) -> tuple[str, ...]:
+    """Every spelling that reaches this tool, except the bare one."""
+    prefix = origin.server or origin.namespace
+    spellings = [
+        canonical(origin, tool.name),
+        f"{prefix}__{tool.name}",
+        f"mcp__{prefix}__{tool.name}",
+        f"mcp:{prefix}__{tool.name}",
+        f"mcp:{prefix}:{tool.name}",
+        fit(f"{prefix}__{tool.name}"),
+        fit(f"mcp__{prefix}__{tool.name}"),
+    ]
+    return tuple(dict.fromkeys(spellings))
+
+
+def fit(name: str) -> str:
+    """A name every model API takes: `[A-Za-z0-9_-]{1,64}`. Odd or long ones keep their ends and get a stable hash."""
+    safe = _ODD.sub("_", name)
+    if safe == name and 0 < len(name) <= MAX_NAME:
+        return name
+    mark = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
+    room = MAX_NAME - _HASH_LENGTH - 1
+    if len(safe) > room:
+        head = room // 2
+        safe = safe[:head] + safe[len(safe) - (room - head) :]
+    return f"{safe}_{mark}"
+
+
+def refuse_server(name: str) -> str | None:
+    """Why a server may not have this name; None if it may."""
+    if name in RESERVED:
+        return f"{name!r} is the namespace of built-in tools"
+    if "__" in name:
+        return "a server name may not contain '__'"
+    if not _SERVER.fullmatch(name):
+        return "a server name is 1 to 64 of A-Z a-z 0-9 _ . - and begins with a letter or digit"
+    return None

@@ -1,0 +1,99 @@
+"""Everything offered now, as one immutable table. A change builds a new one; a reader never sees half of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.catalog.names import Form, accepted, canonical, exported
+from clawft.model import Next, Origin, Tool
+
+
+class Offer(Struct, frozen=True):
+    """What one provider brings. `bind` gives the composed way down for one of its tools."""
+
+    origin: Origin
+    tools: tuple[Tool, ...]
+    bind: Callable[[Tool], Next]
+
+
+class Entry(Struct, frozen=True):
+    """One tool in the catalog: the name agents see, every name that reaches it, its definition and its way down."""
+
+    name: str
+    canonical: str
+    names: tuple[str, ...]
+    tool: Tool
+    origin: Origin
+    wire: bytes
+    run: Next
+
+
+class Clash(Struct, frozen=True):
+    """A tool left out, and why."""
+
+    name: str
+    reason: str
+
+
+class Snapshot(Struct, frozen=True):
+    entries: tuple[Entry, ...] = ()
+    table: Mapping[str, Entry] = {}
+    clashes: tuple[Clash, ...] = ()
+
+    def find(self, name: str) -> Entry | None:
+        return self.table.get(name)
+
+
+def build(offers: Sequence[Offer], form: Form = Form.PLAIN) -> Snapshot:
+    """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed."""
+    entries: dict[str, Entry] = {}
+    clashes: list[Clash] = []
+    for origin, tool, bind in _in_order(offers, form):
+        name = _export(origin, tool, form, entries)
+        if name in entries:
+            clashes.append(
+                Clash(name, f"{canonical(origin, tool.name)} would get the name of {entries[name].canonical}")
+            )
+            continue
+        entries[name] = _entry(name, origin, tool, bind)
+    return Snapshot(tuple(entries.values()), _lookup(entries), tuple(clashes))
+
+
+def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Origin, Tool, Callable[[Tool], Next]]]:
+    """As registered; with bare names external servers come first, so that they win over built-ins."""
+    ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is Form.BARE else offers
+    return [(offer.origin, tool, offer.bind) for offer in ordered for tool in offer.tools]
+
+
+def _export(origin: Origin, tool: Tool, form: Form, taken: Mapping[str, Entry]) -> str:
+    name = exported(origin, tool, form)
+    if form is Form.BARE and name in taken:
+        return exported(origin, tool, Form.PLAIN)
+    return name
+
+
+def _entry(name: str, origin: Origin, tool: Tool, bind: Callable[[Tool], Next]) -> Entry:
+    names = tuple(dict.fromkeys((name, *accepted(origin, tool), *((tool.alias,) if tool.alias else ()))))
+    return Entry(name, canonical(origin, tool.name), names, tool, origin, rename(tool.wire, name), bind(tool))
+
+
+def _lookup(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    """Exported names first: no other spelling of another tool may take one over."""
+    table = dict(entries)
+    for entry in entries.values():
+        for name in entry.names:
+            table.setdefault(name, entry)
+    return table
+
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+
+
+def rename(wire: bytes, name: str) -> bytes:
+    """The same definition under another name; every other byte as it came."""
+    members = _object.decode(wire)
+    members["name"] = Raw(msgspec.json.encode(name))
+    return msgspec.json.encode(members)

@@ -1,0 +1,44 @@
+"""Permission: which tools a caller may see. What it may not see does not exist, on the list and on a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from clawft.errors import ToolNotFound
+from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
+from clawft.policy.grant import visible
+
+
+def unknown(name: str) -> ToolNotFound:
+    """One wording for tools that are not there and tools that are hidden, so that nobody can tell them apart."""
+    return ToolNotFound(f"unknown tool: {name}", hint="tools/list names the tools there are")
+
+
+class Permission:
+    def __init__(self, names_of: Callable[[str], Sequence[str]]) -> None:
+        """`names_of` gives every spelling of a canonical name, so that a grant may use any of them."""
+        self._names_of = names_of
+        self._known: dict[tuple[Grant, str], bool] = {}
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        return True
+
+    def shows(self, names: Sequence[str], caller: Caller) -> bool:
+        return visible(names, caller.grant)
+
+    async def __call__(self, call: Call, after: Next) -> Reply:
+        if not self._may(call):
+            raise unknown(call.asked or call.name)
+        return await after(call)
+
+    def _may(self, call: Call) -> bool:
+        key = (call.caller.grant, call.name)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) > _MAX_REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = visible(self._names_of(call.name), call.caller.grant)
+        return known
+
+
+_MAX_REMEMBERED = 50_000

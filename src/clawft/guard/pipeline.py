@@ -1,0 +1,37 @@
+"""Guards: one type, one ordered list, composed once per tool.
+
+A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
+in `guard/`, give it a row in the list in `app.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol, runtime_checkable
+
+from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+
+
+class Guard(Protocol):
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        """Has this guard anything to say about this tool? Asked once, when the tool is published."""
+        ...
+
+    async def __call__(self, call: Call, after: Next) -> Reply: ...
+
+
+@runtime_checkable
+class ListGuard(Protocol):
+    """A guard with a list side: the same rule decides what is listed and what can be called."""
+
+    def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
+
+
+def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> Next:
+    """The way down for one tool: the first guard of the list is outermost."""
+    step = end
+    for guard in reversed(guards):
+        if guard.applies(tool, origin):
+            step = partial(guard, after=step)
+    return step

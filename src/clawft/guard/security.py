@@ -1,0 +1,102 @@
+"""Security: commands and addresses in the arguments of any tool, ours or a server's, are judged before it runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
+from clawft.policy import arguments as found_in
+from clawft.policy import command, url
+from clawft.policy.command import CommandPolicy
+from clawft.policy.url import UrlPolicy
+
+RESOLVE_SECONDS = 3.0
+
+Resolve = Callable[[str], Awaitable[Sequence[str]]]
+"""The addresses of a host name; empty if there are none."""
+
+_arguments = msgspec.json.Decoder(dict[str, Any])
+
+
+class Security:
+    def __init__(self, commands: CommandPolicy, urls: UrlPolicy, resolve: Resolve | None = None) -> None:
+        self._commands = commands
+        self._urls = urls
+        self._resolve = resolve or resolve_host
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        return True
+
+    async def __call__(self, call: Call, after: Next) -> Reply:
+        if not found_in.suspicious(call.arguments):
+            return await after(call)
+        verdict = await self.judge(call.arguments)
+        if isinstance(verdict, Ask) and await _person_allows(call, verdict):
+            return await after(call)
+        if isinstance(verdict, Allow):
+            return await after(call)
+        told = f"refused by the rule {verdict.rule}: {verdict.reason}"
+        return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
+
+    async def judge(self, arguments: bytes) -> Verdict:
+        """The strictest word on these arguments."""
+        try:
+            decoded = _arguments.decode(arguments)
+        except msgspec.DecodeError:
+            return Allow()  # the tool itself will say what is wrong with them
+        strictest: Verdict = Allow()
+        async for _, verdict in self.verdicts(decoded):
+            if isinstance(verdict, Deny):
+                return verdict
+            if isinstance(verdict, Ask):
+                strictest = verdict
+        return strictest
+
+    async def verdicts(self, decoded: dict[str, Any]) -> AsyncIterator[tuple[str, Verdict]]:
+        """Each command and address found, and what the rules say of it; also what `weft policy explain` shows."""
+        for path, line in found_in.commands(decoded):
+            yield f"{path}: {line}", command.decide(line, self._commands)
+        for path, address in found_in.urls(decoded):
+            yield f"{path}: {address}", await self._judge_url(address)
+
+    async def _judge_url(self, address: str) -> Verdict:
+        early = url.decide(address, (), self._urls)
+        host = url.host_of(address)
+        if isinstance(early, Deny) or not host or url.literal_addresses(host):
+            return early
+        return url.decide(address, await self._resolve(host), self._urls)
+
+
+async def resolve_host(host: str) -> Sequence[str]:
+    """Asks the system. A name that does not resolve has no address to judge; whoever connects will find out."""
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(RESOLVE_SECONDS):
+            found = await loop.getaddrinfo(host, None)
+    except (OSError, TimeoutError, UnicodeError):
+        return ()
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def _person_allows(call: Call, asked: Ask) -> bool:
+    """Ask where the agent can pass the question on; elsewhere the answer is no."""
+    if not call.caller.capabilities.elicit_form:
+        return False
+    question = Question(
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": f"{call.name} wants to do this: {asked.reason}. Allow it once?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"allow": {"type": "boolean", "title": "Allow once", "default": False}},
+                "required": ["allow"],
+            },
+        },
+    )
+    answer = (await call.talk.ask({"weft_allow": question}))["weft_allow"]
+    return answer.get("action") == "accept" and answer.get("content", {}).get("allow") is True

@@ -1,0 +1,61 @@
+"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+
+from msgspec import Struct
+
+MAX_ITEMS = 64
+MAX_BYTES = 64 * 1024 * 1024
+
+
+class Part(Struct, frozen=True):
+    """A piece of a kept text, in bytes of UTF-8 cut at a character boundary."""
+
+    text: str
+    offset: int
+    next_offset: int | None
+    total: int
+
+
+class Leftovers:
+    """Whole texts by handle. Only the principal they were kept for can read them."""
+
+    def __init__(self, max_items: int = MAX_ITEMS, max_bytes: int = MAX_BYTES) -> None:
+        self._max_items = max_items
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._held = 0
+
+    def keep(self, text: bytes, principal: str) -> str:
+        """A handle, or an empty string if the text is larger than everything we may hold."""
+        if len(text) > self._max_bytes:
+            return ""
+        handle = secrets.token_hex(8)
+        self._kept[handle] = (principal, text)
+        self._held += len(text)
+        while len(self._kept) > self._max_items or self._held > self._max_bytes:
+            _, (_, oldest) = self._kept.popitem(last=False)
+            self._held -= len(oldest)
+        return handle
+
+    def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
+        """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""
+        owner, text = self._kept.get(handle, ("", b""))
+        if handle not in self._kept or owner != principal:
+            return None
+        start = max(0, offset)
+        piece = cut(text[start:], limit)
+        after = start + len(piece)
+        return Part(piece.decode("utf-8", "replace"), start, after if after < len(text) else None, len(text))
+
+
+def cut(text: bytes, limit: int) -> bytes:
+    """At most `limit` bytes, never through the middle of a character."""
+    if len(text) <= limit:
+        return text
+    while limit > 0 and text[limit] & 0xC0 == 0x80:
+        limit -= 1
+    return text[:limit]
