@@ -1,8 +1,8 @@
 """Where tools come from.
 
-A `Provider` is a namespace, a ready list and a way to call. That is all an outside package needs. Providers that also have
-resources, prompts, or a faster way to be called offer one of the further protocols; the gateway looks for them once, when
-the provider is registered.
+A `Provider` is a namespace, a ready list and a way to call. That is all an outside package needs. Providers that also
+have resources, prompts, or a faster way to be called offer one of the further protocols; the gateway looks for them
+once, when the provider is registered.
 """
 
 from collections.abc import Mapping, Sequence

@@ -13,8 +13,8 @@ ACCEPT = "accept"
 class ToolContext:
     """Handed to a tool that asks for it: `async def read(path: str, ctx: ToolContext)`.
 
-    `ask` and its friends work in both protocol eras. In the stateless era an unanswered question ends the run, the caller
-    is asked, and the tool is run again from its beginning with the answers: ask first, act afterwards.
+    `ask` and its friends work in both protocol eras. In the stateless era an unanswered question ends the run, the
+    caller is asked, and the tool is run again from its beginning with the answers: ask first, act afterwards.
     """
 
     __slots__ = ("_call", "store", "workspace")
@@ -45,6 +45,10 @@ class ToolContext:
     async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
         """Several questions at once; the keys are ours and come back with the answers."""
         return await self._call.talk.ask(questions)
+
+    def detach(self) -> None:
+        """Go on as a task, if the caller can poll one: the tool is run again from its beginning, in the background."""
+        self._call.talk.detach()
 
     async def elicit(self, key: str, message: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Ask the person to fill in a form. None if they declined."""

@@ -1,0 +1,198 @@
+"""The one place that wires configuration into a running gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clawft.builtin import families
+from clawft.builtin.leftover import read_result_tool
+from clawft.config.settings import Settings
+from clawft.errors import InvalidConfig
+from clawft.gateway.core import Gateway
+from clawft.gateway.pipe import PipeCaller
+from clawft.guard.audit import Audit
+from clawft.guard.permission import Permission
+from clawft.guard.pipeline import Guard
+from clawft.guard.result import ResultGuard
+from clawft.guard.security import Security
+from clawft.link.stdio_in import open_stdio
+from clawft.model import Caller, Grant
+from clawft.provider.function import FunctionProvider
+from clawft.provider.registry import outside_providers
+from clawft.store.files import FileStore, state_folder
+from clawft.store.home import private_dir, write_private
+from clawft.store.journal import Journal
+from clawft.store.leftovers import Leftovers
+
+GRACE_SECONDS = 5.0
+"""How long running calls may take after we were asked to stop."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger("clawft")
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """On uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    return uvloop.run(work)
+
+
+class App:
+    """A gateway with its guards and providers, ready to be served."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.problems: list[str] = []
+        self.caller = Caller(agent=settings.agent, grant=Grant(settings.allow, settings.deny))
+        self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
+        self._audit = Audit(Journal(journal_path(settings.home)), values=settings.audit_values)
+        self.gateway = Gateway(
+            self._guards(),
+            form=settings.names,
+            instructions=settings.instructions,
+            page_size=settings.page_size,
+            key=_sealing_key(settings.home),
+        )
+        self._register()
+
+    @classmethod
+    def build(cls, settings: Settings) -> App:
+        return cls(settings)
+
+    def _guards(self) -> list[Guard]:
+        """Outermost first. A new guard is a file in `guard/` and a row here."""
+        settings = self.settings
+        guards: list[Guard] = [
+            self._audit,
+            Permission(self._names_of),
+            Security(settings.command_policy, settings.url_policy),
+            ResultGuard(self._leftovers, settings.result_limit),
+        ]
+        return guards if settings.audit else guards[1:]
+
+    def _names_of(self, canonical: str) -> tuple[str, ...]:
+        return self.gateway.names_of(canonical)
+
+    def _register(self) -> None:
+        if self.settings.builtin:
+            self._register_builtins()
+        found = outside_providers(self.settings.workspace)
+        self.problems += [f"{broken.name}: {broken.reason}" for broken in found.broken]
+        for provider in found.providers:
+            try:
+                self.gateway.register(provider)
+            except InvalidConfig as wrong:
+                self.problems.append(f"{provider.namespace}: {wrong}")
+        for problem in self.problems:
+            log.warning("provider %s", problem)
+
+    def _register_builtins(self) -> None:
+        from clawft.builtin.web import WebSettings  # with --no-builtin not even the module is loaded
+
+        settings = self.settings
+        web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
+        for provider in families(settings.workspace, self._store_for, web=web):
+            if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
+                provider.add(read_result_tool(self._leftovers))
+            self.gateway.register(provider)
+
+    def _store_for(self, agent: str, family: str) -> FileStore:
+        return FileStore(state_folder(agent, family))
+
+    # ── serving ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def serve_stdio(self) -> int:
+        """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
+        stop = _stop_signal()
+        caller: PipeCaller | None = None
+
+        def accept(line: Any) -> None:
+            if caller is not None:
+                caller.accept(line)
+
+        reader, writer = await open_stdio(accept)
+        caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
+        await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+        self.gateway.closing.set()
+        if not writer.broken.done():
+            await caller.running.drain(GRACE_SECONDS)
+        caller.close()
+        await writer.finish(GRACE_SECONDS)
+        return 0
+
+    async def serve_http(self, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
+        """Until a signal comes. `token` None means open to all, which is for loopback only."""
+        from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_token  # stdio needs none of HTTP
+        from clawft.gateway.http import ENDPOINT, HttpApp
+        from clawft.link.http_server import HttpServer
+
+        if token is None and host not in LOOPBACK:
+            raise InvalidConfig(f"no token on {host}: that would be open to the network", hint="leave out --no-auth")
+        authenticate = open_to_all(self.caller) if token is None else with_token(token, self.caller)
+        access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
+        app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
+        server = HttpServer(app)
+        stop = _stop_signal()
+        bound, bound_port = await server.start(host, port)
+        ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
+        await stop
+        self.gateway.closing.set()
+        await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
+        return 0
+
+    async def close(self) -> None:
+        """Nothing that happened is lost: tasks end, the audit is written."""
+        await self.gateway.tasks.close()
+        self._audit.close()
+
+
+def _stop_signal() -> asyncio.Future[None]:
+    """Done at the first SIGTERM or SIGINT; the second ends us at once."""
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[None] = loop.create_future()
+
+    def on_signal(number: int) -> None:
+        if stop.done():
+            sys.exit(128 + number)
+        stop.set_result(None)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, on_signal, number)
+        except NotImplementedError:  # Windows: Ctrl-C arrives as KeyboardInterrupt
+            continue
+    return stop
+
+
+def journal_path(home: Path) -> Path:
+    return home / "audit" / "audit.jsonl"
+
+
+def gateway_token(home: Path) -> str:
+    """The token that opens our HTTP gateway: made once, kept 0600."""
+    return _kept_secret(home / "gateway.token").decode().strip()
+
+
+def _sealing_key(home: Path) -> bytes:
+    return _kept_secret(home / "state.key")
+
+
+def _kept_secret(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        private_dir(path.parent)
+        write_private(path, secrets.token_urlsafe(32).encode())
+        return path.read_bytes()

@@ -1,0 +1,80 @@
+"""Who may come in over HTTP: the right host, a harmless origin, a known token. Decided before the body is read."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from clawft.model import Caller
+from clawft.wire.headers import Headers
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+Authenticate = Callable[[Headers], Caller | None]
+"""The caller these headers prove, or None."""
+
+
+class Refusal(Struct, frozen=True):
+    status: int
+    message: str
+    challenge: bool = False
+
+
+class Access:
+    """`hosts` are the names we answer to (None: any, for a bind that is not loopback and therefore needs a token)."""
+
+    def __init__(self, authenticate: Authenticate, hosts: frozenset[str] | None = LOOPBACK_HOSTS) -> None:
+        self._authenticate = authenticate
+        self._hosts = hosts
+
+    def check_place(self, headers: Headers) -> Refusal | None:
+        """Against DNS rebinding and pages of other sites. The usual case costs two look-ups."""
+        host = _without_port(headers.get(b"host", b"").decode("latin-1"))
+        if self._hosts is not None and host not in self._hosts:
+            return Refusal(421, f"this gateway does not answer to the host {host[:100]!r}")
+        origin = headers.get(b"origin")
+        if origin is not None and not self._is_own(origin.decode("latin-1"), host):
+            return Refusal(403, "requests from this origin are refused")
+        return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        try:
+            name = urlsplit(origin).hostname or ""
+        except ValueError:
+            return False
+        name = f"[{name}]" if ":" in name else name
+        return name in self._hosts if self._hosts is not None else name == host
+
+    def caller(self, headers: Headers) -> Caller | Refusal:
+        found = self._authenticate(headers)
+        if found is None:
+            return Refusal(
+                401, "a bearer token is required; `weft gateway` prints the line that has it", challenge=True
+            )
+        return found
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0].lower() + "]"
+    return host.partition(":")[0].lower()
+
+
+def open_to_all(base: Caller) -> Authenticate:
+    """For `--no-auth` on loopback."""
+    return lambda headers: base
+
+
+def with_token(token: str, base: Caller) -> Authenticate:
+    """One token, one person."""
+    expected = f"Bearer {token}".encode()
+
+    def authenticate(headers: Headers) -> Caller | None:
+        told = headers.get(b"authorization", b"")
+        scheme, _, secret = told.partition(b" ")
+        return base if hmac.compare_digest(scheme.title() + b" " + secret.strip(), expected) else None
+
+    return authenticate

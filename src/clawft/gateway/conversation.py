@@ -1,0 +1,239 @@
+"""One caller of the handshake era: what initialize fixed, what it subscribed to, what we asked it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
+from clawft.gateway import dispatch
+from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import CALLS, LISTS
+from clawft.gateway.events import Event, ListChanged, ResourceUpdated
+from clawft.gateway.running import Running, answered
+from clawft.gateway.talk import HandshakeTalk, Outlet
+from clawft.model import EMPTY_OBJECT, Caller, Era, Question
+from clawft.wire import handshake, jsonrpc, narrow
+from clawft.wire.correlate import Waiting
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.meta import read as read_meta
+from clawft.wire.revisions import REVISIONS
+
+QUESTION_SECONDS = 600.0
+MAX_SUBSCRIPTIONS = 1_000
+
+_encode = msgspec.json.encode
+
+
+class Conversation:
+    """From initialize to the end of the session. `aside` is where messages go that belong to no request."""
+
+    def __init__(self, gateway: Gateway, base: Caller, aside: Outlet) -> None:
+        self._gateway = gateway
+        self._aside = aside
+        self._level: str | UnsetType = UNSET
+        self._subscribed: set[str] = set()
+        self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._leave = gateway.events.subscribe(self._tell)
+        self.running = Running()
+        self.caller = base
+        self.opened = False
+
+    # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def answer_now(self, request: Request) -> bytes | None:
+        """The answer to what needs no waiting (so that what follows in the pipe finds it done), else None."""
+        quick = _QUICK.get(request.method)
+        if quick is None and request.method not in LISTS:
+            return None
+        try:
+            payload = quick(self, request) if quick else self._list(request)
+        except (BadParams, ExecutionFailed) as wrong:
+            return jsonrpc.failure_of(request.id, wrong)
+        return jsonrpc.result(request.id, payload)
+
+    async def answer(self, request: Request, outlet: Outlet) -> bytes:
+        """The whole answer message."""
+        return await answered(request.id, self._result(request, outlet), handshake.error_code)
+
+    async def _result(self, request: Request, outlet: Outlet) -> bytes:
+        method = request.method
+        dispatch.check_method(method, self.caller)
+        if method in CALLS:
+            return await self._call(request, outlet)
+        if method in LISTS:
+            return self._list(request)
+        if method == "completion/complete":
+            return await dispatch.complete(self._gateway, self.caller, request.params)
+        quick = _QUICK.get(method)
+        if quick is None:
+            raise dispatch.UnknownMethod(f"{method} is not served here")
+        return quick(self, request)
+
+    async def _call(self, request: Request, outlet: Outlet) -> bytes:
+        target = dispatch.read_target(request.method, request.params)
+        token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
+        talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
+        reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
+        revision = REVISIONS[self.caller.revision]
+        if request.method == "tools/call" and narrow.is_needed(revision):
+            return narrow.result(reply.result, revision)
+        return reply.result
+
+    def _list(self, request: Request) -> bytes:
+        return dispatch.list_page(self._gateway, self.caller, request.method, request.params)
+
+    def _initialize(self, request: Request) -> bytes:
+        hello = handshake.read_initialize(request.params)
+        base = self.caller
+        self.caller = Caller(
+            base.principal,
+            base.agent,
+            hello.client,
+            Era.HANDSHAKE,
+            hello.revision,
+            hello.capabilities,
+            base.grant,
+            base.session,
+        )
+        self.opened = True
+        return handshake.initialize_result(
+            hello.revision, _CAPABILITIES, self._gateway.server_info, self._gateway.instructions
+        )
+
+    def _ping(self, request: Request) -> bytes:
+        return EMPTY_OBJECT
+
+    def _set_level(self, request: Request) -> bytes:
+        try:
+            self._level = _level_params.decode(request.params or EMPTY_OBJECT).level
+        except msgspec.DecodeError as wrong:
+            raise BadParams(f"logging/setLevel: {wrong}") from None
+        return EMPTY_OBJECT
+
+    def _subscribe(self, request: Request) -> bytes:
+        if len(self._subscribed) >= MAX_SUBSCRIPTIONS:
+            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
+        self._subscribed.add(_read_uri(request))
+        return EMPTY_OBJECT
+
+    def _unsubscribe(self, request: Request) -> bytes:
+        self._subscribed.discard(_read_uri(request))
+        return EMPTY_OBJECT
+
+    # ── notifications, both ways ─────────────────────────────────────────────────────────────────────────────────────
+
+    def notice(self, notification: Notification) -> None:
+        """Cancelled is acted on; everything else is accepted silently."""
+        if notification.method == "notifications/cancelled":
+            id = read_cancelled(notification.params)
+            if id is not None:
+                self.running.cancel(id)
+
+    def _tell(self, event: Event) -> None:
+        if not self.opened:
+            return
+        match event:
+            case ListChanged(topic):
+                self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
+            case ResourceUpdated(uri) if uri in self._subscribed:
+                params = b'{"uri":' + _encode(uri) + b"}"
+                self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
+            case _:
+                pass
+
+    # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
+        """One request to the caller, on the stream of the call it belongs to."""
+        waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
+        id = self._asked.open(waiter)
+        outlet.send(jsonrpc.request(id, question.method, _encode(self._fit(question))))
+        try:
+            async with asyncio.timeout(QUESTION_SECONDS):
+                answer = await waiter
+        except TimeoutError:
+            raise RequestTimeout(question.method, int(QUESTION_SECONDS * 1000)) from None
+        except asyncio.CancelledError:
+            outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+            raise
+        finally:
+            self._asked.close(id)
+        if isinstance(answer, Failure):
+            raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
+        return msgspec.json.decode(answer.result, type=dict[str, Any])
+
+    def _fit(self, question: Question) -> Mapping[str, Any]:
+        """Revisions before URL elicitation know no `mode`."""
+        if REVISIONS[self.caller.revision].url_elicitation:
+            return question.params
+        return {key: value for key, value in question.params.items() if key != "mode"}
+
+    def fill(self, answer: Response | Failure) -> None:
+        """An answer to a question of ours; one that nobody waits for is dropped."""
+        waiter = self._asked.take(answer.id)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
+
+    def close(self) -> None:
+        self._leave()
+        for waiter in self._asked.drain():
+            if not waiter.done():
+                waiter.set_exception(LinkClosed("the caller is gone"))
+        self.running.cancel_all()
+
+
+_CAPABILITIES = _encode(
+    {
+        "tools": {"listChanged": True},
+        "resources": {"subscribe": True, "listChanged": True},
+        "prompts": {"listChanged": True},
+        "logging": {},
+        "completions": {},
+    }
+)
+
+_QUICK = {
+    "initialize": Conversation._initialize,  # pyright: ignore[reportPrivateUsage]  # the table of this very class
+    "ping": Conversation._ping,  # pyright: ignore[reportPrivateUsage]  # same
+    "logging/setLevel": Conversation._set_level,  # pyright: ignore[reportPrivateUsage]  # same
+    "resources/subscribe": Conversation._subscribe,  # pyright: ignore[reportPrivateUsage]  # same
+    "resources/unsubscribe": Conversation._unsubscribe,  # pyright: ignore[reportPrivateUsage]  # same
+}
+
+
+class _LevelParams(Struct):
+    level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+
+class _UriParams(Struct):
+    uri: str
+
+
+class _CancelledParams(Struct):
+    id: Raw | UnsetType = field(default=UNSET, name="requestId")
+
+
+_level_params = msgspec.json.Decoder(_LevelParams)
+_uri_params = msgspec.json.Decoder(_UriParams)
+_cancelled_params = msgspec.json.Decoder(_CancelledParams)
+
+
+def _read_uri(request: Request) -> str:
+    try:
+        return _uri_params.decode(request.params or EMPTY_OBJECT).uri
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"{request.method}: {wrong}") from None
+
+
+def read_cancelled(params: bytes) -> bytes | None:
+    """The raw id that a cancelled notification names; None if it names none."""
+    try:
+        id = _cancelled_params.decode(params or EMPTY_OBJECT).id
+    except msgspec.DecodeError:
+        return None
+    return None if id is UNSET else bytes(id)

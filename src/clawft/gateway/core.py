@@ -1,0 +1,274 @@
+"""The gateway itself: providers in, one catalog out, and the one way every call takes.
+
+Fronts (stdio, HTTP, the library, the command line) come in through the same few methods; there is no second way to run
+a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft._version import __version__
+from clawft.catalog import names
+from clawft.catalog.names import Form
+from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.errors import InvalidConfig, MissingCapability, ResourceNotFound, ToolError, ToolNotFound
+from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
+from clawft.gateway.listing import DEFAULT_PAGE, Pages
+from clawft.gateway.questions import Seal
+from clawft.gateway.tasks import Board
+from clawft.guard.permission import unknown
+from clawft.guard.pipeline import Guard, ListGuard, compose
+from clawft.model import (
+    EMPTY_OBJECT,
+    Call,
+    Caller,
+    Era,
+    Next,
+    Origin,
+    Prompt,
+    Reply,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    Silent,
+    Talk,
+    Tool,
+)
+from clawft.provider.base import (
+    Changing,
+    CompletionProvider,
+    PromptProvider,
+    Provider,
+    ResourceProvider,
+    end_of,
+)
+
+SERVER_NAME = "clawft"
+KEY_BYTES = 32
+
+
+class Registered(Struct, frozen=True):
+    provider: Provider
+    origin: Origin
+
+
+class NamedPrompt(Struct, frozen=True):
+    """A prompt under the name agents see, and who has it."""
+
+    name: str
+    prompt: Prompt
+    provider: PromptProvider
+    origin: Origin
+
+
+class Gateway:
+    """Serves the tools, resources and prompts of its providers, guarded."""
+
+    def __init__(
+        self,
+        guards: Sequence[Guard] = (),
+        *,
+        form: Form = Form.PLAIN,
+        instructions: str = "",
+        page_size: int = DEFAULT_PAGE,
+        key: bytes | None = None,
+    ) -> None:
+        key = key or secrets.token_bytes(KEY_BYTES)
+        self.guards = tuple(guards)
+        self.form = form
+        self.instructions = instructions
+        self.server_info = msgspec.json.encode({"name": SERVER_NAME, "version": __version__})
+        self.closing = asyncio.Event()
+        """Set when we shut down: open streams end in good order."""
+        self.events = Events()
+        self.seal = Seal(key)
+        self.pages = Pages(key, page_size)
+        self.tasks = Board(self.events)
+        self.calls = 0
+        self._providers: dict[str, Registered] = {}
+        self._snapshot = Snapshot()
+        self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
+
+    # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
+
+    def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None:
+        """Offer what this provider has. `server` names the external server behind it, if there is one."""
+        if provider.namespace in self._providers:
+            raise InvalidConfig(f"there is already a provider for the namespace {provider.namespace!r}")
+        self._providers[provider.namespace] = Registered(provider, Origin(provider.namespace, server, trusted))
+        if isinstance(provider, Changing):
+            provider.watch(self)
+        self._announce(provider)
+
+    def unregister(self, namespace: str) -> None:
+        gone = self._providers.pop(namespace, None)
+        if gone is not None:
+            self._announce(gone.provider)
+
+    def _announce(self, provider: Provider) -> None:
+        self.tools_changed()
+        if isinstance(provider, PromptProvider):
+            self.prompts_changed()
+        if isinstance(provider, ResourceProvider):
+            self.resources_changed()
+
+    def tools_changed(self) -> None:
+        """Build a new catalog and say so."""
+        self._snapshot = build([self._offer(known) for known in self._providers.values()], self.form)
+        self.pages.forget()
+        self.events.publish(ListChanged(Topic.TOOLS))
+
+    def prompts_changed(self) -> None:
+        self.pages.forget()
+        self.events.publish(ListChanged(Topic.PROMPTS))
+
+    def resources_changed(self) -> None:
+        self.pages.forget()
+        self.events.publish(ListChanged(Topic.RESOURCES))
+
+    def resource_updated(self, uri: str) -> None:
+        self.events.publish(ResourceUpdated(uri))
+
+    def _offer(self, known: Registered) -> Offer:
+        end = end_of(known.provider)
+
+        def bind(tool: Tool) -> Next:
+            return compose(self.guards, tool, known.origin, end)
+
+        return Offer(known.origin, tuple(known.provider.list_tools()), bind)
+
+    # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._snapshot.entries
+
+    @property
+    def clashes(self) -> tuple[Clash, ...]:
+        return self._snapshot.clashes
+
+    def find(self, name: str) -> Entry | None:
+        return self._snapshot.find(name)
+
+    def names_of(self, canonical: str) -> tuple[str, ...]:
+        """Every spelling of a tool, for rules that match names."""
+        entry = self._snapshot.find(canonical)
+        return entry.names if entry else (canonical,)
+
+    def visible(self, caller: Caller) -> list[Entry]:
+        """The tools this caller may see, in catalog order."""
+        return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+
+    def _shows(self, names: Sequence[str], caller: Caller) -> bool:
+        return all(guard.shows(names, caller) for guard in self._list_guards)
+
+    async def call(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: bytes = EMPTY_OBJECT,
+        talk: Talk | None = None,
+        meta: bytes = b"",
+    ) -> Reply:
+        """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
+        self.calls += 1
+        entry = self._snapshot.table.get(name)
+        if entry is None:
+            return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
+        call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
+        if entry.tool.needs is not _NO_NEEDS:
+            _require(entry.tool, caller)
+        try:
+            return await entry.run(call)
+        except ToolError as failed:
+            return Reply.error(str(failed))
+        except MissingCapability as lacking:
+            if caller.era is Era.STATELESS:
+                raise
+            return Reply.error(str(lacking))
+
+    # ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def resources(self) -> list[Resource]:
+        return [resource for provider in self._with_resources() for resource in provider.list_resources()]
+
+    def templates(self) -> list[ResourceTemplate]:
+        return [template for provider in self._with_resources() for template in provider.list_templates()]
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent]:
+        for provider in self._with_resources():
+            contents = await provider.read_resource(uri)
+            if contents is not None:
+                return contents
+        raise ResourceNotFound(uri)
+
+    def _with_resources(self) -> list[ResourceProvider]:
+        return [known.provider for known in self._providers.values() if isinstance(known.provider, ResourceProvider)]
+
+    # ── prompts and completion ───────────────────────────────────────────────────────────────────────────────────────
+
+    def prompts(self, caller: Caller) -> list[NamedPrompt]:
+        return [
+            NamedPrompt(name, prompt, known.provider, known.origin)
+            for known in self._providers.values()
+            if isinstance(known.provider, PromptProvider)
+            for prompt in known.provider.list_prompts()
+            if self._shows([name := self._prompt_name(known.origin, prompt)], caller)
+        ]
+
+    def _prompt_name(self, origin: Origin, prompt: Prompt) -> str:
+        return names.exported(origin, Tool(prompt.name, b""), self.form)
+
+    def find_prompt(self, caller: Caller, name: str) -> NamedPrompt:
+        for found in self.prompts(caller):
+            if name in (found.name, *names.accepted(found.origin, Tool(found.prompt.name, b""))):
+                return found
+        raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
+
+    async def get_prompt(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any]:
+        found = self.find_prompt(caller, name)
+        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, b"", talk, name)
+        return await found.provider.get_prompt(call)
+
+    async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+        """Asked of the provider that owns the prompt; for resource templates of everyone who completes."""
+        if ref.get("type") == "ref/prompt":
+            found = self.find_prompt(caller, str(ref.get("name", "")))
+            if not isinstance(found.provider, CompletionProvider):
+                return ()
+            return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
+        for known in self._providers.values():
+            if isinstance(known.provider, CompletionProvider):
+                values = await known.provider.complete(ref, argument, value)
+                if values:
+                    return values
+        return ()
+
+
+_SILENT = Silent()
+_NO_TOOL = Tool("", b"{}")
+_NO_NEEDS = _NO_TOOL.needs
+_NOWHERE = Origin("")
+
+
+async def _not_there(call: Call) -> Reply:
+    raise unknown(call.asked)
+
+
+def _require(tool: Tool, caller: Caller) -> None:
+    """Raises MissingCapability if the caller lacks what this tool cannot do without."""
+    lacking: dict[str, dict[str, object]] = {
+        wire: {}
+        for wire, field in (("sampling", "sampling"), ("roots", "roots"), ("elicitation", "elicit_form"))
+        if getattr(tool.needs, field) and not getattr(caller.capabilities, field)
+    }
+    if lacking:
+        raise MissingCapability(f"{tool.name} needs a client that can do: {', '.join(lacking)}", required=lacking)

@@ -1,0 +1,166 @@
+"""What each method does, the same for both eras. One table for lists, one for calls that may ask back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.errors import BadParams, UnknownMethod
+from clawft.gateway.core import Gateway
+from clawft.gateway.listing import read_cursor
+from clawft.model import EMPTY_OBJECT, Caller, Reply, Talk
+from clawft.policy.visible import make_visible
+from clawft.wire import narrow
+from clawft.wire.methods import METHODS, Sender
+from clawft.wire.revisions import REVISIONS
+
+MAX_COMPLETIONS = 100
+
+_encode = msgspec.json.encode
+
+
+def check_method(method: str, caller: Caller) -> None:
+    """Raises UnknownMethod unless a client of this caller's era may send it."""
+    known = METHODS.get(method)
+    if known is None or known.sender is Sender.SERVER or not known.answered or caller.era not in known.eras:
+        raise UnknownMethod(f"unknown method: {method[:100]}")
+
+
+# ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
+    revision = REVISIONS[caller.revision]
+    return [narrow.definition(entry.wire, revision) for entry in gateway.visible(caller)]
+
+
+def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
+    revision = REVISIONS[caller.revision]
+    named = [msgspec.structs.replace(found.prompt, name=found.name) for found in gateway.prompts(caller)]
+    return [narrow.definition(make_visible(_encode(prompt)), revision) for prompt in named]
+
+
+def _resources(gateway: Gateway, caller: Caller) -> list[bytes]:
+    revision = REVISIONS[caller.revision]
+    return [narrow.definition(make_visible(_encode(resource)), revision) for resource in gateway.resources()]
+
+
+def _templates(gateway: Gateway, caller: Caller) -> list[bytes]:
+    revision = REVISIONS[caller.revision]
+    return [narrow.definition(make_visible(_encode(template)), revision) for template in gateway.templates()]
+
+
+LISTS: dict[str, tuple[str, Callable[[Gateway, Caller], Sequence[bytes]]]] = {
+    "tools/list": ("tools", _tools),
+    "prompts/list": ("prompts", _prompts),
+    "resources/list": ("resources", _resources),
+    "resources/templates/list": ("resourceTemplates", _templates),
+}
+
+
+def list_page(
+    gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
+) -> bytes:
+    """One page of a list, finished in the caller's dialect; ready-made after the first time."""
+    member, render = LISTS[method]
+    cursor = read_cursor(params)
+    return gateway.pages.page(member, (caller.grant, caller.revision), cursor, lambda: render(gateway, caller), finish)
+
+
+# ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Target(Struct, frozen=True):
+    """What tools/call, prompts/get and resources/read have in common: a name, arguments, and the answers of a retry."""
+
+    method: str
+    name: str
+    arguments: bytes
+    meta: bytes
+    responses: dict[str, Raw] | UnsetType
+    state: str | UnsetType
+
+
+class _CallParams(Struct):
+    name: str
+    arguments: Raw | UnsetType = UNSET
+    meta: Raw | UnsetType = field(default=UNSET, name="_meta")
+    responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
+    state: str | UnsetType = field(default=UNSET, name="requestState")
+
+
+class _ReadParams(Struct):
+    uri: str
+    responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
+    state: str | UnsetType = field(default=UNSET, name="requestState")
+
+
+_call_params = msgspec.json.Decoder(_CallParams)
+_read_params = msgspec.json.Decoder(_ReadParams)
+
+
+def read_target(method: str, params: bytes) -> Target:
+    """Raises BadParams if there is no name, or the arguments are no object."""
+    try:
+        if method == "resources/read":
+            read = _read_params.decode(params or EMPTY_OBJECT)
+            return Target(method, read.uri, EMPTY_OBJECT, b"", read.responses, read.state)
+        told = _call_params.decode(params or EMPTY_OBJECT)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"{method}: {wrong}") from None
+    arguments = EMPTY_OBJECT if told.arguments is UNSET else bytes(told.arguments)
+    if arguments[:1] != b"{":
+        raise BadParams(f"{method}: arguments must be an object")
+    meta = b"" if told.meta is UNSET else bytes(told.meta)
+    return Target(method, told.name, arguments, meta, told.responses, told.state)
+
+
+async def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+    return await gateway.call(caller, target.name, target.arguments, talk, target.meta)
+
+
+async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+    prompt = await gateway.get_prompt(caller, target.name, target.arguments, talk)
+    return Reply(make_visible(_encode(prompt)))
+
+
+async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+    contents = await gateway.read_resource(target.name)
+    return Reply(_encode({"contents": contents}))
+
+
+CALLS: dict[str, Callable[[Gateway, Caller, Target, Talk], Awaitable[Reply]]] = {
+    "tools/call": _call_tool,
+    "prompts/get": _get_prompt,
+    "resources/read": _read_resource,
+}
+
+
+# ── completion ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Argument(Struct):
+    name: str
+    value: str
+
+
+class _CompleteParams(Struct):
+    ref: dict[str, Any]
+    argument: _Argument
+
+
+_complete_params = msgspec.json.Decoder(_CompleteParams)
+
+
+async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
+    try:
+        told = _complete_params.decode(params or EMPTY_OBJECT)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"completion/complete: {wrong}") from None
+    values = list(await gateway.complete(caller, told.ref, told.argument.name, told.argument.value))
+    shown = values[:MAX_COMPLETIONS]
+    more = len(values) > len(shown)
+    return make_visible(_encode({"completion": {"values": shown, "total": len(values), "hasMore": more}}))

@@ -1,0 +1,57 @@
+"""What happened that callers may want to know, and who listens. Delivery is a plain call; a listener never waits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from enum import Enum
+
+from msgspec import Struct
+
+log = logging.getLogger("clawft.events")
+
+
+class Topic(Enum):
+    """Lists that change; the value is their name in methods and filters."""
+
+    TOOLS = "tools"
+    PROMPTS = "prompts"
+    RESOURCES = "resources"
+
+
+class ListChanged(Struct, frozen=True):
+    topic: Topic
+
+
+class ResourceUpdated(Struct, frozen=True):
+    uri: str
+
+
+class TaskChanged(Struct, frozen=True):
+    task: str
+    principal: str
+    payload: bytes
+
+
+Event = ListChanged | ResourceUpdated | TaskChanged
+Listener = Callable[[Event], None]
+
+
+class Events:
+    def __init__(self) -> None:
+        self._listeners: dict[int, Listener] = {}
+        self._next = 0
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Listen until the returned function is called."""
+        self._next += 1
+        key = self._next
+        self._listeners[key] = listener
+        return lambda: self._listeners.pop(key, None) and None
+
+    def publish(self, event: Event) -> None:
+        for listener in list(self._listeners.values()):
+            try:
+                listener(event)
+            except Exception:  # one listener that breaks must not keep the news from the others
+                log.exception("a listener failed on %s", event)

@@ -1,0 +1,275 @@
+"""One request of the stateless era: everything needed to answer it is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.errors import BadParams, MissingCapability
+from clawft.gateway import dispatch
+from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import CALLS, LISTS, Target
+from clawft.gateway.events import Event, ListChanged, ResourceUpdated, TaskChanged, Topic
+from clawft.gateway.questions import Answers, Detached, InputRequired, digest_of, input_required, read_answers
+from clawft.gateway.talk import Outlet, StatelessTalk
+from clawft.model import EMPTY_OBJECT, Caller, Era, Kind, Reply, Talk
+from clawft.wire import headers as headers_of
+from clawft.wire import jsonrpc, stateless
+from clawft.wire.headers import BadMirror, Headers, Mirror
+from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import SUBSCRIPTION, TASKS
+from clawft.wire.methods import METHODS
+from clawft.wire.revisions import STATELESS
+from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
+
+MAX_SUBSCRIPTIONS = 1_000
+
+_encode = msgspec.json.encode
+
+
+class Exchange:
+    """Answers stateless requests of one principal. Holds no memory of them."""
+
+    def __init__(self, gateway: Gateway, base: Caller) -> None:
+        self._gateway = gateway
+        self._base = base
+
+    def read(self, request: Request, headers: Headers | None = None) -> tuple[Caller, Told]:
+        """Who calls. Raises what the ladder of the dialect refuses."""
+        told = stateless.read_caller(request, headers)
+        base = self._base
+        caller = Caller(
+            base.principal, base.agent, told.client, Era.STATELESS, told.revision, told.capabilities, base.grant
+        )
+        dispatch.check_method(request.method, caller)
+        if headers is not None and request.method == "tools/call":
+            self._check_params(request, headers)
+        return caller, told
+
+    async def answer(self, request: Request, caller: Caller, told: Told, outlet: Outlet) -> bytes:
+        """The finished result."""
+        method = request.method
+        if method in CALLS:
+            return await self._call(dispatch.read_target(method, request.params), caller, told, outlet)
+        if method in LISTS:
+            return dispatch.list_page(self._gateway, caller, method, request.params, self._finish_list)
+        return await _OTHERS[method](self, request, caller, outlet)
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _call(self, target: Target, caller: Caller, told: Told, outlet: Outlet) -> bytes:
+        answers = self._answers(target, caller)
+        talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, answers)
+        try:
+            reply = await self._run(target, caller, talk)
+        except InputRequired as asked:
+            digest = digest_of(target.method, target.name, target.arguments)
+            reply = input_required(asked.questions, self._gateway.seal.close(talk.used, caller, digest))
+        cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
+        return stateless.finish_result(reply.result, self._gateway.server_info, reply.kind, cache)
+
+    def _answers(self, target: Target, caller: Caller) -> Answers:
+        if target.responses is UNSET and target.state is UNSET:
+            return _NO_ANSWERS
+        answers: dict[str, Mapping[str, Any]] = {}
+        if target.state is not UNSET:
+            digest = digest_of(target.method, target.name, target.arguments)
+            answers.update(self._gateway.seal.open(target.state, caller, digest))
+        if target.responses is not UNSET:
+            answers.update(read_answers(target.responses))
+        return answers
+
+    async def _run(self, target: Target, caller: Caller, talk: StatelessTalk) -> Reply:
+        """At once, or as a task if the tool is made for it and the caller can poll."""
+        if target.method == "tools/call" and self._wants_task(target, caller):
+            return self._start_task(target, caller, {})
+        try:
+            return await CALLS[target.method](self._gateway, caller, target, talk)
+        except Detached:
+            return self._start_task(target, caller, talk.used)
+
+    def _wants_task(self, target: Target, caller: Caller) -> bool:
+        entry = self._gateway.find(target.name)
+        if entry is None or entry.tool.task == "forbidden":
+            return False
+        if not caller.capabilities.tasks and entry.tool.task == "required":
+            raise _needs_tasks(target.name)
+        return caller.capabilities.tasks
+
+    def _start_task(self, target: Target, caller: Caller, known: Answers) -> Reply:
+        def run(task: Talk) -> Awaitable[Reply]:
+            return self._gateway.call(caller, target.name, target.arguments, task, target.meta)
+
+        return self._gateway.tasks.start(caller, run, known)
+
+    def _check_params(self, request: Request, headers: Headers) -> None:
+        target = dispatch.read_target(request.method, request.params)
+        entry = self._gateway.find(target.name)
+        if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
+            return
+        found = _mirrors(entry.tool.input_schema)
+        if not isinstance(found, BadMirror):
+            headers_of.check_params(found, msgspec.json.decode(target.arguments, type=dict[str, Any]), headers)
+
+    # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _discover(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        result: dict[str, Any] = {"supportedVersions": list(STATELESS), "capabilities": _CAPABILITIES}
+        if self._gateway.instructions:
+            result["instructions"] = self._gateway.instructions
+        return self._finish_list(_encode(result))
+
+    async def _complete(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        return self._finish(await dispatch.complete(self._gateway, caller, request.params))
+
+    async def _listen(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        """Open until the caller closes the stream, cancels, or we shut down."""
+        wanted = _read_filter(request.params)
+        mark = b'"_meta":{"%s":' % SUBSCRIPTION.encode() + request.id + b"}"
+        honoured = b'"notifications":' + _encode(wanted)
+        acknowledged = b"{" + mark + b"," + honoured + b"}"
+        outlet.send(jsonrpc.notification("notifications/subscriptions/acknowledged", acknowledged))
+        leave = self._gateway.events.subscribe(_forwarder(wanted, caller, mark, outlet))
+        try:
+            await self._gateway.closing.wait()
+        finally:
+            leave()
+        return self._finish(b"{" + mark + b"}")
+
+    async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        return self._finish(self._gateway.tasks.get(caller, _read_task(request, caller).id).shape())
+
+    async def _update_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        told = _read_task(request, caller)
+        task = self._gateway.tasks.get(caller, told.id)
+        if told.responses is UNSET:
+            raise BadParams("tasks/update lacks inputResponses")
+        task.answer(read_answers(told.responses))
+        return self._finish(EMPTY_OBJECT)
+
+    async def _cancel_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
+        self._gateway.tasks.cancel(caller, _read_task(request, caller).id)
+        return self._finish(EMPTY_OBJECT)
+
+    def _finish(self, payload: bytes) -> bytes:
+        return stateless.finish_result(payload, self._gateway.server_info)
+
+    def _finish_list(self, payload: bytes) -> bytes:
+        return stateless.finish_result(
+            payload, self._gateway.server_info, cache=stateless.cache_hint(LIST_TTL_MS, "private")
+        )
+
+
+_NO_ANSWERS: Answers = {}
+
+_CAPABILITIES: dict[str, Any] = {
+    "tools": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "prompts": {"listChanged": True},
+    "completions": {},
+    "logging": {},
+    "extensions": {TASKS: {}},
+}
+
+_OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {
+    "server/discover": Exchange._discover,  # pyright: ignore[reportPrivateUsage]  # the table of this very class
+    "completion/complete": Exchange._complete,  # pyright: ignore[reportPrivateUsage]  # same
+    "subscriptions/listen": Exchange._listen,  # pyright: ignore[reportPrivateUsage]  # same
+    "tasks/get": Exchange._get_task,  # pyright: ignore[reportPrivateUsage]  # same
+    "tasks/update": Exchange._update_task,  # pyright: ignore[reportPrivateUsage]  # same
+    "tasks/cancel": Exchange._cancel_task,  # pyright: ignore[reportPrivateUsage]  # same
+}
+
+
+def _is_cached(method: str, reply: Reply) -> bool:
+    return METHODS[method].cached and reply.kind is Kind.COMPLETE
+
+
+@lru_cache(maxsize=4096)
+def _mirrors(schema: bytes) -> tuple[Mirror, ...] | BadMirror:
+    return headers_of.mirrors(msgspec.json.decode(schema))
+
+
+# ── subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Filter(Struct, rename="camel", omit_defaults=True):
+    """What a listen asks for; written back as the part we honour, which is all of it."""
+
+    tools_list_changed: bool = False
+    prompts_list_changed: bool = False
+    resources_list_changed: bool = False
+    resource_subscriptions: list[str] | UnsetType = UNSET
+    task_ids: list[str] | UnsetType = UNSET
+
+
+class _ListenParams(Struct):
+    notifications: Filter
+
+
+_listen_params = msgspec.json.Decoder(_ListenParams)
+
+
+def _read_filter(params: bytes) -> Filter:
+    try:
+        wanted = _listen_params.decode(params).notifications
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"subscriptions/listen: {wrong}") from None
+    for uris in (wanted.resource_subscriptions, wanted.task_ids):
+        if uris is not UNSET and len(uris) > MAX_SUBSCRIPTIONS:
+            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one listen")
+    return wanted
+
+
+def _forwarder(wanted: Filter, caller: Caller, mark: bytes, outlet: Outlet) -> Callable[[Event], None]:
+    """Sends on what was asked for, tagged with the listen it belongs to."""
+    topics = {
+        Topic.TOOLS: wanted.tools_list_changed,
+        Topic.PROMPTS: wanted.prompts_list_changed,
+        Topic.RESOURCES: wanted.resources_list_changed,
+    }
+    uris = frozenset[str]() if wanted.resource_subscriptions is UNSET else frozenset(wanted.resource_subscriptions)
+    tasks = frozenset[str]() if wanted.task_ids is UNSET else frozenset(wanted.task_ids)
+
+    def forward(event: Event) -> None:
+        match event:
+            case ListChanged(topic) if topics[topic]:
+                outlet.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed", b"{" + mark + b"}"))
+            case ResourceUpdated(uri) if uri in uris:
+                params = b'{"uri":' + _encode(uri) + b"," + mark + b"}"
+                outlet.send(jsonrpc.notification("notifications/resources/updated", params))
+            case TaskChanged(task, principal, payload) if task in tasks and principal == caller.principal:
+                params = payload[:-1] + b"," + mark + b"}"
+                outlet.send(jsonrpc.notification("notifications/tasks", params))
+            case _:
+                pass
+
+    return forward
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _TaskParams(Struct):
+    id: str = field(name="taskId")
+    responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
+
+
+_task_params = msgspec.json.Decoder(_TaskParams)
+
+
+def _read_task(request: Request, caller: Caller) -> _TaskParams:
+    if not caller.capabilities.tasks:
+        raise _needs_tasks(request.method)
+    try:
+        return _task_params.decode(request.params)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"{request.method}: {wrong}") from None
+
+
+def _needs_tasks(what: str) -> MissingCapability:
+    return MissingCapability(f"{what} needs a client with the tasks extension", required={"extensions": {TASKS: {}}})

@@ -1,0 +1,146 @@
+"""A whole caller on one pipe (stdio): the first request decides the era, then every line is one message."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from clawft.errors import BadEnvelope, MessageTooLong, NotInitialized, ParseError, UnsupportedRevision, WireError
+from clawft.gateway.batch import MAX_BATCH, Batch
+from clawft.gateway.conversation import Conversation, read_cancelled
+from clawft.gateway.core import Gateway
+from clawft.gateway.exchange import Exchange
+from clawft.gateway.running import Running, answered
+from clawft.model import Caller, Era
+from clawft.wire import jsonrpc, stateless
+from clawft.wire.framing import TooLong
+from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.revisions import REVISIONS, STATELESS
+
+MAX_UNREAD = 8 * 1024 * 1024
+"""Bytes waiting for a caller that does not read, above which notifications are left out."""
+
+log = logging.getLogger("clawft.pipe")
+
+
+class PipeCaller:
+    """Feed it lines; it writes messages. `write` takes one whole message without its newline."""
+
+    def __init__(
+        self, gateway: Gateway, base: Caller, write: Callable[[bytes], None], unread: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._gateway = gateway
+        self._write = write
+        self._unread = unread
+        self._era: Era | None = None
+        self._conversation = Conversation(gateway, base, self)
+        self._exchange = Exchange(gateway, base)
+        self._running = self._conversation.running
+
+    @property
+    def running(self) -> Running:
+        return self._running
+
+    # ── as an outlet: everything goes down the one pipe ──────────────────────────────────────────────────────────────
+
+    def send(self, message: bytes) -> None:
+        if self._unread() < MAX_UNREAD:
+            self._write(message)
+
+    def hang_up(self, retry_ms: int) -> None:
+        pass
+
+    # ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def accept(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
+            return
+        try:
+            message = jsonrpc.decode(line)
+        except ParseError as wrong:
+            self._write(jsonrpc.failure_of(None, wrong))
+        except BadEnvelope as wrong:
+            if jsonrpc.is_batch(line):
+                self._accept_batch(line)
+            else:
+                self._write(jsonrpc.failure_of(wrong.id, wrong))
+        else:
+            self._take(message)
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case Request():
+                self._request(message)
+            case Notification():
+                self._notice(message)
+            case Response() | Failure():
+                self._conversation.fill(message)
+
+    def _request(self, request: Request) -> None:
+        refusal = self._settle_era(request)
+        if refusal is not None:
+            self._write(jsonrpc.failure_of(request.id, refusal))
+        elif self._era is Era.STATELESS:
+            self._running.start(request.id, self._stateless(request), self._write)
+        else:
+            answer = self._conversation.answer_now(request)
+            if answer is not None:
+                self._write(answer)
+            else:
+                self._running.start(request.id, self._conversation.answer(request, self), self._write)
+
+    def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
+        """The first request decides; afterwards the other era is refused."""
+        claims_stateless = stateless.claims(request)
+        if self._era is None:
+            if claims_stateless:
+                self._era = Era.STATELESS
+            elif request.method == "initialize":
+                self._era = Era.HANDSHAKE
+            elif request.method != "ping":
+                return NotInitialized("not initialized", hint="send initialize first")
+            return None
+        if self._era is Era.STATELESS and request.method == "initialize":
+            return UnsupportedRevision(
+                "this connection speaks 2026-07-28: there is no initialize",
+                data={"supported": list(STATELESS), "requested": "initialize"},
+            )
+        if self._era is Era.HANDSHAKE and claims_stateless:
+            return BadEnvelope("this connection was opened with initialize and cannot change its era")
+        return None
+
+    async def _stateless(self, request: Request) -> bytes:
+        return await answered(request.id, self._answer_stateless(request), stateless.error_code)
+
+    async def _answer_stateless(self, request: Request) -> bytes:
+        caller, told = self._exchange.read(request)
+        return await self._exchange.answer(request, caller, told, self)
+
+    def _notice(self, notification: Notification) -> None:
+        if self._era is not Era.STATELESS:
+            self._conversation.notice(notification)
+        elif notification.method == "notifications/cancelled":
+            id = read_cancelled(notification.params)
+            if id is not None:
+                self._running.cancel(id)
+
+    # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _accept_batch(self, line: bytes) -> None:
+        conversation = self._conversation
+        if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
+            self._write(jsonrpc.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
+            return
+        try:
+            members = jsonrpc.decode_batch(line)
+        except ParseError as wrong:
+            self._write(jsonrpc.failure_of(None, wrong))
+            return
+        if not 0 < len(members) <= MAX_BATCH:
+            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")))
+            return
+        Batch(self, conversation, self._write).take(members)
+
+    def close(self) -> None:
+        self._conversation.close()

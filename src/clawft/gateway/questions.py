@@ -1,0 +1,147 @@
+"""Questions of the stateless era: a tool asks, the caller is answered with `input_required` and calls again.
+
+Nothing is remembered between the two calls. What was answered so far travels in `requestState`: signed, expiring, and
+bound to the caller and to the very call it belongs to.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.errors import BadParams, MissingCapability
+from clawft.model import Caller, Kind, Question, Reply
+
+LIFETIME_SECONDS = 600.0
+MAX_STATE_BYTES = 256 * 1024
+
+Answers = Mapping[str, Mapping[str, Any]]
+
+
+class InputRequired(BaseException):
+    """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
+
+    def __init__(self, questions: Mapping[str, Question]) -> None:
+        super().__init__("input required")
+        self.questions = questions
+
+
+class Detached(BaseException):
+    """Ends the run of a tool that goes on as a task; it is run again there. Not an error either."""
+
+
+class _State(Struct):
+    answers: dict[str, dict[str, Any]]
+    expires: float
+    principal: str
+    digest: str
+
+
+_state = msgspec.json.Decoder(_State)
+
+
+class Seal:
+    """Signs and reads `requestState`."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def close(self, answers: Answers, caller: Caller, digest: str) -> str:
+        state = _State(
+            {k: dict(v) for k, v in answers.items()}, time.time() + LIFETIME_SECONDS, caller.principal, digest
+        )
+        body = msgspec.json.encode(state)
+        return base64.urlsafe_b64encode(self._sign(body) + body).decode()
+
+    def open(self, state: str, caller: Caller, digest: str) -> Answers:
+        """The answers inside. Raises BadParams if altered, late, another caller's or another call's."""
+        read = self._read(state)
+        if read is None:
+            raise BadParams("requestState is not one of ours, or was altered")
+        if read.expires < time.time():
+            raise BadParams("requestState has expired", hint="call again without it")
+        if read.principal != caller.principal or read.digest != digest:
+            raise BadParams("requestState belongs to another call")
+        return read.answers
+
+    def _read(self, state: str) -> _State | None:
+        if len(state) > MAX_STATE_BYTES:
+            return None
+        try:
+            raw = base64.b64decode(state.encode(), altchars=b"-_", validate=True)
+        except ValueError:
+            return None
+        signature, body = raw[:32], raw[32:]
+        if not hmac.compare_digest(signature, self._sign(body)):
+            return None
+        return _state.decode(body)
+
+    def _sign(self, body: bytes) -> bytes:
+        return hmac.digest(self._key, body, "sha256")
+
+
+def digest_of(method: str, name: str, arguments: bytes) -> str:
+    """What a retry must have in common with the call it continues."""
+    canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
+    return hashlib.sha256(b"\0".join((method.encode(), name.encode(), canonical))).hexdigest()[:32]
+
+
+def input_required(questions: Mapping[str, Question], state: str) -> Reply:
+    requests = {key: {"method": q.method, "params": dict(q.params)} for key, q in questions.items()}
+    payload = msgspec.json.encode({"inputRequests": requests, "requestState": state})
+    return Reply(payload, kind=Kind.INPUT_REQUIRED)
+
+
+def read_answers(raw: Mapping[str, Raw]) -> Answers:
+    """The `inputResponses` that are objects; anything else counts as not answered."""
+    answers: dict[str, Mapping[str, Any]] = {}
+    for key, value in raw.items():
+        try:
+            answer: object = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(answer, dict):
+            answers[key] = cast("dict[str, Any]", answer)
+    return answers
+
+
+def answers_it(question: Question, answer: Mapping[str, Any]) -> bool:
+    """Is this an answer to this question? If not, it is asked again."""
+    if question.method == "roots/list":
+        return isinstance(answer.get("roots"), list)
+    if question.method == "sampling/createMessage":
+        return "content" in answer
+    action = answer.get("action")
+    if action == "accept" and question.params.get("mode", "form") == "form":
+        return _fills(question.params.get("requestedSchema", {}), answer.get("content"))
+    return action in ("accept", "decline", "cancel")
+
+
+def _fills(schema: Mapping[str, Any], content: object) -> bool:
+    return isinstance(content, dict) and all(name in content for name in schema.get("required", ()))
+
+
+def require(caller: Caller, question: Question) -> None:
+    """Raises MissingCapability if the caller did not declare what this question needs."""
+    can, needed = _NEEDS[_kind(question)]
+    if not getattr(caller.capabilities, can):
+        raise MissingCapability(f"this needs a client that can answer {question.method}", required=needed)
+
+
+def _kind(question: Question) -> str:
+    return question.method + (":url" if question.params.get("mode") == "url" else "")
+
+
+_NEEDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "elicitation/create": ("elicit_form", {"elicitation": {"form": {}}}),
+    "elicitation/create:url": ("elicit_url", {"elicitation": {"url": {}}}),
+    "sampling/createMessage": ("sampling", {"sampling": {}}),
+    "roots/list": ("roots", {"roots": {}}),
+}

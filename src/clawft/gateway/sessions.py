@@ -1,0 +1,112 @@
+"""Sessions of handshake-era callers over HTTP: unguessable, bound to their principal, bounded and expiring."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from clawft.errors import Busy
+from clawft.gateway.conversation import Conversation
+from clawft.gateway.core import Gateway
+from clawft.gateway.streams import EventStream
+from clawft.model import Caller
+
+MAX_SESSIONS = 1_000
+IDLE_SECONDS = 1_800.0
+MAX_STREAMS = 64
+"""Streams of one session kept for resuming."""
+
+
+class Session:
+    """A conversation, the stream for what belongs to no request, and the streams of its requests."""
+
+    def __init__(self, gateway: Gateway, base: Caller) -> None:
+        self.id = secrets.token_urlsafe(32)
+        self.aside = EventStream("0")
+        self.conversation = Conversation(gateway, _with_session(base, self.id), self.aside)
+        self.used = time.monotonic()
+        self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.aside})
+        self._opened = 0
+
+    def new_stream(self, *, primed: bool) -> EventStream:
+        self._opened += 1
+        name = str(self._opened)
+        stream = self._streams[name] = EventStream(name, primed=primed)
+        if len(self._streams) > MAX_STREAMS:
+            self._forget_one()
+        return stream
+
+    def drop(self, stream: EventStream) -> None:
+        """A stream that never carried anything needs no resuming."""
+        for name in [name for name, known in self._streams.items() if known is stream]:
+            del self._streams[name]
+
+    def stream(self, name: str) -> EventStream | None:
+        return self._streams.get(name)
+
+    def _forget_one(self) -> None:
+        name = next((n for n, stream in self._streams.items() if stream.ended), None)
+        if name is not None:
+            del self._streams[name]
+
+    def close(self) -> None:
+        self.conversation.close()
+        self.aside.end()
+
+
+class Sessions:
+    def __init__(self, gateway: Gateway, limit: int = MAX_SESSIONS, idle: float = IDLE_SECONDS) -> None:
+        self._gateway = gateway
+        self._limit = limit
+        self._idle = idle
+        self._open: OrderedDict[str, Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._open.values()))
+
+    def open(self, base: Caller) -> Session:
+        self._expire()
+        if len(self._open) >= self._limit:
+            self._evict()
+        session = Session(self._gateway, base)
+        self._open[session.id] = session
+        return session
+
+    def find(self, id: str, principal: str) -> Session | None:
+        """The session, if it is this principal's; someone else's looks like none."""
+        session = self._open.get(id)
+        if session is None or session.conversation.caller.principal != principal:
+            return None
+        session.used = time.monotonic()
+        self._open.move_to_end(id)
+        return session
+
+    def end(self, session: Session) -> None:
+        self._open.pop(session.id, None)
+        session.close()
+
+    def close(self) -> None:
+        for session in list(self._open.values()):
+            self.end(session)
+
+    def _expire(self) -> None:
+        limit = time.monotonic() - self._idle
+        for session in [s for s in self._open.values() if s.used < limit and not s.aside.busy]:
+            self.end(session)
+
+    def _evict(self) -> None:
+        """Make room: the longest unused session without a running call goes."""
+        for session in self._open.values():
+            if not len(session.conversation.running):
+                self.end(session)
+                return
+        raise Busy(f"busy: {self._limit} sessions are open", hint="end some with DELETE, or wait")
+
+
+def _with_session(base: Caller, id: str) -> Caller:
+    return Caller(principal=base.principal, agent=base.agent, grant=base.grant, session=id[:8])

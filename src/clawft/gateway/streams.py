@@ -1,0 +1,149 @@
+"""Event streams of HTTP answers: opened once there is something to stream, bounded, resumable where the era is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from clawft.errors import BadParams
+from clawft.wire import sse
+
+KEEP_ALIVE_SECONDS = 15.0
+MAX_WAITING = 4 * 1024 * 1024
+"""Bytes waiting for a reader that stalls, above which further messages are left out."""
+MAX_KEPT = 1_000
+"""Events kept for a caller that comes back with Last-Event-ID."""
+
+
+class EventStream:
+    """The messages of one HTTP answer, or of a session's own stream. An outlet for whoever runs the request."""
+
+    def __init__(self, name: str = "", *, primed: bool = False) -> None:
+        """A stream with a name numbers and keeps its events, so that it can be resumed; `primed` tells its start."""
+        self._name = name
+        self._primed = primed
+        self._count = 0
+        self._kept: deque[tuple[int, bytes]] = deque(maxlen=MAX_KEPT)
+        self._waiting: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._wake: asyncio.Future[None] | None = None
+        self._reader = 0
+        self.opened = False
+        self.ended = False
+        self.on_open: Callable[[], None] | None = None
+
+    # ── the writing side ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, message: bytes) -> None:
+        self._open()
+        self._push(message, essential=False)
+
+    def finish(self, message: bytes) -> None:
+        """The last message: always kept, whatever waits before it."""
+        self._push(message, essential=True)
+        self.end()
+
+    def hang_up(self, retry_ms: int) -> None:
+        """Send the reader away; it comes back by GET after `retry_ms`. Only resumable streams can."""
+        if not self._name:
+            return
+        self._open()
+        self._put(sse.retry(retry_ms))
+        self._reader += 1
+        self._stir()
+
+    def end(self) -> None:
+        self.ended = True
+        self._stir()
+
+    def _open(self) -> None:
+        if self.opened:
+            return
+        self.opened = True
+        if self._primed:
+            self._count += 1
+            self._put(sse.priming(self._id(self._count)))
+        if self.on_open is not None:
+            self.on_open()
+
+    def _push(self, message: bytes, essential: bool) -> None:
+        if not essential and self._waiting_bytes > MAX_WAITING:
+            return
+        if self._name:
+            self._count += 1
+            framed = sse.frame(message, self._id(self._count))
+            self._kept.append((self._count, framed))
+        else:
+            framed = sse.frame(message)
+        self._put(framed)
+
+    def _put(self, framed: bytes) -> None:
+        self._waiting.append(framed)
+        self._waiting_bytes += len(framed)
+        self._stir()
+
+    def _id(self, number: int) -> str:
+        return f"{self._name}.{number}"
+
+    def _stir(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    # ── the reading side ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def read(self) -> AsyncIterator[bytes]:
+        """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away."""
+        self._reader += 1
+        me = self._reader
+        while True:
+            if self._waiting:
+                yield self._drain()
+            elif self.ended or self._reader != me:
+                return
+            elif not await self._woken():
+                yield sse.KEEP_ALIVE
+
+    def resume(self, after: int) -> None:
+        """A reader comes back: what it has not seen is sent again, what it has seen is not."""
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        for number, framed in self._kept:
+            if number > after:
+                self._put(framed)
+
+    def detach(self) -> None:
+        """The reader is gone; a resumable stream goes on without one."""
+        self._reader += 1
+        self._stir()
+
+    @property
+    def busy(self) -> bool:
+        """Is someone reading right now?"""
+        return self._wake is not None
+
+    def _drain(self) -> bytes:
+        frames = b"".join(self._waiting)
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        return frames
+
+    async def _woken(self) -> bool:
+        """False if nothing happened for a while."""
+        self._wake = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                await self._wake
+        except TimeoutError:
+            return False
+        finally:
+            self._wake = None
+        return True
+
+
+def read_event_id(header: bytes) -> tuple[str, int]:
+    """The stream and the number that a Last-Event-ID names."""
+    name, dot, number = header.decode("latin-1").rpartition(".")
+    if not dot or not number.isdigit() or len(number) > 12:
+        raise BadParams("this Last-Event-ID is not one of ours")
+    return name, int(number)

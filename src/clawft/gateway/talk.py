@@ -1,0 +1,112 @@
+"""The way back to a caller while its call runs, in each era's form."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from clawft.gateway.questions import Answers, Detached, InputRequired, answers_it, require
+from clawft.model import Caller, LogLevel, Question
+from clawft.policy.visible import make_visible
+from clawft.wire import jsonrpc
+from clawft.wire.meta import LEVELS, is_progress_token
+from clawft.wire.revisions import REVISIONS
+
+_RANK = {level: rank for rank, level in enumerate(LEVELS)}
+
+Asker = Callable[["Outlet", Question], Awaitable[Mapping[str, Any]]]
+
+
+class Outlet(Protocol):
+    """Where messages about one request go: the pipe, or the event stream of its HTTP answer."""
+
+    def send(self, message: bytes) -> None: ...
+
+    def hang_up(self, retry_ms: int) -> None: ...
+
+
+class Reports:
+    """Progress and log messages; both eras send the same notifications."""
+
+    def __init__(self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType) -> None:
+        self._caller = caller
+        self._outlet = outlet
+        self._token = b"" if token is UNSET or not is_progress_token(token) else bytes(token)
+        self._level = level
+        self._last = float("-inf")
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        if not self._token or progress <= self._last:
+            return
+        self._last = progress
+        params: dict[str, Any] = {"progressToken": Raw(self._token), "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message and REVISIONS[self._caller.revision].progress_message:
+            params["message"] = message
+        self._notify("notifications/progress", params)
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        if self._level is UNSET or _RANK[level] < _RANK[self._level]:
+            return
+        params = {"level": level, "data": data}
+        if logger:
+            params["logger"] = logger
+        self._notify("notifications/message", params)
+
+    def detach(self) -> None:
+        pass
+
+    def hang_up(self, retry_ms: int) -> None:
+        self._outlet.hang_up(retry_ms)
+
+    def _notify(self, method: str, params: Mapping[str, Any]) -> None:
+        self._outlet.send(jsonrpc.notification(method, make_visible(msgspec.json.encode(params))))
+
+
+class HandshakeTalk(Reports):
+    """Questions go out as requests of ours, on the stream of the call they belong to."""
+
+    def __init__(
+        self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType, asker: Asker
+    ) -> None:
+        super().__init__(caller, outlet, token, level)
+        self._asker = asker
+
+    async def ask(self, questions: Mapping[str, Question]) -> Answers:
+        for question in questions.values():
+            require(self._caller, question)
+        asked = [self._asker(self._outlet, question) for question in questions.values()]
+        return dict(zip(questions, await asyncio.gather(*asked), strict=True))
+
+
+class StatelessTalk(Reports):
+    """Questions end the run unless the caller has brought the answers along."""
+
+    def __init__(
+        self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType, answers: Answers
+    ) -> None:
+        super().__init__(caller, outlet, token, level)
+        self._answers = answers
+        self.used: dict[str, Mapping[str, Any]] = {}
+        """The answers the tool has asked for so far: all that a retry needs."""
+
+    async def ask(self, questions: Mapping[str, Question]) -> Answers:
+        open_questions = {key: q for key, q in questions.items() if not self._answered(key, q)}
+        self.used |= {key: self._answers[key] for key in questions if key not in open_questions}
+        for question in open_questions.values():
+            require(self._caller, question)
+        if open_questions:
+            raise InputRequired(open_questions)
+        return {key: self._answers[key] for key in questions}
+
+    def detach(self) -> None:
+        if self._caller.capabilities.tasks:
+            raise Detached
+
+    def _answered(self, key: str, question: Question) -> bool:
+        return key in self._answers and answers_it(question, self._answers[key])

@@ -1,0 +1,97 @@
+"""The ASGI side of HTTP: one request's bytes in, one answer's bytes out. Knows nothing of MCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+from clawft.errors import LinkClosed, MessageTooLong
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+MAX_BODY = 4 * 1024 * 1024
+WATCH_AFTER_SECONDS = 0.02
+"""Answers that take longer than this are watched for a caller that leaves."""
+
+JSON: Header = (b"content-type", b"application/json")
+TEXT: Header = (b"content-type", b"text/plain; charset=utf-8")
+EVENTS: tuple[Header, ...] = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+    (b"connection", b"close"),
+)
+
+
+async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
+    """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > limit:
+            raise _too_long(limit)
+        return body
+    return await _read_parts(message, receive, limit)
+
+
+async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise LinkClosed("the caller left before its request was whole")
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_long(limit)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
+
+
+def _too_long(limit: int) -> MessageTooLong:
+    return MessageTooLong(f"the body is longer than {limit} bytes", hint="send less, or raise gateway.max_body")
+
+
+async def answer(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
+    """One whole answer."""
+    length = (b"content-length", b"%d" % len(body))
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def stream(send: Send, frames: AsyncIterator[bytes], headers: Sequence[Header] = ()) -> None:
+    """An answer that grows, until the frames end."""
+    await send({"type": "http.response.start", "status": 200, "headers": [*EVENTS, *headers]})
+    async for frame in frames:
+        await send({"type": "http.response.body", "body": frame, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+class Watch:
+    """Notices when the caller leaves before it has its answer. Costs a timer; a task only for slow answers."""
+
+    def __init__(self, receive: Receive, gone: Callable[[], object]) -> None:
+        self._receive = receive
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(WATCH_AFTER_SECONDS, self._start)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
