@@ -1,0 +1,1 @@
+"""The official conformance suite against our own endpoint: the fixture it calls, and the runner that counts."""
