@@ -1,1 +1,69 @@
-"""clawft: the tool fabric between AI agents and everything they may touch."""
+"""clawft: the tool fabric between AI agents and everything they may touch.
+
+Everything named here is the library; names are loaded on first use, so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from clawft._version import __version__
+
+if TYPE_CHECKING:
+    from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied, ToolError, ToolNotFound
+    from clawft.library import Gateway
+    from clawft.model import Annotations, Call, Caller, CallToolResult, Question, Reply, Tool
+    from clawft.provider.base import Provider
+    from clawft.provider.context import ToolContext
+    from clawft.provider.function import FunctionProvider, tool
+    from clawft.store.base import KeyValueStore
+
+_HOMES = {
+    "Gateway": "clawft.library",
+    "tool": "clawft.provider.function",
+    "FunctionProvider": "clawft.provider.function",
+    "Provider": "clawft.provider.base",
+    "ToolContext": "clawft.provider.context",
+    "KeyValueStore": "clawft.store.base",
+    "Tool": "clawft.model",
+    "Annotations": "clawft.model",
+    "Call": "clawft.model",
+    "Caller": "clawft.model",
+    "CallToolResult": "clawft.model",
+    "Question": "clawft.model",
+    "Reply": "clawft.model",
+    "ClawftError": "clawft.errors",
+    "ToolError": "clawft.errors",
+    "ToolNotFound": "clawft.errors",
+    "InvalidArguments": "clawft.errors",
+    "ExecutionFailed": "clawft.errors",
+    "PermissionDenied": "clawft.errors",
+}
+
+__all__ = [
+    "Annotations",
+    "Call",
+    "CallToolResult",
+    "Caller",
+    "ClawftError",
+    "ExecutionFailed",
+    "FunctionProvider",
+    "Gateway",
+    "InvalidArguments",
+    "KeyValueStore",
+    "PermissionDenied",
+    "Provider",
+    "Question",
+    "Reply",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolNotFound",
+    "__version__",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clawft' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

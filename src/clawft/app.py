@@ -22,7 +22,7 @@ from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.link.stdio_in import open_stdio
+from clawft.link.stdio_in import LineWriter, open_stdio
 from clawft.model import Caller, Grant
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
@@ -52,7 +52,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 class App:
     """A gateway with its guards and providers, ready to be served."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, outside: bool = True) -> None:
+        """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
         self.caller = Caller(agent=settings.agent, grant=Grant(settings.allow, settings.deny))
@@ -65,7 +66,10 @@ class App:
             page_size=settings.page_size,
             key=_sealing_key(settings.home),
         )
-        self._register()
+        if settings.builtin:
+            self._register_builtins()
+        if outside:
+            self._register_outside()
 
     @classmethod
     def build(cls, settings: Settings) -> App:
@@ -85,9 +89,7 @@ class App:
     def _names_of(self, canonical: str) -> tuple[str, ...]:
         return self.gateway.names_of(canonical)
 
-    def _register(self) -> None:
-        if self.settings.builtin:
-            self._register_builtins()
+    def _register_outside(self) -> None:
         found = outside_providers(self.settings.workspace)
         self.problems += [f"{broken.name}: {broken.reason}" for broken in found.broken]
         for provider in found.providers:
@@ -116,14 +118,9 @@ class App:
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
         stop = _stop_signal()
-        caller: PipeCaller | None = None
-
-        def accept(line: Any) -> None:
-            if caller is not None:
-                caller.accept(line)
-
-        reader, writer = await open_stdio(accept)
+        writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
+        reader = await open_stdio(caller.accept, writer)
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
         if not writer.broken.done():

@@ -56,10 +56,11 @@ async def multi_input(ctx: ToolContext) -> str:
     return f"Answered: {', '.join(sorted(answers))}"
 
 
-@tool(name="test_tool_with_task", task="required")
+@tool(name="test_tool_with_task")
 async def tool_with_task(ctx: ToolContext) -> str:
     """Ask for a name, then go on as a task whose result names it."""
     name = await field(ctx, "user_name", "What is your name?", "name")
+    ctx.detach()
     await asyncio.sleep(JOB_S)
     return f"Task done for {name}"
 

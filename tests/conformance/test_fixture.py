@@ -192,7 +192,6 @@ def test_what_a_tool_needs_and_whether_it_is_a_task_is_declared(provider: Confor
         "protocol_error_job": "required",
         "confirm_delete": "optional",
         "multi_input": "optional",
-        "test_tool_with_task": "required",
     }
 
 

@@ -100,12 +100,15 @@ class Audit:
             self._writing = self._writer.submit(self._write, batch)
 
     def flush(self) -> None:
-        """Write everything that waits, now."""
+        """Write everything that waits, now, behind what the writer thread has begun."""
         if self._timer is not None:
             self._timer.cancel()
-        self._flush_aside()
+            self._timer = None
         if self._writing is not None:
             self._writing.result()
+        batch, self._waiting = self._waiting, []
+        if batch:
+            self._write(batch)
 
     def close(self) -> None:
         self.flush()

@@ -53,9 +53,13 @@ class LineWriter(asyncio.BaseProtocol):
         self.broken: asyncio.Future[None] = self._loop.create_future()
         """Done when nobody reads our output any more."""
 
-    def attach(self, transport: asyncio.WriteTransport, reader: asyncio.ReadTransport | None) -> None:
-        self._transport, self._reader = transport, reader
+    def attach(self, transport: asyncio.WriteTransport) -> None:
+        self._transport = transport
         transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE)
+
+    def throttle(self, reader: asyncio.ReadTransport) -> None:
+        """Stop this reader while too much waits in our output."""
+        self._reader = reader
 
     def write(self, message: bytes) -> None:
         if self.broken.done():
@@ -109,24 +113,23 @@ class LineWriter(asyncio.BaseProtocol):
 _POLL_SECONDS = 0.01
 
 
-async def open_stdio(accept: Accept) -> tuple[LineReader, LineWriter]:
+async def open_stdio(accept: Accept, writer: LineWriter) -> LineReader:
     """Serve on our own stdin and stdout. Nothing else may be printed on stdout from now on."""
     loop = asyncio.get_running_loop()
     output = _take_stdout()
-    writer = LineWriter()
     if _is_pipe(output):
         transport, _ = await loop.connect_write_pipe(lambda: writer, output)
     else:
         transport = BlockingWrites(output)
-    _grow(sys.stdin.fileno(), output.fileno())
+    writer.attach(transport)
+    grow(sys.stdin.fileno(), output.fileno())
     if _is_pipe(sys.stdin.buffer):
         source, reader = await loop.connect_read_pipe(lambda: LineReader(accept), sys.stdin.buffer)
-        writer.attach(transport, source)
+        writer.throttle(source)
     else:
         reader = LineReader(accept)
-        writer.attach(transport, None)
         loop.run_in_executor(None, _pump, sys.stdin.buffer, loop, reader)
-    return reader, writer
+    return reader
 
 
 def _take_stdout() -> IO[bytes]:
@@ -142,7 +145,7 @@ def _is_pipe(file: IO[bytes]) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
 
 
-def _grow(*descriptors: int) -> None:
+def grow(*descriptors: int) -> None:
     """Larger pipes save a wake-up per 64 KiB on both sides; where it is not allowed, nothing is lost."""
     if sys.platform == "linux":
         import fcntl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -24,7 +24,7 @@ NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 ROUTING = (VERSION, METHOD, NAME)
 
-_PLAIN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_PLAIN = re.compile(r"([\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?)?")
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _WHOLE = re.compile(r"-?[0-9]+(\.0+)?")
@@ -68,20 +68,25 @@ def decode_value(header: bytes) -> str:
 
 def check_mirrors(request: Request, version: str, headers: Headers) -> None:
     """The headers must say what the body says. Raises HeaderMismatch."""
-    _check(headers, VERSION, version)
-    _check(headers, METHOD, request.method)
+    _check(headers, VERSION, version, _plain)
+    _check(headers, METHOD, request.method, _plain)
     parameter = names_by_header(request.method)
     if parameter:
         name = _named(request.params, parameter)
         if name is not None:
-            _check(headers, NAME, name)
+            _check(headers, NAME, name, decode_value)
 
 
-def _check(headers: Headers, header: bytes, expected: str) -> None:
+def _plain(header: bytes) -> str:
+    """Versions and methods are never encoded."""
+    return header.decode("latin-1").strip(" \t")
+
+
+def _check(headers: Headers, header: bytes, expected: str, read: Callable[[bytes], str]) -> None:
     label = header.decode()
     if header not in headers:
         raise HeaderMismatch(f"the header {label} is missing", hint=f"the body says {expected!r}")
-    if decode_value(headers[header]) != expected:
+    if read(headers[header]) != expected:
         told = headers[header].decode("latin-1")
         raise HeaderMismatch(f"the header {label} says {told!r}, the body {expected!r}")
 

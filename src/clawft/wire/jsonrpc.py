@@ -56,6 +56,13 @@ class Failure(Struct, frozen=True):
 Message = Request | Notification | Response | Failure
 
 
+class _OnlyId(Struct):
+    """What can still be read of a message whose other members have the wrong type."""
+
+    id: Raw | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+
+
 class _Envelope(Struct):
     jsonrpc: str | UnsetType = UNSET
     id: Raw | UnsetType = UNSET
@@ -66,6 +73,8 @@ class _Envelope(Struct):
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
+_only_id = msgspec.json.Decoder(_OnlyId)
+_any = msgspec.json.Decoder(Raw)
 _error = msgspec.json.Decoder(JsonRpcError)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
@@ -81,14 +90,28 @@ def decode(line: bytes) -> Message:
     try:
         envelope = _envelope.decode(line)
     except msgspec.ValidationError as wrong:
-        raise BadEnvelope(f"not a JSON-RPC message: {wrong}") from None
+        raise _misshapen(line, wrong) from None
     except msgspec.DecodeError as wrong:
         raise ParseError(str(wrong)) from None
     except RecursionError:
-        raise ParseError("the JSON is nested too deeply", hint="at most about 900 levels are read") from None
+        raise _too_deep() from None
     if envelope.method is not UNSET:
         return _read_call(line, envelope, envelope.method)
     return _read_answer(envelope)
+
+
+def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadEnvelope:
+    """The decoder stops at the first wrong type; what follows may still be broken JSON, or have the id to answer to."""
+    try:
+        _any.decode(line)
+    except (msgspec.DecodeError, RecursionError) as broken:
+        return ParseError(str(broken))
+    try:
+        read = _only_id.decode(line)
+    except msgspec.DecodeError:
+        read = _OnlyId()
+    id = NULL if read.id is UNSET or read.method is UNSET else bytes(read.id)
+    return BadEnvelope(f"not a JSON-RPC message: {wrong}", id=id if is_id(id) else NULL)
 
 
 def is_batch(line: bytes) -> bool:
@@ -101,6 +124,10 @@ def decode_batch(line: bytes) -> list[bytes]:
         return [bytes(member) for member in _batch.decode(line)]
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise ParseError(str(wrong)) from None
+
+
+def _too_deep() -> ParseError:
+    return ParseError("the JSON is nested too deeply", hint="at most about 900 levels are read")
 
 
 def _check_utf8(line: bytes) -> None:
@@ -128,9 +155,11 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
 
 def _read_answer(envelope: _Envelope) -> Response | Failure:
     id = NULL if envelope.id is UNSET else bytes(envelope.id)
-    if (envelope.result is UNSET) == (envelope.error is UNSET):
-        both = "both" if envelope.result is not UNSET else "neither of"
-        raise BadEnvelope(f"a message needs a method, or exactly one of result and error; this has {both}", id=id)
+    if envelope.result is not UNSET and envelope.error is not UNSET:
+        # The id is one of ours: under it the error would pass for the answer to a request of the sender's own.
+        raise BadEnvelope("an answer has either a result or an error; this has both", id=NULL)
+    if envelope.result is UNSET and envelope.error is UNSET:
+        raise BadEnvelope("a message needs a method, a result or an error; this has none", id=id if is_id(id) else NULL)
     if envelope.error is not UNSET:
         return Failure(id, bytes(envelope.error))
     return Response(id, bytes(envelope.result))  # pyright: ignore[reportArgumentType]  # one of the two is set, checked above
@@ -161,19 +190,27 @@ def _is_tight(line: bytes, id: bytes | None, method: str, params: bytes) -> bool
     if params:
         members += 1
         length += _PARAMS + len(params)
-    return len(line) in (length, length + 2 * members - 1)
+    if len(line) == length:
+        return True
+    # `,"id":1` is as long as the blanks; so there must be one of them.
+    return len(line) == length + 2 * members - 1 and line.partition(b":")[2][:1] == b" "
 
 
 def _refuse_duplicates(line: bytes, id: bytes | None, params: bytes) -> None:
     import json  # only messages in unusual spelling come here
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            raise BadEnvelope("a key occurs twice in the message", id=id)
-        return members
+    outermost: list[str] = []
 
-    json.loads(line.replace(params, b"0", 1) if params else line, object_pairs_hook=unique)
+    def note_keys(pairs: list[tuple[str, Any]]) -> None:
+        outermost[:] = [key for key, _ in pairs]  # called for inner objects first, for the message itself last
+
+    try:
+        line = line.replace(params, b"0", 1) if params else line
+        json.loads(line, object_pairs_hook=note_keys, parse_int=str, parse_float=str)
+    except RecursionError:
+        raise _too_deep() from None
+    if len(set(outermost)) != len(outermost):
+        raise BadEnvelope("a key occurs twice in the message", id=id)
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from clawft.errors import MessageTooLong
-from clawft.wire.framing import DEFAULT_LIMIT
+from clawft.wire.framing import DEFAULT_LIMIT, one_line
 
 KEEP_ALIVE = b": keep-alive\r\n\r\n"
 
@@ -25,7 +25,7 @@ class Event(Struct, frozen=True):
 def frame(message: bytes, id: str = "") -> bytes:
     """One JSON message as one event."""
     mark = b"id: " + id.encode() + b"\r\n" if id else b""
-    return mark + b"event: message\r\ndata: " + message + b"\r\n\r\n"
+    return mark + b"event: message\r\ndata: " + one_line(message) + b"\r\n\r\n"
 
 
 def priming(id: str) -> bytes:
@@ -42,24 +42,36 @@ class EventReader:
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
-        self._tail = b""
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._after_cr = False
         self._fields: dict[str, str] = {}
         self._data: list[str] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Raises MessageTooLong for an event above the limit."""
-        text = self._tail + chunk
-        start = 0
-        for end in _LINE_END.finditer(text):
-            if end.group() == b"\r" and end.end() == len(text):
-                break  # the LF of a CRLF may be in the next chunk
-            yield from self._line(text[start : end.start()])
-            start = end.end()
-        self._tail = text[start:]
-        self._check(len(self._tail))
+        """Raises MessageTooLong for an event, or a comment, above the limit."""
+        if self._after_cr and chunk[:1] == b"\n":
+            chunk = chunk[1:]  # the second half of a CRLF that was split
+            self._after_cr = False
+        if not chunk:
+            return
+        self._after_cr = chunk[-1:] == b"\r"
+        *lines, tail = _LINE_END.split(chunk)
+        for line in lines:
+            yield from self._line(line)
+        self._hold(tail)
 
-    def _line(self, line: bytes) -> Iterator[Event]:
+    def _hold(self, part: bytes) -> None:
+        if part:
+            self._held += len(part)
+            self._check(self._held)
+            self._parts.append(part)
+
+    def _line(self, last: bytes) -> Iterator[Event]:
+        self._hold(last)
+        line = b"".join(self._parts)
+        self._parts, self._held = [], 0
         if not line:
             yield from self._dispatch()
         elif not line.startswith(b":"):

@@ -15,6 +15,8 @@ from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
 
+_VERSION = metas.VERSION.encode()
+
 LIST_TTL_MS = 5_000
 READ_TTL_MS = 0
 
@@ -30,7 +32,7 @@ class Told(Struct, frozen=True):
 
 def claims(request: Request) -> bool:
     """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
-    return metas.VERSION.encode() in request.params and metas.read(request.params).version is not UNSET
+    return _VERSION in request.params and metas.read(request.params).version is not UNSET
 
 
 def read_caller(request: Request, headers: Headers | None = None) -> Told:

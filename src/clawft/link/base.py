@@ -1,0 +1,47 @@
+"""What every way to a server offers: requests that are answered once, notices, answers to its questions, an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from clawft.errors import LinkError
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+
+LinkKind = Literal["stdio", "http", "sse", "sdk"]
+
+
+class Outgoing(Struct, frozen=True):
+    """One request on its way out. `name` and `headers` are what stateless HTTP mirrors of it."""
+
+    method: str
+    params: bytes = b"{}"
+    name: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+Incoming = Callable[[Request | Notification, int | None], None]
+"""Told of what a server sends by itself, and the id of our request on whose stream it came, where that is known."""
+
+Lost = Callable[[LinkError], None]
+"""Told once when the link is gone without having been closed."""
+
+
+class Link(Protocol):
+    kind: LinkKind
+
+    async def open(self, incoming: Incoming, lost: Lost) -> None: ...
+
+    async def request(self, outgoing: Outgoing) -> Response | Failure:
+        """Cancelling the wait tells the server, in the form of its transport."""
+        ...
+
+    async def notify(self, method: str, params: bytes = b"") -> None: ...
+
+    async def answer(self, message: bytes) -> None:
+        """Answer a request of the server's."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,216 @@
+"""The one way out over HTTP: every address is judged before it is used, and only judged addresses are connected to.
+
+A name is resolved once per hop, the judge sees all its addresses, and the connection goes to these and no others, so a
+name that changes its mind between check and use gains nothing. Redirects are hops like the first. Bytes are counted
+after unpacking.
+"""
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from clawft.errors import InvalidArguments, LinkError, RequestTimeout
+
+if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
+    from aiohttp import ClientResponse
+    from yarl import URL
+
+CHUNK_BYTES = 65_536
+AGENT = "clawft"
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BECOMES_GET = frozenset({301, 302, 303})
+_GZIP = 16 + zlib.MAX_WBITS
+
+Judge = Callable[[str, Sequence[str]], None]
+"""Sees a URL and every address its host has; raises if it may not be reached."""
+
+
+class Bounds(Struct, frozen=True):
+    max_bytes: int = 1_000_000
+    """After unpacking; what comes beyond is cut off and marked."""
+    timeout_s: float = 30.0
+    """For everything, redirects included."""
+    redirects: int = 5
+
+
+class Outgoing(Struct, frozen=True):
+    method: str = "GET"
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+
+
+class Fetched(Struct, frozen=True):
+    url: str
+    """Where it came from in the end."""
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    content_type: str
+    charset: str
+    body: bytes
+    truncated: bool = False
+
+
+async def fetch(url: str, *, judge: Judge, outgoing: Outgoing = Outgoing(), bounds: Bounds = Bounds()) -> Fetched:  # noqa: B008 - both are frozen
+    """Get one document. LinkError if it cannot be had; whatever the judge raises passes."""
+    try:
+        async with asyncio.timeout(bounds.timeout_s):
+            return await _follow(_parse(url), judge, outgoing, bounds)
+    except TimeoutError:
+        raise RequestTimeout(url, int(bounds.timeout_s * 1000)) from None
+
+
+async def _follow(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> Fetched:
+    for _ in range(bounds.redirects + 1):
+        answer = await _hop(url, judge, outgoing, bounds)
+        if isinstance(answer, Fetched):
+            return answer
+        status, target = answer
+        outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
+        url = target
+    raise LinkError(f"{url}: more than {bounds.redirects} redirects")
+
+
+def after_redirect(outgoing: Outgoing, status: int, *, same_origin: bool) -> Outgoing:
+    """What is sent to the next hop: another origin gets neither our headers nor our body."""
+    headers: Mapping[str, str] = outgoing.headers if same_origin else {}
+    if (status in _BECOMES_GET and outgoing.method != "HEAD") or not same_origin:
+        return Outgoing("HEAD" if outgoing.method == "HEAD" else "GET", headers)
+    return Outgoing(outgoing.method, headers, outgoing.body)
+
+
+async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> "Fetched | tuple[int, URL]":
+    import aiohttp
+
+    addresses = await _resolve(url)
+    judge(str(url), [address.partition("%")[0] for _, address in addresses])
+    connector = aiohttp.TCPConnector(
+        resolver=cast("Any", _Pinned(addresses)), use_dns_cache=False, socket_factory=_only_to(addresses)
+    )
+    headers = {"User-Agent": AGENT, "Accept": "*/*", **outgoing.headers, "Accept-Encoding": "gzip"}
+    try:
+        async with (
+            aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                timeout=aiohttp.ClientTimeout(total=bounds.timeout_s),
+            ) as session,
+            session.request(
+                outgoing.method, url, headers=headers, data=outgoing.body or None, allow_redirects=False
+            ) as response,
+        ):
+            if response.status in _REDIRECTS and "Location" in response.headers:
+                return response.status, _redirected(url, response.headers["Location"])
+            return await _read(response, bounds.max_bytes)
+    except aiohttp.ClientError as failure:
+        raise LinkError(f"{url.host}: {failure or type(failure).__name__}") from failure
+
+
+def _parse(text: str, base: "URL | None" = None) -> "URL":
+    from yarl import URL
+
+    try:
+        url = URL(text) if base is None else base.join(URL(text))
+        port = url.port
+    except ValueError as wrong:
+        raise InvalidArguments(f"not a URL: {text!r}: {wrong}") from None
+    if url.scheme not in ("http", "https") or not url.raw_host or port is None:
+        raise InvalidArguments(f"not an http or https URL: {text!r}")
+    return url
+
+
+def _redirected(url: "URL", location: str) -> "URL":
+    try:
+        return _parse(location, url)
+    except InvalidArguments as wrong:
+        raise LinkError(f"{url.host} redirects elsewhere: {wrong.message}") from None
+
+
+async def _resolve(url: "URL") -> list[tuple[socket.AddressFamily, str]]:
+    host = url.raw_host or ""
+    try:
+        infos = await asyncio.get_running_loop().getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+    except OSError as failure:
+        raise LinkError(f"{host}: the name cannot be resolved: {failure.strerror or failure}") from None
+    return list(dict.fromkeys((info[0], str(info[4][0])) for info in infos))
+
+
+class _Pinned:
+    """A resolver that knows the judged addresses and nothing else."""
+
+    def __init__(self, addresses: Sequence[tuple[socket.AddressFamily, str]]) -> None:
+        self._addresses = addresses
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[dict[str, Any]]:
+        return [
+            {"hostname": host, "host": address, "port": port, "family": family, "proto": 0, "flags": 0}
+            for family, address in self._addresses
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[[Any], socket.socket]:
+    """The last look, where a socket is made: an address in the URL itself never passes the resolver."""
+    from ipaddress import ip_address
+
+    judged = {ip_address(address.partition("%")[0]) for _, address in addresses}
+
+    def make(info: Any) -> socket.socket:
+        family, kind, protocol, _, target = info
+        if ip_address(str(target[0]).partition("%")[0]) not in judged:
+            raise OSError(f"{target[0]} was not judged")
+        return socket.socket(family, kind, protocol)
+
+    return make
+
+
+async def _read(response: "ClientResponse", limit: int) -> Fetched:
+    body = Unpacking(response.headers.get("Content-Encoding", ""), limit)
+    async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+        body.add(chunk)
+        if body.full:
+            break
+    return Fetched(
+        url=str(response.url),
+        status=response.status,
+        headers=tuple(response.headers.items()),
+        content_type=response.content_type,
+        charset=response.charset or "",
+        body=bytes(body.data),
+        truncated=body.full,
+    )
+
+
+class Unpacking:
+    """A body as it comes in, never more than `limit` bytes of it, however well it was packed."""
+
+    def __init__(self, encoding: str, limit: int) -> None:
+        if encoding.lower() not in ("", "identity", "gzip", "x-gzip"):
+            raise LinkError(f"the answer is packed as {encoding!r}, which was not asked for")
+        self.data = bytearray()
+        self.full = False
+        self._limit = limit
+        self._gzip = zlib.decompressobj(_GZIP) if "gzip" in encoding.lower() else None
+
+    def add(self, chunk: bytes) -> None:
+        room = self._limit - len(self.data)
+        self.data += self._unpack(chunk, room + 1)[: room + 1]
+        if len(self.data) > self._limit:
+            del self.data[self._limit :]
+            self.full = True
+
+    def _unpack(self, chunk: bytes, most: int) -> bytes:
+        if self._gzip is None:
+            return chunk
+        try:
+            return self._gzip.decompress(chunk, most)
+        except zlib.error as wrong:
+            raise LinkError(f"the answer is not valid gzip: {wrong}") from None

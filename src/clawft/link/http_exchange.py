@@ -1,0 +1,253 @@
+"""One request and its answer, as an ASGI application sees them: `scope`, `receive`, `send`."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final, Protocol
+
+from clawft.link.http_answer import BODYLESS, CONTINUE, LAST_CHUNK, Framing, frame, refusal_answer
+from clawft.link.http_head import Head, Refusal
+
+Address = tuple[str, int]
+Scope = dict[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PIECE_BYTES: Final = 64 * 1024
+"""A longer body goes out in pieces of this size, each waiting until the client took the one before."""
+ASGI: Final = {"version": "3.0", "spec_version": "2.4"}
+BROKEN: Final = Refusal(500, "the server failed to answer this request; its log says why")
+
+log = logging.getLogger("clawft.http")
+
+
+class Peer(Protocol):
+    """What an exchange needs from its connection."""
+
+    client: Address | None
+    server: Address | None
+    blocked_since: float
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def hear(self) -> None:
+        """Go on reading the body, if reading was stopped."""
+
+    async def drained(self) -> None:
+        """Return once there is room to write; raises ConnectionResetError when the client has gone."""
+
+
+class Exchange:
+    """Collects the body the connection reads, writes the answer the application sends."""
+
+    def __init__(self, peer: Peer, head: Head, began: float) -> None:
+        self.head = head
+        self.began = began
+        self.received = 0
+        self.buffered = 0
+        self.whole = False
+        self.expects = head.expects
+        self.keep_alive = head.keep_alive
+        self.gone = False
+        self.ended = False
+        self._peer = peer
+        self._pieces: list[bytes] = []
+        self._delivered = False
+        self._changed: asyncio.Event | None = None
+        self._status = 0
+        self._headers: Iterable[tuple[bytes, bytes]] = ()
+        self._framing: Framing | None = None
+        self._left = 0
+
+    def scope(self) -> Scope:
+        head = self.head
+        return {
+            "type": "http",
+            "asgi": ASGI,
+            "http_version": head.version,
+            "method": head.method,
+            "scheme": "http",
+            "path": _decoded(head.path),
+            "raw_path": head.path,
+            "query_string": head.query,
+            "root_path": "",
+            "headers": head.headers,
+            "client": self._peer.client,
+            "server": self._peer.server,
+        }
+
+    # The connection's side
+
+    @property
+    def started(self) -> bool:
+        return self._framing is not None
+
+    def take(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self.received += len(piece)
+        self.buffered += len(piece)
+        self.wake()
+
+    def complete(self) -> None:
+        self.whole = True
+        self.expects = False
+        self.wake()
+
+    def leave(self) -> None:
+        """The client has gone: `receive` says so, `send` raises."""
+        self.gone = True
+        self.wake()
+
+    def refuse(self, refusal: Refusal) -> bool:
+        """Answer in the application's place. False when its own answer is under way and can only be cut off."""
+        fresh = not self.started
+        if fresh and not self.gone:
+            self._peer.write(refusal_answer(refusal))
+        self.keep_alive = False
+        self.leave()
+        return fresh
+
+    def wake(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+
+    # The application's side
+
+    async def receive(self) -> Message:
+        while not self._has_news():
+            self._ask_for_more()
+            self._changed = self._changed or asyncio.Event()
+            self._changed.clear()
+            await self._changed.wait()
+        if self._delivered or (self.gone and not self.whole):
+            return {"type": "http.disconnect"}
+        body = b"".join(self._pieces)
+        self._pieces.clear()
+        self.buffered = 0
+        self._delivered = self.whole
+        return {"type": "http.request", "body": body, "more_body": not self.whole}
+
+    def _has_news(self) -> bool:
+        if self.gone or self.ended:
+            return True
+        return not self._delivered and (self.whole or bool(self._pieces))
+
+    def _ask_for_more(self) -> None:
+        self._peer.hear()
+        if self.expects and not self.started:
+            self._peer.write(CONTINUE)
+        self.expects = False
+
+    async def send(self, message: Message) -> None:
+        if self.gone:
+            raise ConnectionResetError("the client has gone")
+        if message["type"] == "http.response.body":
+            await self._send_body(message.get("body", b""), message.get("more_body", False))
+        elif message["type"] == "http.response.start":
+            self._start(message)
+        else:
+            raise ValueError(f"an HTTP answer has no message of type {message['type']!r}")
+
+    def _start(self, message: Message) -> None:
+        if self._status:
+            raise RuntimeError("http.response.start was sent twice")
+        self._status = message["status"]
+        self._headers = message.get("headers", ())
+
+    async def _send_body(self, body: bytes, more: bool) -> None:
+        if not self._status or self.ended:
+            raise RuntimeError("http.response.body before http.response.start, or after the end of the answer")
+        framing = self._framing
+        prefix = b""
+        if framing is None:
+            framing = self._frame(len(body), whole=not more)
+            prefix = framing.head
+        if self.head.method == "HEAD" or self._status in BODYLESS:
+            body, suffix = b"", b""
+        elif framing.chunked:
+            prefix, suffix = _chunk(prefix, len(body), last=not more)
+        else:
+            suffix = b""
+            self._count(len(body), framing, last=not more)
+        self._framing = framing
+        await self._write(prefix, body, suffix, last=not more)
+
+    def _frame(self, size: int, *, whole: bool) -> Framing:
+        # With a body still coming in, the rest of it would be read as the next request's bytes: better to close.
+        keep_alive = self.keep_alive and self.whole
+        framing = frame(
+            self._status,
+            self._headers,
+            body=size,
+            whole=whole,
+            modern=self.head.version == "1.1",
+            keep_alive=keep_alive,
+        )
+        self.keep_alive = framing.keep_alive
+        self._left = framing.length
+        return framing
+
+    def _count(self, size: int, framing: Framing, *, last: bool) -> None:
+        if framing.length < 0:
+            return
+        self._left -= size
+        if self._left < 0 or (last and self._left):
+            raise RuntimeError(f"the body is not the {framing.length} bytes that content-length promised")
+
+    async def _write(self, prefix: bytes, body: bytes, suffix: bytes, *, last: bool) -> None:
+        peer = self._peer
+        if len(body) <= PIECE_BYTES:
+            peer.write(b"".join((prefix, body, suffix)))
+        else:
+            await self._write_pieces(prefix, memoryview(body), suffix)
+        if last:
+            self.ended = True
+            self.wake()
+        elif peer.blocked_since:
+            await peer.drained()
+
+    async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
+        peer = self._peer
+        peer.write(prefix)
+        for at in range(0, len(body), PIECE_BYTES):
+            peer.write(body[at : at + PIECE_BYTES])
+            if peer.blocked_since:
+                await peer.drained()
+        peer.write(suffix)
+
+    # The end
+
+    def crash(self, error: Exception) -> None:
+        """The application raised. Said to the log in full, to the client without a word about the inside."""
+        if self.gone and isinstance(error, OSError):
+            return
+        log.error("%s %s failed", self.head.method, _decoded(self.head.path), exc_info=error)
+        self.keep_alive = False
+
+    def settle(self) -> bool:
+        """The application is done. False when its answer breaks off in the middle and the client must notice."""
+        if self.ended or self.gone:
+            return True
+        if self.started:
+            return False
+        self.keep_alive = False
+        self._peer.write(refusal_answer(BROKEN))
+        return True
+
+
+def _chunk(prefix: bytes, size: int, *, last: bool) -> tuple[bytes, bytes]:
+    """What stands before and after the bytes of one chunk; an empty chunk would end the body, so it is left out."""
+    end = LAST_CHUNK if last else b""
+    if not size:
+        return prefix, end
+    return b"%b%x\r\n" % (prefix, size), b"\r\n" + end
+
+
+def _decoded(path: bytes) -> str:
+    if b"%" not in path:
+        return path.decode("ascii", "replace")
+    from urllib.parse import unquote  # rare on our paths, and dear at start
+
+    return unquote(path.decode("ascii", "replace"))

@@ -1,0 +1,292 @@
+"""One HTTP/1.1 connection: requests answered strictly in order, every timeout of `Limits` held.
+
+Time is not kept per request: the server calls `check` now and then, and the stamps left behind tell what is overdue.
+"""
+
+import asyncio
+from typing import Final, cast
+
+from clawft.link.http_answer import refusal_answer
+from clawft.link.http_exchange import Address, App, Exchange
+from clawft.link.http_head import Head, Limits, Refusal
+from clawft.link.http_reader import SLICE_BYTES, RequestReader
+
+HOLD_BYTES: Final = 64 * 1024
+"""Bytes held for later, of a body or of the next requests, before reading stops."""
+WRITE_HIGH: Final = 64 * 1024
+WRITE_LOW: Final = 16 * 1024
+
+FULL: Final = Refusal(503, "too many connections are open; try again later")
+LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
+LATE_BODY: Final = Refusal(408, "the request body did not arrive in time")
+
+
+class Roster:
+    """What all connections of one server share."""
+
+    def __init__(self, app: App, limits: Limits) -> None:
+        self.app = app
+        self.limits = limits
+        self.loop = asyncio.get_running_loop()
+        self.connections: set[Connection] = set()
+        self.stopping = False
+        self.empty = asyncio.Event()
+
+    def admit(self, connection: "Connection") -> bool:
+        if self.stopping or len(self.connections) >= self.limits.connections:
+            return False
+        self.connections.add(connection)
+        return True
+
+    def forget(self, connection: "Connection") -> None:
+        self.connections.discard(connection)
+        if not self.connections:
+            self.empty.set()
+
+
+class Connection(asyncio.Protocol):
+    """`current` is the exchange the application works on, in `task`; further ones wait in the reader."""
+
+    def __init__(self, roster: Roster) -> None:
+        self.client: Address | None = None
+        self.server: Address | None = None
+        self.current: Exchange | None = None
+        self.task: asyncio.Task[None] | None = None
+        self.blocked_since = 0.0
+        self._roster = roster
+        self._limits = roster.limits
+        self._now = roster.loop.time
+        self._reader = RequestReader(roster.limits, self._begin)
+        self._heard = self._idle_since = self._head_since = self._now()
+        self._served = False
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._paused_at = 0.0
+        self._deaf = False
+        self._gone = False
+        self._close_by = 0.0
+        self._room: asyncio.Event | None = None
+
+    # The transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self.client = address_of(transport.get_extra_info("peername"))
+        self.server = address_of(transport.get_extra_info("sockname"))
+        self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
+        if not self._roster.admit(self):
+            self.write(refusal_answer(FULL))
+            self._close()
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        self._heard = self._now()
+        self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone = self._deaf = True
+        if self.current is not None:
+            self.current.leave()
+        if self._room is not None:
+            self._room.set()
+        if self.task is None:
+            self._roster.forget(self)
+
+    def pause_writing(self) -> None:
+        self.blocked_since = self._now()
+
+    def resume_writing(self) -> None:
+        self.blocked_since = 0.0
+        if self._room is not None:
+            self._room.set()
+
+    # Bytes in
+
+    def _feed(self, data: bytes | memoryview) -> None:
+        reader = self._reader
+        while data and not self._deaf:
+            if self.current is not None and reader.reading is not self.current:
+                self._hold(bytes(data))
+                return
+            data = data[reader.feed(data) :]
+            self._look()
+
+    def _look(self) -> None:
+        """Act on what the reader found."""
+        reader = self._reader
+        if reader.verdict is not None:
+            self._refuse(reader.verdict)
+            return
+        self._deaf = reader.last
+        if reader.in_head:
+            self._head_since = self._head_since or self._heard
+        elif reader.reading is not None and reader.reading.buffered > HOLD_BYTES:
+            self._pause()
+        self._advance()
+
+    def _begin(self, head: Head) -> Exchange:
+        self._head_since = 0.0
+        return Exchange(self, head, self._heard)
+
+    def _hold(self, data: bytes) -> None:
+        self._held.append(data)
+        self._held_bytes += len(data)
+        if self._held_bytes > HOLD_BYTES:
+            self._pause()
+
+    def _pause(self) -> None:
+        if not self._paused_at and not self._transport.is_closing():
+            self._paused_at = self._now()
+            self._transport.pause_reading()
+
+    def hear(self) -> None:
+        self._heard = self._now()
+        if self.current is not None and self.current.expects:
+            self.current.began = self._heard
+        if self._reader.reading is self.current:
+            self._resume()
+
+    def _resume(self) -> None:
+        if self._paused_at and not self._transport.is_closing():
+            if self.current is not None:
+                self.current.began += self._now() - self._paused_at
+            self._paused_at = 0.0
+            self._transport.resume_reading()
+
+    # One after the other
+
+    def _advance(self) -> None:
+        if self.current is not None or self._close_by or self._gone:
+            return
+        if self._reader.found:
+            self.current = self._reader.found.popleft()
+            self.task = self._roster.loop.create_task(self._serve(self.current))
+        elif self._reader.verdict is not None:
+            self.write(refusal_answer(self._reader.verdict))
+            self._linger()
+
+    async def _serve(self, exchange: Exchange) -> None:
+        try:
+            await self._roster.app(exchange.scope(), exchange.receive, exchange.send)
+        except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
+            exchange.crash(error)
+        finally:
+            self._done(exchange)
+
+    def _done(self, exchange: Exchange) -> None:
+        self.current = self.task = None
+        self._served = True
+        self._idle_since = self._now()
+        unbroken = exchange.settle()
+        if self._gone:
+            self._roster.forget(self)
+        elif not unbroken:
+            self._transport.abort()
+        elif exchange.keep_alive and not self._roster.stopping:
+            self._next()
+        elif exchange.whole:
+            self._close()
+        else:
+            self._linger()
+
+    def _next(self) -> None:
+        self._advance()
+        if self._held and self.current is None:
+            held = b"".join(self._held)
+            self._held, self._held_bytes = [], 0
+            self._heard = self._now()
+            self._resume()
+            self._feed(memoryview(held))
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Say no to what is being read: at once, or after the answers that come before it."""
+        reader = self._reader
+        self._deaf = True
+        reader.verdict = refusal
+        broken, reader.reading = reader.reading, None
+        if broken is None or broken is not self.current:
+            if broken is not None:
+                reader.found.remove(broken)
+            self._advance()
+        elif broken.refuse(refusal):
+            self._linger()
+        else:
+            self._transport.abort()
+
+    # Bytes out
+
+    def write(self, data: bytes | memoryview) -> None:
+        if not self._gone and not self._close_by:
+            self._transport.write(data)
+
+    async def drained(self) -> None:
+        self._room = self._room or asyncio.Event()
+        while self.blocked_since and not self._gone:
+            self._room.clear()
+            await self._room.wait()
+        if self._gone:
+            raise ConnectionResetError("the client has gone")
+
+    # The end
+
+    def _close(self) -> None:
+        if not self._close_by:
+            self._deaf = True
+            self._close_by = self._now() + self._limits.write_seconds
+            self._transport.close()
+
+    def _linger(self) -> None:
+        """End our side and read on for a while: closing with bytes unread would reset what we just wrote."""
+        if self._close_by or self._transport.is_closing():
+            return
+        self._deaf = True
+        self._close_by = self._now() + self._limits.linger_seconds
+        self._resume()
+        self._transport.write_eof()
+
+    def retire(self) -> None:
+        """The server stops: finish what runs, start nothing new."""
+        if self.current is not None:
+            self.current.keep_alive = False
+        else:
+            self._close()
+
+    def kill(self) -> None:
+        self._transport.abort()
+        if self.task is not None:
+            # A task cancelled before its first step never reaches `_done`.
+            self.task.add_done_callback(lambda _: self._roster.forget(self))
+            self.task.cancel()
+
+    def check(self, now: float) -> None:
+        """End what is overdue."""
+        limits = self._limits
+        if self._close_by:
+            if now > self._close_by:
+                self._transport.abort()
+        elif self.blocked_since:
+            if now - self.blocked_since > limits.write_seconds:
+                self._transport.abort()
+        elif self.current is not None:
+            if self._reader.reading is self.current and self._late_body(self.current, now):
+                self._refuse(LATE_BODY)
+        elif self._reader.in_head:
+            if now - self._head_since > limits.head_seconds:
+                self._refuse(LATE_HEAD)
+        elif now - self._idle_since > (limits.keep_alive_seconds if self._served else limits.head_seconds):
+            self._close()
+
+    def _late_body(self, exchange: Exchange, now: float) -> bool:
+        if self._paused_at or exchange.expects:
+            return False
+        limits = self._limits
+        return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
+
+
+def address_of(name: object) -> Address | None:
+    """Host and port of a TCP socket; a Unix socket has neither."""
+    if not isinstance(name, tuple):
+        return None
+    host, port, *_ = cast(tuple[str, int], name)
+    return host, port

@@ -1,0 +1,162 @@
+"""A server behind two pipes: whole lines out, whole lines in, one table of who waits for what."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, cast
+
+from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
+from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.process import Child, Launch, start
+from clawft.link.stdio_in import LineReader, LineWriter, grow
+from clawft.wire import jsonrpc
+from clawft.wire.correlate import Waiting
+from clawft.wire.framing import DEFAULT_LIMIT, TooLong
+from clawft.wire.jsonrpc import Failure, Response
+
+MAX_BAD_LINES = 1_000
+"""Lines that are no messages before we stop listening to a child."""
+
+log = logging.getLogger("clawft.link")
+
+
+class StreamLink:
+    """A child process spoken to on stdin and stdout."""
+
+    kind: LinkKind = "stdio"
+
+    def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT) -> None:
+        self._launch = launch
+        self._limit = limit
+        self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._closing = False
+        self._broken: LinkError | None = None
+        self._bad_lines = 0
+        self.child: Child | None = None
+
+    async def open(self, incoming: Incoming, lost: Lost) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._incoming = incoming
+        self._lost = lost
+        self.child = child = start(self._launch)
+        pipes = child.pipes
+        grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
+        self._writer = LineWriter()
+        transport, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
+        self._writer.attach(transport)
+        self._stdin = transport
+        self._stdout, reader = await self._loop.connect_read_pipe(
+            lambda: LineReader(self._accept, self._limit), cast("Any", pipes.stdout)
+        )
+        self._stderr, _ = await self._loop.connect_read_pipe(lambda: _StderrReader(child), cast("Any", pipes.stderr))
+        reader.ended.add_done_callback(self._output_ended)
+        child.ended.add_done_callback(self._child_ended)
+
+    async def request(self, outgoing: Outgoing) -> Response | Failure:
+        if self._broken is not None:
+            raise self._broken
+        waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
+        id = self._waiting.open(waiter)
+        self._writer.write(jsonrpc.request(id, outgoing.method, outgoing.params))
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._tell_cancelled(id, outgoing.method)
+            raise
+        finally:
+            self._waiting.close(id)
+
+    def _tell_cancelled(self, id: int, method: str) -> None:
+        if method != "initialize" and self._broken is None:
+            self._writer.write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+
+    async def notify(self, method: str, params: bytes = b"") -> None:
+        if self._broken is None:
+            self._writer.write(jsonrpc.notification(method, params))
+
+    async def answer(self, message: bytes) -> None:
+        if self._broken is None:
+            self._writer.write(message)
+
+    async def close(self) -> None:
+        """The stop ladder; may be called twice."""
+        self._closing = True
+        self._break(LinkClosed("the link was closed"))
+        if self.child is not None:
+            await self.child.stop(self._stdin.close)
+            self._stdout.close()
+            self._stderr.close()
+
+    # ── what comes in ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _accept(self, line: bytes | TooLong) -> None:
+        if isinstance(line, TooLong):
+            self._fail_all(MessageTooLong(f"the server sent a message longer than {self._limit} bytes"))
+            return
+        try:
+            message = jsonrpc.decode(line)
+        except WireError as wrong:
+            self._note_bad_line(line, wrong)
+            return
+        if isinstance(message, Response | Failure):
+            waiter = self._waiting.take(message.id)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(message)
+        else:
+            self._incoming(message, None)
+
+    def _note_bad_line(self, line: bytes, wrong: WireError) -> None:
+        self._bad_lines += 1
+        if self._bad_lines <= _SHOWN_BAD_LINES:
+            log.warning("%s wrote a line that is no message: %s: %r", self._launch.command, wrong, line[:200])
+        if self._bad_lines == MAX_BAD_LINES and self.child is not None:
+            log.error("%s wrote %d such lines; it is stopped", self._launch.command, MAX_BAD_LINES)
+            self.child.kill()
+
+    @property
+    def dropped(self) -> int:
+        """Answers that nobody waited for."""
+        return self._waiting.dropped
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _output_ended(self, _: asyncio.Future[None]) -> None:
+        """Stdout closed: without it there is no conversation. Give the child a moment to say how it ended."""
+        self._loop.call_later(_LAST_WORDS_SECONDS, self._gone)
+
+    def _child_ended(self, _: asyncio.Future[int]) -> None:
+        self._loop.call_later(_LAST_WORDS_SECONDS, self._gone)
+
+    def _gone(self) -> None:
+        why = self.child.why_ended() if self.child is not None else "it was never started"
+        error = ProcessExited(f"{self._launch.command} {why}")
+        if self._broken is None:
+            self._break(error)
+            if self.child is not None:
+                self.child.kill()
+            if not self._closing:
+                self._lost(error)
+
+    def _break(self, error: LinkError) -> None:
+        if self._broken is None:
+            self._broken = error
+        self._fail_all(error)
+
+    def _fail_all(self, error: LinkError | MessageTooLong) -> None:
+        for waiter in self._waiting.drain():
+            if not waiter.done():
+                waiter.set_exception(error)
+
+
+_SHOWN_BAD_LINES = 5
+_LAST_WORDS_SECONDS = 0.05
+"""Stderr and the exit status may arrive just after stdout has closed."""
+
+
+class _StderrReader(asyncio.Protocol):
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    def data_received(self, data: bytes) -> None:
+        self._child.stderr.add(data)
