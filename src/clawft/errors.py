@@ -25,6 +25,9 @@
     │   ├── SpawnFailed
     │   ├── ProcessExited
     │   ├── RequestTimeout
+    │   ├── NeedsAuth             the server wants a login
+    │   ├── LinkRefused           an HTTP status instead of an answer
+    │   ├── SessionLost           the server has forgotten our session
     │   └── JsonRpcFailure        the server answered with an error
     ├── ServerNotFound, NotConnected
     ├── ConfigError
@@ -192,6 +195,24 @@ class RequestTimeout(LinkError):
     def __init__(self, what: str, ms: int) -> None:
         super().__init__(f"{what}: no answer within {ms} ms")
         self.ms = ms
+
+
+class NeedsAuth(LinkError):
+    """A login is needed. `challenge` is the WWW-Authenticate header, for whoever logs in."""
+
+    def __init__(self, message: str, *, challenge: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.challenge = challenge
+
+
+class LinkRefused(LinkError):
+    def __init__(self, message: str, *, http_status: int) -> None:
+        super().__init__(message)
+        self.http_status = http_status
+
+
+class SessionLost(LinkError):
+    pass
 
 
 class JsonRpcFailure(LinkError):

@@ -41,6 +41,8 @@ class Clash(Struct, frozen=True):
 class Snapshot(Struct, frozen=True):
     entries: tuple[Entry, ...] = ()
     table: Mapping[str, Entry] = {}
+    """By every spelling."""
+    canonical: Mapping[str, Entry] = {}
     clashes: tuple[Clash, ...] = ()
 
     def find(self, name: str) -> Entry | None:
@@ -50,16 +52,16 @@ class Snapshot(Struct, frozen=True):
 def build(offers: Sequence[Offer], form: Form = Form.PLAIN) -> Snapshot:
     """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed."""
     entries: dict[str, Entry] = {}
+    inside: dict[str, Entry] = {}
     clashes: list[Clash] = []
     for origin, tool, bind in _in_order(offers, form):
+        own = canonical(origin, tool.name)
         name = _export(origin, tool, form, entries)
-        if name in entries:
-            clashes.append(
-                Clash(name, f"{canonical(origin, tool.name)} would get the name of {entries[name].canonical}")
-            )
+        if name in entries or own in inside:
+            clashes.append(Clash(name, f"{own} would get the name of {(entries.get(name) or inside[own]).canonical}"))
             continue
-        entries[name] = _entry(name, origin, tool, bind)
-    return Snapshot(tuple(entries.values()), _lookup(entries), tuple(clashes))
+        entries[name] = inside[own] = _entry(name, origin, tool, bind)
+    return Snapshot(tuple(entries.values()), _lookup(entries), inside, tuple(clashes))
 
 
 def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Origin, Tool, Callable[[Tool], Next]]]:

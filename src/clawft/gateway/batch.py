@@ -20,11 +20,11 @@ class Batch:
         self._outlet = outlet
         self._conversation = conversation
         self._deliver = deliver
-        self._expected = 0
+        self._open = 0
         self._answers: list[bytes] = []
 
     def take(self, members: list[bytes]) -> int:
-        """How many answers there will be; they are delivered together."""
+        """How many requests there are; their answers are delivered together, or nothing if all were cancelled."""
         requests: list[Request] = []
         for member in members:
             try:
@@ -38,24 +38,30 @@ class Batch:
                 self._conversation.notice(message)
             else:
                 self._conversation.fill(message)
-        self._expected = expected = len(self._answers) + len(requests)
+        expected = len(self._answers) + len(requests)
+        self._open = len(requests)
         for request in requests:
             self._start(request)
-        self._finish_when_whole()
+        if expected and not requests:
+            self._finish()
         return expected
 
     def _start(self, request: Request) -> None:
         if request.method == "initialize":
-            self._collect(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
+            self._answers.append(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
+            self._one_ended()
             return
         work = self._conversation.answer(request, self._outlet)
-        self._conversation.running.start(request.id, work, self._collect)
+        task = self._conversation.running.start(request.id, work, self._answers.append)
+        if task is None:
+            self._one_ended()
+        else:
+            task.add_done_callback(lambda done: self._one_ended())  # answered or cancelled
 
-    def _collect(self, answer: bytes) -> None:
-        self._answers.append(answer)
-        self._finish_when_whole()
+    def _one_ended(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._finish()
 
-    def _finish_when_whole(self) -> None:
-        if self._expected and len(self._answers) == self._expected:
-            self._expected = 0
-            self._deliver(b"[" + b",".join(self._answers) + b"]")
+    def _finish(self) -> None:
+        self._deliver(b"[" + b",".join(self._answers) + b"]" if self._answers else b"")

@@ -14,7 +14,7 @@ from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
 from clawft.gateway.events import Event, ListChanged, ResourceUpdated
-from clawft.gateway.running import Running, answered
+from clawft.gateway.running import Running, answered, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
 from clawft.wire import handshake, jsonrpc, narrow
@@ -50,11 +50,8 @@ class Conversation:
         quick = _QUICK.get(request.method)
         if quick is None and request.method not in LISTS:
             return None
-        try:
-            payload = quick(self, request) if quick else self._list(request)
-        except (BadParams, ExecutionFailed) as wrong:
-            return jsonrpc.failure_of(request.id, wrong)
-        return jsonrpc.result(request.id, payload)
+        work = quick or Conversation._list
+        return answered_now(request.id, lambda: work(self, request), handshake.error_code)
 
     async def answer(self, request: Request, outlet: Outlet) -> bytes:
         """The whole answer message."""
@@ -165,7 +162,10 @@ class Conversation:
             self._asked.close(id)
         if isinstance(answer, Failure):
             raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
-        return msgspec.json.decode(answer.result, type=dict[str, Any])
+        try:
+            return _answer.decode(answer.result)
+        except msgspec.DecodeError:
+            raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
 
     def _fit(self, question: Question) -> Mapping[str, Any]:
         """Revisions before URL elicitation know no `mode`."""
@@ -218,6 +218,7 @@ class _CancelledParams(Struct):
     id: Raw | UnsetType = field(default=UNSET, name="requestId")
 
 
+_answer = msgspec.json.Decoder(dict[str, Any])
 _level_params = msgspec.json.Decoder(_LevelParams)
 _uri_params = msgspec.json.Decoder(_UriParams)
 _cancelled_params = msgspec.json.Decoder(_CancelledParams)
@@ -234,6 +235,6 @@ def read_cancelled(params: bytes) -> bytes | None:
     """The raw id that a cancelled notification names; None if it names none."""
     try:
         id = _cancelled_params.decode(params or EMPTY_OBJECT).id
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return None if id is UNSET else bytes(id)

@@ -7,6 +7,7 @@ a tool.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from clawft._version import __version__
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
-from clawft.errors import InvalidConfig, MissingCapability, ResourceNotFound, ToolError, ToolNotFound
+from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ResourceNotFound, ToolError, ToolNotFound
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.questions import Seal
@@ -52,6 +53,8 @@ from clawft.provider.base import (
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
+
+log = logging.getLogger("clawft.gateway")
 
 
 class Registered(Struct, frozen=True):
@@ -138,12 +141,12 @@ class Gateway:
         self.events.publish(ResourceUpdated(uri))
 
     def _offer(self, known: Registered) -> Offer:
-        end = end_of(known.provider)
+        end = _as_reply(end_of(known.provider))
 
         def bind(tool: Tool) -> Next:
-            return compose(self.guards, tool, known.origin, end)
+            return compose(self.guards, tool, known.origin, end if tool.needs == _NO_NEEDS else _able(end))
 
-        return Offer(known.origin, tuple(known.provider.list_tools()), bind)
+        return Offer(known.origin, _tools_of(known.provider), bind)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -160,12 +163,17 @@ class Gateway:
 
     def names_of(self, canonical: str) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
-        entry = self._snapshot.find(canonical)
+        entry = self._snapshot.canonical.get(canonical)
         return entry.names if entry else (canonical,)
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
         return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+
+    def find_visible(self, name: str, caller: Caller) -> Entry | None:
+        """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
+        entry = self._snapshot.table.get(name)
+        return entry if entry is not None and self._shows(entry.names, caller) else None
 
     def _shows(self, names: Sequence[str], caller: Caller) -> bool:
         return all(guard.shows(names, caller) for guard in self._list_guards)
@@ -184,8 +192,6 @@ class Gateway:
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
-        if entry.tool.needs is not _NO_NEEDS:
-            _require(entry.tool, caller)
         try:
             return await entry.run(call)
         except ToolError as failed:
@@ -221,7 +227,7 @@ class Gateway:
             for known in self._providers.values()
             if isinstance(known.provider, PromptProvider)
             for prompt in known.provider.list_prompts()
-            if self._shows([name := self._prompt_name(known.origin, prompt)], caller)
+            if self._shows(_prompt_names(name := self._prompt_name(known.origin, prompt), known.origin, prompt), caller)
         ]
 
     def _prompt_name(self, origin: Origin, prompt: Prompt) -> str:
@@ -229,7 +235,7 @@ class Gateway:
 
     def find_prompt(self, caller: Caller, name: str) -> NamedPrompt:
         for found in self.prompts(caller):
-            if name in (found.name, *names.accepted(found.origin, Tool(found.prompt.name, b""))):
+            if name in _prompt_names(found.name, found.origin, found.prompt):
                 return found
         raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
 
@@ -261,6 +267,46 @@ _NOWHERE = Origin("")
 
 async def _not_there(call: Call) -> Reply:
     raise unknown(call.asked)
+
+
+def _prompt_names(name: str, origin: Origin, prompt: Prompt) -> tuple[str, ...]:
+    return (name, *names.accepted(origin, Tool(prompt.name, b"")))
+
+
+def _tools_of(provider: Provider) -> tuple[Tool, ...]:
+    """Nothing if the provider cannot say: one that breaks must not hide the tools of the others."""
+    try:
+        return tuple(provider.list_tools())
+    except Exception:
+        log.exception("the provider %s could not list its tools", provider.namespace)
+        return ()
+
+
+def _as_reply(end: Next) -> Next:
+    """What a tool says when it fails is a result like any other, and passes the guards like one."""
+
+    async def run(call: Call) -> Reply:
+        try:
+            return await end(call)
+        except ToolError as failed:
+            return Reply.error(str(failed))
+        except (ClawftError, RecursionError):
+            raise
+        except Exception as broken:
+            log.exception("%s broke", call.name)
+            return Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
+
+    return run
+
+
+def _able(end: Next) -> Next:
+    """For tools that need a client with certain capabilities: asked last, behind all guards."""
+
+    async def run(call: Call) -> Reply:
+        _require(call.tool, call.caller)
+        return await end(call)
+
+    return run
 
 
 def _require(tool: Tool, caller: Caller) -> None:

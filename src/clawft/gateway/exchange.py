@@ -47,7 +47,7 @@ class Exchange:
         )
         dispatch.check_method(request.method, caller)
         if headers is not None and request.method == "tools/call":
-            self._check_params(request, headers)
+            self._check_params(request, caller, headers)
         return caller, told
 
     async def answer(self, request: Request, caller: Caller, told: Told, outlet: Outlet) -> bytes:
@@ -93,7 +93,7 @@ class Exchange:
             return self._start_task(target, caller, talk.used)
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find_visible(target.name, caller)
         if entry is None or entry.tool.task == "forbidden":
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required":
@@ -106,14 +106,14 @@ class Exchange:
 
         return self._gateway.tasks.start(caller, run, known)
 
-    def _check_params(self, request: Request, headers: Headers) -> None:
+    def _check_params(self, request: Request, caller: Caller, headers: Headers) -> None:
         target = dispatch.read_target(request.method, request.params)
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find_visible(target.name, caller)
         if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
             return
         found = _mirrors(entry.tool.input_schema)
         if not isinstance(found, BadMirror):
-            headers_of.check_params(found, msgspec.json.decode(target.arguments, type=dict[str, Any]), headers)
+            headers_of.check_params(found, _decode_arguments(target.arguments), headers)
 
     # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -187,6 +187,16 @@ _OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {
 
 def _is_cached(method: str, reply: Reply) -> bool:
     return METHODS[method].cached and reply.kind is Kind.COMPLETE
+
+
+_arguments = msgspec.json.Decoder(dict[str, Any])
+
+
+def _decode_arguments(raw: bytes) -> dict[str, Any]:
+    try:
+        return _arguments.decode(raw)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"arguments: {wrong}") from None
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
@@ -43,8 +44,7 @@ class HttpApp:
 
     async def drain(self, grace: float) -> None:
         """New requests are refused, running ones get `grace` seconds, streams end."""
-        await self._stateless.drain(grace)
-        await self._sessions.drain(grace)
+        await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = dict(scope["headers"])

@@ -34,9 +34,9 @@ class HttpAnswer:
         self._answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         stream.on_open = self._turn_into_stream
 
-    async def serve(self, running: Running, id: bytes, work: Coroutine[None, None, bytes]) -> None:
+    async def serve(self, running: Running, key: bytes, work: Coroutine[None, None, bytes], id: bytes = b"") -> None:
         """Run the work and send its answer, unless the caller leaves or cancels it."""
-        task = running.start(id, work, self._deliver)
+        task = running.start(key, work, self._deliver, id)
         if task is not None:
             task.add_done_callback(self._give_up)
         watch = Watch(self._receive, self._left)
@@ -52,6 +52,8 @@ class HttpAnswer:
         message = await self._answer
         if message is None:
             await asgi.stream(self._send, self._stream.read())
+        elif not message:
+            await asgi.answer(self._send, 202)  # cancelled: nothing more is said about it, but HTTP wants an end
         else:
             await asgi.answer(self._send, self._status(message), message, [JSON])
 
@@ -70,7 +72,7 @@ class HttpAnswer:
         if self._stream.opened:
             self._stream.end()
         elif not self._answer.done():
-            self._answer.cancel()
+            self._answer.set_result(b"")
 
     def _left(self) -> None:
         self._gone()

@@ -25,6 +25,7 @@ LAST_EVENT = b"last-event-id"
 class SessionDoor:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
+        self._closing = False
         self.sessions = Sessions(gateway)
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -57,7 +58,7 @@ class SessionDoor:
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
-            session = self.sessions.open(caller)
+            session = self._open(caller)
         except Busy as busy:
             await asgi.answer(send, busy.status, jsonrpc.failure_of(request.id, busy), [JSON])
             return
@@ -67,6 +68,11 @@ class SessionDoor:
             await asgi.answer(send, 200, answer, [JSON])
             return
         await asgi.answer(send, 200, answer, [JSON, (SESSION, session.id.encode())])
+
+    def _open(self, caller: Caller) -> Session:
+        if self._closing:
+            raise Busy("shutting down", hint="connect again")
+        return self.sessions.open(caller)
 
     async def _request(self, session: Session, request: Request, receive: Receive, send: Send) -> None:
         conversation = session.conversation
@@ -95,10 +101,8 @@ class SessionDoor:
             return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         expected = Batch(session.aside, session.conversation, answers.set_result).take(members)
-        if not expected:
-            await asgi.answer(send, 202)
-            return
-        await asgi.answer(send, 200, await answers, [JSON])
+        together = await answers if expected else b""
+        await (asgi.answer(send, 200, together, [JSON]) if together else asgi.answer(send, 202))
 
     # ── GET and DELETE ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -146,6 +150,7 @@ class SessionDoor:
         return session
 
     async def drain(self, grace: float) -> None:
+        self._closing = True
         await asyncio.gather(*(session.conversation.running.drain(grace) for session in self.sessions))
         self.sessions.close()
 

@@ -58,7 +58,7 @@ class StatelessDoor:
         work = answered(request.id, exchange.answer(request, caller, told, stream), stateless.error_code)
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
         back = HttpAnswer(stream, receive, send, status_of, gone=lambda: self.running.cancel(key))
-        await back.serve(self.running, key, work)
+        await back.serve(self.running, key, work, request.id)
 
     async def drain(self, grace: float) -> None:
         await self.running.drain(grace)

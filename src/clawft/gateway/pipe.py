@@ -5,7 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from clawft.errors import BadEnvelope, MessageTooLong, NotInitialized, ParseError, UnsupportedRevision, WireError
+from clawft.errors import (
+    INTERNAL_ERROR,
+    BadEnvelope,
+    BadParams,
+    MessageTooLong,
+    NotInitialized,
+    ParseError,
+    UnsupportedRevision,
+    WireError,
+)
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation, read_cancelled
 from clawft.gateway.core import Gateway
@@ -19,6 +28,7 @@ from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
+BEFORE_OPENING = ("initialize", "ping")
 
 log = logging.getLogger("clawft.pipe")
 
@@ -53,6 +63,14 @@ class PipeCaller:
     # ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def accept(self, line: bytes | TooLong) -> None:
+        """Never raises: one message that breaks something must not end the conversation with all others."""
+        try:
+            self._accept(line)
+        except Exception:
+            log.exception("a message broke")
+            self._write(jsonrpc.failure(None, INTERNAL_ERROR, "internal error"))
+
+    def _accept(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
             return
@@ -71,7 +89,10 @@ class PipeCaller:
     def _take(self, message: Message) -> None:
         match message:
             case Request():
-                self._request(message)
+                try:
+                    self._request(message)
+                except RecursionError:  # the door reads a little deeper than the rooms behind it
+                    self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
             case Notification():
                 self._notice(message)
             case Response() | Failure():
@@ -96,11 +117,9 @@ class PipeCaller:
         if self._era is None:
             if claims_stateless:
                 self._era = Era.STATELESS
-            elif request.method == "initialize":
+                return None
+            if request.method == "initialize":
                 self._era = Era.HANDSHAKE
-            elif request.method != "ping":
-                return NotInitialized("not initialized", hint="send initialize first")
-            return None
         if self._era is Era.STATELESS and request.method == "initialize":
             return UnsupportedRevision(
                 "this connection speaks 2026-07-28: there is no initialize",
@@ -108,6 +127,8 @@ class PipeCaller:
             )
         if self._era is Era.HANDSHAKE and claims_stateless:
             return BadEnvelope("this connection was opened with initialize and cannot change its era")
+        if self._era is not Era.STATELESS and not self._conversation.opened and request.method not in BEFORE_OPENING:
+            return NotInitialized("not initialized", hint="send initialize first")
         return None
 
     async def _stateless(self, request: Request) -> bytes:
@@ -140,7 +161,11 @@ class PipeCaller:
         if not 0 < len(members) <= MAX_BATCH:
             self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")))
             return
-        Batch(self, conversation, self._write).take(members)
+        Batch(self, conversation, self._write_any).take(members)
+
+    def _write_any(self, message: bytes) -> None:
+        if message:
+            self._write(message)
 
     def close(self) -> None:
         self._conversation.close()

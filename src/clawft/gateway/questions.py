@@ -89,7 +89,10 @@ class Seal:
 
 def digest_of(method: str, name: str, arguments: bytes) -> str:
     """What a retry must have in common with the call it continues."""
-    canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
+    try:
+        canonical = msgspec.json.encode(msgspec.json.decode(arguments or b"{}"), order="sorted")
+    except msgspec.DecodeError:  # a number beyond what we read: then the retry must spell it the same way
+        canonical = arguments
     return hashlib.sha256(b"\0".join((method.encode(), name.encode(), canonical))).hexdigest()[:32]
 
 

@@ -27,26 +27,36 @@ class Running:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, id: bytes, work: Coroutine[None, None, bytes], deliver: Answer) -> asyncio.Task[None] | None:
-        """None if it was refused; the refusal is delivered."""
-        refusal = self._refusal(id)
+    def start(
+        self, key: bytes, work: Coroutine[None, None, bytes], deliver: Answer, id: bytes = b""
+    ) -> asyncio.Task[None] | None:
+        """None if it was refused; the refusal is delivered. `id` is the request's own, where `key` is not."""
+        refusal = self._refusal(key)
         if refusal is not None:
             work.close()
-            deliver(jsonrpc.failure_of(id, refusal))
+            deliver(jsonrpc.failure_of(id or key, refusal))
             return None
-        task = self._tasks[id] = asyncio.get_running_loop().create_task(self._run(id, work, deliver))
+        task = asyncio.get_running_loop().create_task(self._run(key, work, deliver, id or key))
+        task.add_done_callback(lambda done: self._forget(key, done, work))
+        self._tasks[key] = task
         return task
 
-    def _refusal(self, id: bytes) -> ClawftError | None:
+    def _forget(self, key: bytes, done: asyncio.Task[None], work: Coroutine[None, None, bytes]) -> None:
+        """A task that was cancelled before its first step has not tidied up after itself."""
+        if self._tasks.get(key) is done:
+            del self._tasks[key]
+            work.close()
+
+    def _refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:
             return Busy("shutting down", hint="connect again")
-        if id in self._tasks:
-            return BadEnvelope(f"the id {id.decode('utf-8', 'replace')} is in use by a request in flight")
+        if key in self._tasks:
+            return BadEnvelope(f"the id {key[:100].decode('utf-8', 'replace')} is in use by a request in flight")
         if len(self._tasks) >= self._limit:
             return Busy(f"busy: {self._limit} requests are in flight on this connection", hint="wait for some answers")
         return None
 
-    async def _run(self, id: bytes, work: Coroutine[None, None, bytes], deliver: Answer) -> None:
+    async def _run(self, key: bytes, work: Coroutine[None, None, bytes], deliver: Answer, id: bytes) -> None:
         try:
             answer = await work
         except asyncio.CancelledError:
@@ -54,12 +64,12 @@ class Running:
                 deliver(jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time"))
             return
         finally:
-            del self._tasks[id]
+            del self._tasks[key]
         deliver(answer)
 
-    def cancel(self, id: bytes) -> None:
+    def cancel(self, key: bytes) -> None:
         """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out."""
-        task = self._tasks.get(id)
+        task = self._tasks.get(key)
         if task is not None:
             task.cancel()
 
@@ -82,8 +92,23 @@ async def answered(id: bytes, work: Coroutine[None, None, bytes], code_of: Calla
     """The result of the work as an answer, or its error as one. `code_of` is the dialect's."""
     try:
         return jsonrpc.result(id, await work)
-    except ClawftError as error:
+    except Exception as error:  # noqa: BLE001 - the caller gets one answer whatever breaks
+        return _failed(id, error, code_of)
+
+
+def answered_now(id: bytes, work: Callable[[], bytes], code_of: Callable[[ClawftError], int]) -> bytes:
+    """The same for work that needs no waiting."""
+    try:
+        return jsonrpc.result(id, work())
+    except Exception as error:  # noqa: BLE001 - same
+        return _failed(id, error, code_of)
+
+
+def _failed(id: bytes, error: Exception, code_of: Callable[[ClawftError], int]) -> bytes:
+    """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
+    if isinstance(error, ClawftError):
         return jsonrpc.failure_of(id, error, code_of(error))
-    except Exception:  # the caller gets one answer whatever breaks, and never our internals
-        log.exception("a request broke")
-        return jsonrpc.failure(id, INTERNAL_ERROR, "internal error")
+    if isinstance(error, RecursionError):  # the door reads a little deeper than the rooms behind it
+        return jsonrpc.failure(id, INTERNAL_ERROR, "nested too deeply: the arguments, or the work on them")
+    log.error("a request broke", exc_info=error)
+    return jsonrpc.failure(id, INTERNAL_ERROR, "internal error")

@@ -92,7 +92,9 @@ class Task:
         return {key: given[key] if key in given else self._known[key] for key in questions}
 
     def answer(self, answers: Answers) -> None:
-        """Take the answers that fit open questions; unknown keys and non-answers are ignored."""
+        """Take the answers that fit open questions; unknown keys, non-answers and late ones are ignored."""
+        if self.status in FINAL:
+            return
         for key, answer in answers.items():
             question = self.questions.get(key)
             if question is None or not answers_it(question, answer):
@@ -178,9 +180,13 @@ class Board:
         self._events.publish(TaskChanged(task.id, task.caller.principal, task.shape()))
 
     def _forget_old(self) -> None:
+        """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""
         limit = time.time() - TTL_MS / 1000
-        for id in [id for id, task in self._tasks.items() if task.updated < limit and task.status in FINAL]:
-            del self._tasks[id]
+        for task in [task for task in self._tasks.values() if task.updated < limit and task.status != "working"]:
+            del self._tasks[task.id]
+            if task.status not in FINAL and task.work is not None:
+                task.move("cancelled")
+                task.work.cancel()
 
 
 def _stamp(when: float) -> str:

@@ -158,4 +158,5 @@ def _verdict_of(ended: BaseException) -> str:
 def _outcome_of(ended: BaseException) -> str:
     if isinstance(ended, asyncio.CancelledError):
         return "cancelled"
-    return f"failed:{type(ended).__name__}"
+    name = type(ended).__name__
+    return f"failed:{name}" if isinstance(ended, Exception) else f"interrupted:{name}"  # a question, say

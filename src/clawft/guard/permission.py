@@ -18,7 +18,7 @@ class Permission:
     def __init__(self, names_of: Callable[[str], Sequence[str]]) -> None:
         """`names_of` gives every spelling of a canonical name, so that a grant may use any of them."""
         self._names_of = names_of
-        self._known: dict[tuple[Grant, str], bool] = {}
+        self._known: dict[tuple[Grant, tuple[str, ...]], bool] = {}
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -32,12 +32,12 @@ class Permission:
         return await after(call)
 
     def _may(self, call: Call) -> bool:
-        key = (call.caller.grant, call.name)
+        key = (call.caller.grant, tuple(self._names_of(call.name)))
         known = self._known.get(key)
         if known is None:
             if len(self._known) > _MAX_REMEMBERED:
                 self._known.clear()
-            known = self._known[key] = visible(self._names_of(call.name), call.caller.grant)
+            known = self._known[key] = visible(key[1], call.caller.grant)
         return known
 
 

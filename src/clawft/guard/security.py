@@ -48,13 +48,13 @@ class Security:
             decoded = _arguments.decode(arguments)
         except msgspec.DecodeError:
             return Allow()  # the tool itself will say what is wrong with them
-        strictest: Verdict = Allow()
+        asks: list[Ask] = []
         async for _, verdict in self.verdicts(decoded):
             if isinstance(verdict, Deny):
                 return verdict
             if isinstance(verdict, Ask):
-                strictest = verdict
-        return strictest
+                asks.append(verdict)
+        return _together(asks) if asks else Allow()
 
     async def verdicts(self, decoded: dict[str, Any]) -> AsyncIterator[tuple[str, Verdict]]:
         """Each command and address found, and what the rules say of it; also what `weft policy explain` shows."""
@@ -99,4 +99,11 @@ async def _person_allows(call: Call, asked: Ask) -> bool:
         },
     )
     answer = (await call.talk.ask({"weft_allow": question}))["weft_allow"]
-    return answer.get("action") == "accept" and answer.get("content", {}).get("allow") is True
+    content = answer.get("content")
+    return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True
+
+
+def _together(asks: Sequence[Ask]) -> Ask:
+    """One question about all of it: a yes covers every reason, so every reason is in it."""
+    reasons = dict.fromkeys(asked.reason for asked in asks)
+    return msgspec.structs.replace(asks[0], reason="; ".join(reasons))

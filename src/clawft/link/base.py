@@ -14,12 +14,16 @@ LinkKind = Literal["stdio", "http", "sse", "sdk"]
 
 
 class Outgoing(Struct, frozen=True):
-    """One request on its way out. `name` and `headers` are what stateless HTTP mirrors of it."""
+    """One request on its way out.
+
+    `revision`, `name` and `mirrored` are what stateless HTTP says again in headers; handshake requests have none.
+    """
 
     method: str
-    params: bytes = b"{}"
+    params: bytes = b""
+    revision: str = ""
     name: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
+    mirrored: tuple[tuple[str, str], ...] = ()
 
 
 Incoming = Callable[[Request | Notification, int | None], None]
@@ -33,6 +37,10 @@ class Link(Protocol):
     kind: LinkKind
 
     async def open(self, incoming: Incoming, lost: Lost) -> None: ...
+
+    def settled(self, revision: str) -> None:
+        """The handshake is done: from now on this revision is spoken."""
+        ...
 
     async def request(self, outgoing: Outgoing) -> Response | Failure:
         """Cancelling the wait tells the server, in the form of its transport."""

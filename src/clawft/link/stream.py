@@ -53,6 +53,9 @@ class StreamLink:
         reader.ended.add_done_callback(self._output_ended)
         child.ended.add_done_callback(self._child_ended)
 
+    def settled(self, revision: str) -> None:
+        pass  # lines look the same in every revision
+
     async def request(self, outgoing: Outgoing) -> Response | Failure:
         if self._broken is not None:
             raise self._broken

@@ -1,121 +1,174 @@
-"""A store in files: one per key, private, atomic, safe against other processes. Odd keys cannot leave the folder."""
+"""A store in a folder: one private file per key, written whole, one writer at a time across processes.
 
-from __future__ import annotations
+A file is one line of JSON (`key`, `expires`) and then the value as it is. The name only has to be found again; what the
+file says about itself is what counts.
+"""
 
 import asyncio
-import hashlib
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import InvalidArguments
-from clawft.store.home import home, locked, private_dir, write_private
+from clawft.errors import ExecutionFailed
+from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, check_key, check_value, expiry, is_live, too_many
+from clawft.store.home import TEMPORARY, home, locked, private_dir, write_private
+from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
 
-MAX_KEY = 1_024
-MAX_VALUE = 4 * 1024 * 1024
-_MAX_FILE_NAME = 180
-_LOCK = ".lock"
+LOCK = ".lock"
+MAX_HEAD_BYTES = 8_192
 
 
-class _Kept(Struct):
+class _Head(Struct, frozen=True):
     key: str
+    expires: float | None
+
+
+class _Kept(Struct, frozen=True):
     value: str
-    expires: float | None = None
+    expires: float | None
 
 
-_kept = msgspec.json.Decoder(_Kept)
-
-
-class FileStore:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def get(self, key: str) -> str | None:
-        found = await asyncio.to_thread(self._read, self._path(key))
-        return found.value if found else None
-
-    async def set(self, key: str, value: str, ttl: float | None = None) -> None:
-        await asyncio.to_thread(self._set, key, value, ttl)
-
-    async def delete(self, key: str) -> bool:
-        return await asyncio.to_thread(self._delete, key)
-
-    async def list_keys(self, prefix: str | None = None) -> list[str]:
-        return await asyncio.to_thread(self._list, prefix or "")
-
-    async def compare_and_set(self, key: str, old: str | None, new: str) -> bool:
-        return await asyncio.to_thread(self._compare_and_set, key, old, new)
-
-    # ── blocking, in a thread ────────────────────────────────────────────────────────────────────────────────────────
-
-    def _set(self, key: str, value: str, ttl: float | None) -> None:
-        path = self._path(key)
-        with self._locked():
-            self._write(path, key, value, ttl)
-
-    def _delete(self, key: str) -> bool:
-        path = self._path(key)
-        with self._locked():
-            there = self._read(path) is not None
-            path.unlink(missing_ok=True)
-        return there
-
-    def _list(self, prefix: str) -> list[str]:
-        if not self._folder.is_dir():
-            return []
-        found = [self._read(path) for path in self._folder.iterdir() if not path.name.startswith(".")]
-        return sorted(kept.key for kept in found if kept is not None and kept.key.startswith(prefix))
-
-    def _compare_and_set(self, key: str, old: str | None, new: str) -> bool:
-        path = self._path(key)
-        with self._locked():
-            found = self._read(path)
-            if (found.value if found else None) != old:
-                return False
-            self._write(path, key, new, None)
-        return True
-
-    def _write(self, path: Path, key: str, value: str, ttl: float | None) -> None:
-        if len(value) > MAX_VALUE:
-            raise InvalidArguments(f"a value may have {MAX_VALUE} characters at most, this has {len(value)}")
-        expires = None if ttl is None else time.time() + ttl
-        write_private(path, msgspec.json.encode(_Kept(key, value, expires)))
-
-    def _read(self, path: Path) -> _Kept | None:
-        try:
-            found = _kept.decode(path.read_bytes())
-        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
-            return None
-        if found.expires is not None and found.expires <= time.time():
-            return None
-        return found
-
-    def _path(self, key: str) -> Path:
-        if not key or len(key) > MAX_KEY:
-            raise InvalidArguments(f"a key has 1 to {MAX_KEY} characters")
-        return self._folder / safe_name(key)
-
-    def _locked(self):
-        private_dir(self._folder)
-        return locked(self._folder / _LOCK)
-
-
-def safe_name(text: str) -> str:
-    """A file name for any text: reversible where it is short, a hash where it is not; never hidden, never a path."""
-    name = quote(text, safe="").replace(".", "%2E").replace("~", "%7E")
-    if len(name) <= _MAX_FILE_NAME:
-        return name
-    return name[:60] + "-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def original_name(name: str) -> str:
-    """What `safe_name` was given, for names that were short enough."""
-    return unquote(name)
+_head = msgspec.json.Decoder(_Head)
 
 
 def state_folder(agent: str, plugin: str) -> Path:
-    """Where a family keeps what it remembers for an agent."""
-    return home() / "agents" / safe_name(agent) / "tool_state" / safe_name(plugin)
+    """Where a plugin keeps what it has to remember for an agent."""
+    return home() / "agents" / folder_name(agent) / "tool_state" / folder_name(plugin)
+
+
+class FileStore:
+    """A KeyValueStore. The folder is made on the first write. File work runs in threads; the loop never waits for it."""
+
+    def __init__(self, folder: Path, clock: Clock = time.time) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._is_swept = False
+
+    async def get(self, key: str) -> str | None:
+        return await asyncio.to_thread(self._get, check_key(key))
+
+    async def set(self, key: str, value: str, ttl: float | None = None) -> None:
+        expires = expiry(ttl, self._clock())
+        await asyncio.to_thread(self._set, check_key(key), check_value(value), expires)
+
+    async def delete(self, key: str) -> bool:
+        return await asyncio.to_thread(self._delete, check_key(key))
+
+    async def list_keys(self, prefix: str | None = None) -> list[str]:
+        return await asyncio.to_thread(self._list_keys, prefix or "")
+
+    async def compare_and_set(self, key: str, old: str | None, new: str) -> bool:
+        return await asyncio.to_thread(self._compare_and_set, check_key(key), old, check_value(new))
+
+    # ── in a thread ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _get(self, key: str) -> str | None:
+        kept = self._read(key)
+        if kept is None or is_live(kept.expires, self._clock()):
+            return kept.value if kept else None
+        self._delete(key)  # what has expired may be a secret: do not leave it lying about
+        return None
+
+    def _set(self, key: str, value: str, expires: float | None) -> None:
+        private_dir(self._folder)
+        with locked(self._folder / LOCK):
+            self._write(key, value, expires)
+
+    def _delete(self, key: str) -> bool:
+        if not self._folder.exists():
+            return False
+        with locked(self._folder / LOCK):
+            kept = self._read(key)
+            self._path(key).unlink(missing_ok=True)
+        return kept is not None and is_live(kept.expires, self._clock())
+
+    def _list_keys(self, prefix: str) -> list[str]:
+        now = self._clock()
+        heads = [head for path in self._paths() if (head := _read_head(path)) and is_live(head.expires, now)]
+        return sorted(head.key for head in heads if head.key.startswith(prefix))
+
+    def _compare_and_set(self, key: str, old: str | None, new: str) -> bool:
+        private_dir(self._folder)
+        with locked(self._folder / LOCK):
+            kept = self._read(key)
+            live = kept if kept and is_live(kept.expires, self._clock()) else None
+            if (live.value if live else None) != old:
+                return False
+            self._write(key, new, live.expires if live else None)
+            return True
+
+    # ── files; the caller holds the lock where something is written ──────────────────────────────────────────────────
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key_name(key)
+
+    def _paths(self) -> Iterator[Path]:
+        if not self._folder.exists():
+            return
+        with os.scandir(self._folder) as entries:
+            yield from (Path(entry.path) for entry in entries if entry.name.startswith((KEY, HASHED_KEY)))
+
+    def _read(self, key: str) -> _Kept | None:
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                whole = file.read(MAX_HEAD_BYTES + MAX_VALUE_BYTES + 1)
+        except FileNotFoundError:
+            return None
+        line, _, value = whole.partition(b"\n")
+        head = _decoded(line)
+        if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:
+            raise _damaged(path)
+        try:
+            return _Kept(value.decode(), head.expires)
+        except UnicodeDecodeError:
+            raise _damaged(path) from None
+
+    def _write(self, key: str, value: str, expires: float | None) -> None:
+        self._sweep()
+        path = self._path(key)
+        if not path.exists():
+            self._make_room()
+        write_private(path, msgspec.json.encode(_Head(key, expires)) + b"\n" + value.encode())
+
+    def _sweep(self) -> None:
+        """Whoever held the lock before us and was killed may have left half a file; nobody is writing one now."""
+        if not self._is_swept:
+            for path in self._folder.glob(f"{TEMPORARY}*"):
+                path.unlink(missing_ok=True)
+            self._is_swept = True
+
+    def _make_room(self) -> None:
+        paths = list(self._paths())
+        if len(paths) < MAX_KEYS:
+            return
+        now = self._clock()
+        expired = [path for path in paths if (head := _read_head(path)) and not is_live(head.expires, now)]
+        if not expired:
+            raise too_many()
+        for path in expired:
+            path.unlink(missing_ok=True)
+
+
+def _read_head(path: Path) -> _Head | None:
+    """None if the file has gone meanwhile, or is damaged: that is told when its key is asked for."""
+    try:
+        with path.open("rb") as file:
+            return _decoded(file.readline(MAX_HEAD_BYTES))
+    except FileNotFoundError:
+        return None
+
+
+def _decoded(line: bytes) -> _Head | None:
+    try:
+        return _head.decode(line)
+    except msgspec.DecodeError:
+        return None
+
+
+def _damaged(path: Path) -> ExecutionFailed:
+    return ExecutionFailed(f"the stored value in {path} is damaged", hint="delete that file; its value is lost")

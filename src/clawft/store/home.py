@@ -1,69 +1,107 @@
-"""Where state lives, and how files are written there: private from creation on, whole or not at all, one at a time."""
+"""Our folder and how files in it are made: for the owner only, whole or not at all, one writer at a time."""
 
-from __future__ import annotations
-
-import contextlib
+import errno
 import os
-import secrets
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from clawft.errors import Busy
+from clawft.errors import ExecutionFailed
 
 LOCK_SECONDS = 10.0
-_RETRY_SECONDS = 0.01
+"""How long to wait for another process before giving up."""
+
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+TEMPORARY = ".tmp-"
+
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+_TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 def home() -> Path:
-    """`CLAWFT_HOME`, or `~/.clawft`."""
+    """CLAWFT_HOME, or ~/.clawft."""
     told = os.environ.get("CLAWFT_HOME")
-    return Path(told).expanduser() if told else Path.home() / ".clawft"
+    return Path(told).expanduser().absolute() if told else Path.home() / ".clawft"
 
 
 def private_dir(path: Path) -> Path:
-    """The folder, 0700 from the moment it exists."""
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return path
+    """Make the folder and the missing ones above it, each closed to others from its first moment."""
+    missing: list[Path] = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    for folder in reversed(missing):
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)  # another process may have been faster
+    return missing[0] if missing else path
 
 
-def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Replace the file in one step: a reader sees the old or the new content, also after a crash in between.
-
-    Without `sync` that holds for crashes of ours, not of the machine.
-    """
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+def write_private(path: Path, data: bytes) -> None:
+    """Replace the file: whoever reads sees the old or the new content, even if we are killed half-way."""
+    temporary = path.parent / f"{TEMPORARY}{os.urandom(8).hex()}"
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
+        _write_new(temporary, data)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    _sync_folder(path.parent)
 
 
-@contextlib.contextmanager
-def locked(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
-    """Hold the lock file against every other process. Raises Busy if it cannot be had in time."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+def _write_new(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, _NEW_FILE, PRIVATE_FILE)
+    with open(descriptor, "wb", buffering=0) as file:
+        write_all(file.fileno(), data)
+        os.fsync(file.fileno())
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """A write may take less than it was given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename survive a power cut, where folders can be opened at all."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the lock file `path` against every other thread and process; the system frees it if we die. Blocks."""
+    descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
         _wait_for(descriptor, path, seconds)
-        yield
+        try:
+            yield
+        finally:
+            _unlock(descriptor)
     finally:
-        os.close(descriptor)  # closing gives the lock back
+        os.close(descriptor)
 
 
 def _wait_for(descriptor: int, path: Path, seconds: float) -> None:
-    until = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while not _try_lock(descriptor):
-        if time.monotonic() > until:
-            raise Busy(f"{path} is locked by another process", hint="wait for it, or end it")
-        time.sleep(_RETRY_SECONDS)
+        if time.monotonic() >= end:
+            raise ExecutionFailed(
+                f"another process has held {path} for more than {seconds:g} s",
+                hint="end the other clawft process that hangs, then try again",
+            )
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
 
 
 if sys.platform == "win32":
@@ -72,16 +110,26 @@ if sys.platform == "win32":
     def _try_lock(descriptor: int) -> bool:
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
+        except OSError as refused:
+            if refused.errno in _TAKEN:
+                return False
+            raise
         return True
 
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
     def _try_lock(descriptor: int) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
+        except OSError as refused:
+            if refused.errno in _TAKEN:
+                return False
+            raise
         return True
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -20,6 +20,7 @@ from clawft.errors import (
     ClawftError,
     JsonRpcFailure,
     LinkError,
+    LinkRefused,
     ProtocolFailure,
     RequestTimeout,
 )
@@ -28,6 +29,7 @@ from clawft.model import Era
 from clawft.wire import jsonrpc
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 
 CONNECT_SECONDS = 30.0
@@ -93,7 +95,7 @@ class Session:
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 answer = await self._link.request(self._outgoing_stateless("server/discover", {}, version))
-        except TimeoutError:
+        except (TimeoutError, LinkRefused):
             return None
         if isinstance(answer, Response):
             return _read_discover(answer.result)
@@ -125,6 +127,7 @@ class Session:
         peer = _read_initialize(answer.result)
         if peer.revision not in HANDSHAKE:
             raise ProtocolFailure(f"the server speaks {peer.revision}, we speak {', '.join(HANDSHAKE)}")
+        self._link.settled(peer.revision)
         await self._link.notify("notifications/initialized")
         return peer
 
@@ -150,7 +153,8 @@ class Session:
         meta[metas.VERSION] = version
         meta[metas.CAPABILITIES] = self._capabilities
         meta[metas.CLIENT] = CLIENT_INFO
-        return Outgoing(method, _encode({**members, "_meta": meta}))
+        name = members.get(names_by_header(method), "")
+        return Outgoing(method, _encode({**members, "_meta": meta}), version, name if isinstance(name, str) else "")
 
     async def list_all(self, method: str, member: str) -> list[bytes]:
         """Every item of a list, raw and in the server's order. Follows cursors, but neither for ever nor in circles."""

@@ -16,10 +16,10 @@ STATUS = {
     errors.METHOD_NOT_FOUND: 404,
 }
 
-_CODE = re.compile(rb',"error":\{"code":(-?[0-9]+),')
+_CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]|\\.)*"|[^",]*),"error":\{"code":(-?[0-9]+),')
 
 
 def status_of(answer: bytes) -> int:
     """The HTTP status of an answer of ours. Every other error, and every result, is 200."""
-    found = _CODE.search(answer, 0, 512)
-    return STATUS.get(int(found[1]), 200) if found and b',"result":' not in answer[: found.start()] else 200
+    found = _CODE.match(answer)
+    return STATUS.get(int(found[1]), 200) if found else 200

@@ -68,6 +68,26 @@ def read(params: bytes) -> Meta:
     return NOTHING if found is UNSET else found
 
 
+class _Claim(Struct, frozen=True):
+    version: Raw | UnsetType = field(default=UNSET, name=VERSION)
+
+
+class _ClaimParams(Struct, frozen=True):
+    meta: _Claim | UnsetType = field(default=UNSET, name="_meta")
+
+
+_claim = msgspec.json.Decoder(_ClaimParams)
+
+
+def has_version(params: bytes) -> bool:
+    """Is the version there at all, whatever is wrong with the rest?"""
+    try:
+        found = _claim.decode(params).meta
+    except msgspec.DecodeError:
+        return False
+    return found is not UNSET and found.version is not UNSET
+
+
 def read_capabilities(raw: bytes) -> Capabilities:
     """What a client says it can do. `"elicitation": {}` means forms only."""
     try:

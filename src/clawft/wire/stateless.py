@@ -15,7 +15,8 @@ from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
 
-_VERSION = metas.VERSION.encode()
+_VERSION = metas.VERSION.removeprefix(metas.PREFIX).encode()
+"""Without its prefix: JSON may spell the slash of the key with a backslash."""
 
 LIST_TTL_MS = 5_000
 READ_TTL_MS = 0
@@ -32,7 +33,12 @@ class Told(Struct, frozen=True):
 
 def claims(request: Request) -> bool:
     """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
-    return _VERSION in request.params and metas.read(request.params).version is not UNSET
+    if _VERSION not in request.params:
+        return False
+    try:
+        return metas.read(request.params).version is not UNSET
+    except BadParams:
+        return metas.has_version(request.params)
 
 
 def read_caller(request: Request, headers: Headers | None = None) -> Told:
@@ -74,9 +80,10 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
         return _merge(payload, server, kind, cache)
     head = b'{"resultType":"%s",' % kind.value.encode() + cache
     tail = b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
-    if payload == b"{}":
+    inner = payload[1:-1]
+    if not inner or inner.isspace():
         return head.rstrip(b",") + tail
-    return head + payload[1:-1] + tail
+    return head + inner + tail
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -85,12 +92,23 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 def _merge(payload: bytes, server: bytes, kind: Kind, cache: bytes) -> bytes:
     """The slow way, for results with a `_meta` of their own (or the word somewhere inside)."""
     members = _object.decode(payload)
-    meta = _object.decode(members["_meta"]) if "_meta" in members else {}
+    meta = _members_of(members.get("_meta", _EMPTY))
     members["_meta"] = Raw(msgspec.json.encode({**meta, metas.SERVER: Raw(server)}))
     members.setdefault("resultType", Raw(b'"%s"' % kind.value.encode()))
     if cache:
         members.update(_object.decode(b"{" + cache.rstrip(b",") + b"}"))
     return msgspec.json.encode(members)
+
+
+_EMPTY = Raw(b"{}")
+
+
+def _members_of(meta: Raw) -> dict[str, Raw]:
+    """A `_meta` that is no object says nothing."""
+    try:
+        return _object.decode(meta)
+    except msgspec.ValidationError:
+        return {}
 
 
 def cache_hint(ttl_ms: int, scope: str) -> bytes:

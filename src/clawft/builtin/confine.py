@@ -1,0 +1,202 @@
+"""Paths that stay inside the workspace, held by descriptors from the check to the use.
+
+A path is walked part by part from an open folder. Symlinks are read and followed by us, never by the kernel; `..` goes
+back to a folder that is already open. What is opened in the end is a name inside an open folder, so a parent that is
+swapped for a symlink between check and use leads nowhere. Names are never compared, so letter case cannot fool a check.
+
+`openat2(RESOLVE_BENEATH)` would do most of this in one call, but it exists on Linux only and refuses absolute symlinks
+that point back inside.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePath
+from typing import BinaryIO
+
+from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
+
+MAX_PATH_CHARS = 4096
+MAX_PARTS = 256
+MAX_LINKS = 40
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SWAPPED = (errno.ELOOP, errno.ENOTDIR)
+
+
+class Place:
+    """Where a path really ends: a name that is no symlink (and may not exist yet) in an open folder."""
+
+    __slots__ = ("folder", "name", "relative")
+
+    def __init__(self, folder: int, name: str, relative: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.relative = relative
+
+    def open(self, flags: int, mode: int = 0o666) -> int:
+        return os.open(self.name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self.folder)
+
+    def stat(self) -> os.stat_result:
+        return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+
+
+@contextmanager
+def place(root: Path, path: str, tool: str, *, create: bool = False) -> Generator[Place]:
+    """Find `path` beneath `root`; `create` makes missing folders on the way.
+
+    PermissionDenied if it leads outside; every OSError inside the block becomes a ToolError that names the path.
+    """
+    check_text(path, tool)
+    walk = _Walk(root, path, tool, create)
+    try:
+        yield walk.end()
+    except OSError as failure:
+        raise told(failure, tool, path) from None
+    finally:
+        walk.close()
+
+
+def resolve(root: Path, path: str, tool: str) -> Path:
+    """The real path of something that exists inside `root`: for programs that take paths only.
+
+    Between this check and their use a parent can still be swapped; where we open things ourselves, use `place`.
+    """
+    with place(root, path, tool) as found:
+        found.stat()
+        return Path(os.path.realpath(root), found.relative)
+
+
+def open_folder(root: Path, path: str, tool: str) -> int:
+    """A descriptor of the folder; the caller closes it."""
+    with place(root, path, tool) as found:
+        return found.open(os.O_RDONLY | os.O_DIRECTORY)
+
+
+def open_file(found: Place) -> BinaryIO:
+    """The regular file at a place. A pipe or device is refused before it can block us."""
+    descriptor = found.open(os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        check_regular(os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def check_regular(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise OSError(errno.EISDIR, "is a folder, not a file")
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "is not a regular file")
+
+
+def check_text(path: str, tool: str) -> None:
+    """What can be said about a path without looking at the disk."""
+    if "\0" in path:
+        raise PermissionDenied(tool, "a path may not contain a null byte")
+    if not path:
+        raise PermissionDenied(tool, "the path is empty", hint="'.' is the workspace")
+    if len(path) > MAX_PATH_CHARS:
+        raise PermissionDenied(tool, f"the path has {len(path)} characters, the bound is {MAX_PATH_CHARS}")
+
+
+def told(failure: OSError, tool: str, path: str) -> ToolError:
+    """An OSError as a message that names the path as the caller wrote it."""
+    if failure.errno == errno.ELOOP:
+        return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")
+    return ExecutionFailed(f"{tool}: {(failure.strerror or str(failure)).lower()}: '{path}'")
+
+
+class _Walk:
+    """One way down from the root: the folders open so far and the parts still to go."""
+
+    def __init__(self, root: Path, path: str, tool: str, create: bool) -> None:
+        self.root, self.path, self.tool, self.create = root, path, tool, create
+        self.folders: list[int] = []
+        self.names: list[str] = []
+        self.todo: list[str] = []
+        self.links = 0
+
+    def end(self) -> Place:
+        self.folders.append(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        self.go(self.path)
+        while self.todo:
+            part = self.todo.pop()
+            if part == "..":
+                self.up()
+            elif (target := read_link(part, self.folders[-1])) is not None:
+                self.follow(target)
+            elif not self.todo:
+                return Place(self.folders[-1], part, "/".join([*self.names, part]))
+            else:
+                self.down(part)
+        return Place(self.folders[-1], ".", "/".join(self.names) or ".")
+
+    def go(self, path: str) -> None:
+        """Put the parts of a path in front of what is still to go; an absolute one starts again at the root."""
+        parts: Sequence[str] = PurePath(path).parts
+        if os.path.isabs(path):
+            parts = self.beneath_root(parts)
+            while self.names:
+                self.up()
+        if len(parts) + len(self.todo) > MAX_PARTS:
+            raise PermissionDenied(self.tool, f"'{self.path}' has more than {MAX_PARTS} parts")
+        self.todo.extend(reversed(parts))
+
+    def beneath_root(self, parts: Sequence[str]) -> Sequence[str]:
+        for root in (PurePath(os.path.realpath(self.root)).parts, PurePath(os.path.abspath(self.root)).parts):
+            if parts[: len(root)] == root:
+                return parts[len(root) :]
+        raise self.outside()
+
+    def follow(self, target: str) -> None:
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        self.go(target)
+
+    def down(self, part: str) -> None:
+        if self.create:
+            make_folder(part, self.folders[-1])
+        try:
+            self.folders.append(os.open(part, _FOLDER, dir_fd=self.folders[-1]))
+        except OSError as failure:
+            if failure.errno in _SWAPPED and read_link(part, self.folders[-1]) is not None:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
+            raise
+        self.names.append(part)
+
+    def up(self) -> None:
+        if not self.names:
+            raise self.outside()
+        self.names.pop()
+        os.close(self.folders.pop())
+
+    def close(self) -> None:
+        while self.folders:
+            os.close(self.folders.pop())
+
+    def outside(self) -> PermissionDenied:
+        return PermissionDenied(
+            self.tool, f"'{self.path}' is outside the workspace", hint="paths start at the workspace"
+        )
+
+
+def read_link(name: str, folder: int) -> str | None:
+    """Where a symlink points, or None if there is none of this name."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError as failure:
+        if failure.errno in (errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def make_folder(name: str, folder: int) -> None:
+    try:
+        os.mkdir(name, dir_fd=folder)
+    except FileExistsError:
+        pass  # that is what we wanted; if it is no folder, opening it will say so

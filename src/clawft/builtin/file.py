@@ -1,0 +1,177 @@
+"""Files of the workspace: read, write, list, search. Every path is confined; every result is bounded."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Annotated, BinaryIO, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.confine import Place, check_regular, open_file, place
+from clawft.builtin.search import Matches, Query, search_tree
+from clawft.builtin.tree import walk_tree
+from clawft.errors import ExecutionFailed
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+from clawft.provider.manifest import Manifest, Permissions, check_path, places
+
+MAX_TEXT_BYTES = 4 * 1024 * 1024
+"""The most that one read returns, and the longest line it takes."""
+MAX_ENTRIES = 10_000
+PROBE_BYTES = 8192
+"""A null byte among the first of these means: not a text."""
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-file", name="Workspace Files", permissions=Permissions(filesystem=("$WORKSPACE",))
+)
+
+WorkspacePath = Annotated[str, Meta(description="path, relative to the workspace")]
+
+
+class Written(Struct, frozen=True):
+    path: str
+    bytes: int
+
+
+class Entry(Struct, frozen=True):
+    path: str
+    type: Literal["file", "folder", "link", "other"]
+    size: int
+
+
+class Listing(Struct, frozen=True):
+    entries: list[Entry]
+    truncated: bool = False
+
+
+@tool(alias="read_file", title="Read file", read_only=True, idempotent=True, open_world=False)
+def read(
+    path: WorkspacePath,
+    ctx: ToolContext,
+    offset: Annotated[int, Meta(ge=0, description="lines to skip")] = 0,
+    limit: Annotated[int, Meta(ge=1, description="how many lines; all if left out")] | None = None,
+) -> str:
+    """Read a text file of the workspace, whole or a range of lines."""
+    with _place(ctx, path, "read") as found, open_file(found) as file:
+        return _text(file, path, offset, limit)
+
+
+@tool(alias="write_file", title="Write file", idempotent=True, open_world=False)
+def write(
+    path: WorkspacePath,
+    content: Annotated[str, Meta(description="the whole new text of the file")],
+    ctx: ToolContext,
+    create_dirs: Annotated[bool, Meta(description="make missing folders on the way")] = False,
+) -> Written:
+    """Write a text file of the workspace, new or in place of the old one.
+
+    Readers see the old or the new text, never half of it.
+    """
+    data = content.encode()
+    with _place(ctx, path, "write", create=create_dirs) as found:
+        replace_file(found, data)
+        return Written(found.relative, len(data))
+
+
+@tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)
+def list_files(
+    ctx: ToolContext,
+    path: WorkspacePath = ".",
+    recursive: bool = False,
+    limit: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)] = 1000,
+) -> Listing:
+    """List a folder of the workspace. With `recursive` everything beneath it, except what lies in `.git`."""
+    with _place(ctx, path, "list") as found:
+        if not stat.S_ISDIR(found.stat().st_mode):
+            raise ExecutionFailed(f"list: not a folder: '{path}'", hint="use read for a file")
+        entries = [_entry(name, status) for name, status in islice(walk_tree(found, recursive), limit + 1)]
+    return Listing(entries[:limit], truncated=len(entries) > limit)
+
+
+@tool(alias="search_files", title="Search files", read_only=True, idempotent=True, open_world=False)
+def search(
+    pattern: Annotated[str, Meta(min_length=1, max_length=1000, description="text to find; case matters")],
+    ctx: ToolContext,
+    path: WorkspacePath = ".",
+    glob: Annotated[str, Meta(max_length=256, description="only files whose name or path matches, like *.py")]
+    | None = None,
+    regex: Annotated[bool, Meta(description="the pattern is a Python regular expression")] = False,
+    limit: Annotated[int, Meta(ge=1, le=MAX_ENTRIES)] = 100,
+) -> Matches:
+    """Find lines that contain a text in the files of the workspace. Skips `.git`, binary files and very large ones."""
+    with _place(ctx, path, "search") as found:
+        found.stat()
+        return search_tree(found, Query(pattern, glob, regex, limit))
+
+
+def _place(ctx: ToolContext, path: str, tool_name: str, *, create: bool = False) -> AbstractContextManager[Place]:
+    check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
+    return place(ctx.workspace, path, tool_name, create=create)
+
+
+TOOLS = (read, write, list_files, search)
+
+
+def _entry(name: str, status: os.stat_result) -> Entry:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return Entry(name, "file", status.st_size)
+    if stat.S_ISDIR(mode):
+        return Entry(name, "folder", 0)
+    return Entry(name, "link" if stat.S_ISLNK(mode) else "other", 0)
+
+
+def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
+    if b"\0" in file.read(PROBE_BYTES):
+        raise ExecutionFailed(f"read: '{path}' is a binary file", hint="only text can be read")
+    file.seek(0)
+    data = _gather(_lines(file, path), path, offset, limit)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as wrong:
+        raise ExecutionFailed(f"read: '{path}' is not UTF-8 text: {wrong.reason} at byte {wrong.start}") from None
+
+
+def _gather(lines: Iterator[bytes], path: str, offset: int, limit: int | None) -> bytes:
+    kept = bytearray()
+    for line in islice(lines, offset, None if limit is None else offset + limit):
+        kept += line
+        if len(kept) > MAX_TEXT_BYTES:
+            raise ExecutionFailed(f"read: '{path}' gives more than {MAX_TEXT_BYTES} bytes", hint="use offset and limit")
+    return bytes(kept)
+
+
+def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
+    while line := file.readline(MAX_TEXT_BYTES + 1):
+        if len(line) > MAX_TEXT_BYTES:
+            raise ExecutionFailed(f"read: '{path}' has a line of more than {MAX_TEXT_BYTES} bytes")
+        yield line
+
+
+def replace_file(found: Place, data: bytes) -> None:
+    """Put `data` in place of the file, keeping its mode. The new text is complete before it gets the name."""
+    mode = _mode_to_keep(found)
+    draft = Place(found.folder, f".weft-{os.urandom(8).hex()}.tmp", "")
+    descriptor = draft.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft.name, found.name, src_dir_fd=found.folder, dst_dir_fd=found.folder)
+    except BaseException:
+        os.unlink(draft.name, dir_fd=found.folder)
+        raise
+
+
+def _mode_to_keep(found: Place) -> int | None:
+    try:
+        mode = found.stat().st_mode
+    except FileNotFoundError:
+        return None
+    check_regular(mode)
+    return stat.S_IMODE(mode)

@@ -1,0 +1,105 @@
+"""HTML reduced to what a reader wants: text, headings, lists, links. One pass, linear in the size of the page.
+
+Written by hand because the standard parser can take quadratic time on hostile pages. A `>` inside an attribute ends the
+tag early; the rest of that attribute then shows up as text, which is a fair price.
+"""
+
+import re
+from html import unescape
+from urllib.parse import urljoin
+
+_SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "iframe", "textarea", "select"})
+_BREAKS = frozenset(
+    "address article aside blockquote br dd details div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 header "
+    "hr li main nav ol p pre section summary table tbody thead title tr ul".split()
+)
+_STARTS = {"li": "- ", "h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### ", "h5": "##### ", "h6": "###### "}
+_NAME = re.compile(r"/?[a-zA-Z][a-zA-Z0-9]*")
+_HREF = re.compile(r"""\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
+_MAX_TAG_CHARS = 4096
+"""What lies beyond in a tag is not looked at for a link."""
+
+
+def readable(page: str, base: str = "") -> str:
+    """The text of a page; links are written `[text](url)`, relative ones made whole with `base`."""
+    return _Reader(page, base).text()
+
+
+class _Reader:
+    def __init__(self, page: str, base: str) -> None:
+        self.page = page
+        self.lower = page.lower() if len(page.lower()) == len(page) else page
+        self.base = base
+        self.out: list[str] = []
+        self.href = ""
+        self.link_from = 0
+
+    def text(self) -> str:
+        at = 0
+        while (start := self.page.find("<", at)) >= 0:
+            self.words(self.page[at:start])
+            at = self.markup(start)
+        self.words(self.page[at:])
+        return _tidy("".join(self.out))
+
+    def markup(self, start: int) -> int:
+        """Take what begins with this `<`; returns where the text goes on."""
+        if self.page.startswith("<!--", start):
+            return self.after("-->", start + 4)
+        if self.page.startswith(("<!", "<?"), start):
+            return self.after(">", start)
+        name = _NAME.match(self.page, start + 1)
+        if name is None:
+            self.words("<")
+            return start + 1
+        end = self.after(">", start)
+        return self.tag(name[0].lower(), self.page[start : min(end, start + _MAX_TAG_CHARS)], end)
+
+    def tag(self, name: str, source: str, end: int) -> int:
+        if name in _SKIPPED:
+            closing = self.lower.find(f"</{name}", end)
+            return self.after(">", closing) if closing >= 0 else len(self.page)
+        if name.lstrip("/") in _BREAKS:
+            self.out.append("\n" + _STARTS.get(name, ""))
+        elif name in ("a", "/a"):
+            self.close_link()
+            self.open_link(source if name == "a" else "")
+        elif name in ("td", "th"):
+            self.out.append(" ")
+        return end
+
+    def open_link(self, source: str) -> None:
+        found = _HREF.search(source)
+        target = unescape(next(filter(None, found.groups()), "")).strip() if found else ""
+        self.href = _whole(target, self.base)
+        self.link_from = len(self.out)
+
+    def close_link(self) -> None:
+        label = " ".join("".join(self.out[self.link_from :]).split())
+        if self.href and label:
+            self.out[self.link_from :] = [f"[{label}]({self.href})"]
+        self.href = ""
+
+    def words(self, source: str) -> None:
+        if source:
+            self.out.append(_SPACES.sub(" ", unescape(source)))
+
+    def after(self, mark: str, start: int) -> int:
+        found = self.page.find(mark, start)
+        return found + len(mark) if found >= 0 else len(self.page)
+
+
+def _whole(target: str, base: str) -> str:
+    try:
+        url = urljoin(base, target) if target and not target.startswith("#") else ""
+    except ValueError:
+        return ""
+    return url if url.startswith(("http://", "https://")) else ""
+
+
+def _tidy(text: str) -> str:
+    """No spaces at the ends of lines, never more than one empty line."""
+    lines = [line.strip() for line in text.split("\n")]
+    kept = [line for at, line in enumerate(lines) if line or (at and lines[at - 1])]
+    return "\n".join(kept).strip()

@@ -1,0 +1,123 @@
+"""Run a command in the workspace. No shell reads it: what looks like shell syntax is refused with what to do instead.
+
+Which commands may run is for the command policy in the guard to say; here it is only run, safely.
+"""
+
+import asyncio
+import os
+from typing import Annotated
+
+from msgspec import Meta
+
+from clawft.builtin.confine import open_folder
+from clawft.builtin.process import Finished, clear_environment, run
+from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+from clawft.provider.manifest import Manifest, Permissions, check_process
+
+MAX_COMMAND_CHARS = 32_768
+MAX_TIMEOUT_S = 3600
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-shell",
+    name="Shell Commands",
+    permissions=Permissions(filesystem=("$WORKSPACE",), env_vars=("PATH", "HOME", "LANG"), shell=True),
+)
+
+_INSTEAD = {
+    "|": "run the commands one after the other and pass the output on yourself",
+    ";": "run the commands one after the other",
+    "&": "run the commands one after the other; nothing can stay in the background",
+    ">": "stdout and stderr are returned separately; write files with file__write",
+    "<": "there is no input; name the file as an argument",
+    "`": "run the inner command first and put its output here",
+    "$": "variables are not expanded; write the value, or quote it with '…' if it is meant literally",
+    "(": "run the commands one after the other",
+    "\n": "run the commands one after the other",
+}
+
+
+@tool(name="exec", alias="exec_shell", title="Run command")
+async def execute(
+    command: Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND_CHARS, description="program and arguments")],
+    ctx: ToolContext,
+    cwd: Annotated[str, Meta(description="folder to run in, relative to the workspace")] = ".",
+    timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)] = 120,
+) -> Finished:
+    """Run one program in the workspace and return its exit code and output.
+
+    Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not. At the deadline the program and all
+    it started are ended and the output so far is returned. Of each stream the last 256 KB are kept.
+    """
+    check_process(MANIFEST, "exec")
+    argv = split_command(command)
+    folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
+    try:
+        env = clear_environment()
+        program = await asyncio.to_thread(find_program, argv[0], folder, env["PATH"])
+        return await run([program, *argv[1:]], folder=folder, env=env, timeout_s=timeout_s)
+    except OSError as failure:
+        raise ExecutionFailed(f"exec: '{argv[0]}' cannot be started: {failure.strerror or failure}") from None
+    finally:
+        os.close(folder)
+
+
+TOOLS = (execute,)
+
+
+def split_command(command: str) -> list[str]:
+    """Words of the command; shell syntax outside quotes is an error that says what to do instead."""
+    import shlex  # only where a command is run
+
+    found = shell_syntax(command.strip())
+    if found:
+        raise InvalidArguments(f"exec: there is no shell, '{_shown(found)}' has no meaning here", hint=_INSTEAD[found])
+    try:
+        words = shlex.split(command)
+    except ValueError as wrong:
+        raise InvalidArguments(f"exec: {str(wrong).lower()}", hint="check the quotes") from None
+    if not words or not words[0]:
+        raise InvalidArguments("exec: the command is empty")
+    if "\0" in command:
+        raise InvalidArguments("exec: a command may not contain a null byte")
+    return words
+
+
+def shell_syntax(command: str) -> str:
+    """The first character that only a shell would understand, or nothing."""
+    quote = ""
+    escaped = False
+    for letter in command:
+        if escaped:
+            escaped = False
+        elif letter == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            if letter == quote:
+                quote = ""
+            elif quote == '"' and letter in "$`":
+                return letter
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _INSTEAD:
+            return letter
+    return ""
+
+
+def find_program(name: str, folder: int, path: str) -> str:
+    """The program's path: looked up in PATH, or, if it names a folder, from where it will run."""
+    import shutil  # only where a command is run
+
+    if os.sep in name:
+        if not os.access(name, os.X_OK, dir_fd=folder):
+            raise ExecutionFailed(f"exec: '{name}' does not exist or cannot be executed")
+        return name
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise ExecutionFailed(f"exec: command not found: '{name}'", hint="is it installed and in PATH?")
+    return found
+
+
+def _shown(letter: str) -> str:
+    return "line break" if letter == "\n" else letter

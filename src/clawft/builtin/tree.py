@@ -1,0 +1,42 @@
+"""Everything beneath a folder, by descriptor: symlinks are named, never followed, and `.git` stays closed."""
+
+import os
+import stat
+from collections.abc import Iterator
+
+from clawft.builtin.confine import Place
+
+MAX_DEPTH = 64
+CLOSED = frozenset({".git"})
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def walk_tree(top: Place, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
+    """Paths (from the workspace) and what they are, in order. What vanishes meanwhile is left out."""
+    for name, status, _ in walk_places(top, MAX_DEPTH if recursive else 1):
+        yield name, status
+
+
+def walk_places(top: Place, depth: int) -> Iterator[tuple[str, os.stat_result, Place]]:
+    """Like `walk_tree`, with the place of each, open until the next one is asked for."""
+    folder = top.open(_FOLDER)
+    prefix = "" if top.relative == "." else f"{top.relative}/"
+    try:
+        for name in sorted(os.listdir(folder)):
+            yield from _entry(Place(folder, name, prefix + name), depth)
+    finally:
+        os.close(folder)
+
+
+def _entry(found: Place, depth: int) -> Iterator[tuple[str, os.stat_result, Place]]:
+    try:
+        status = found.stat()
+    except FileNotFoundError:
+        return
+    yield found.relative, status, found
+    if depth > 1 and stat.S_ISDIR(status.st_mode) and found.name not in CLOSED:
+        try:
+            yield from walk_places(found, depth - 1)
+        except (PermissionError, FileNotFoundError, NotADirectoryError):
+            return  # not ours to read, or gone: the rest of the tree still counts

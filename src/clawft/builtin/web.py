@@ -1,0 +1,154 @@
+"""The web: read a page, search. Every address is judged by the URL policy; everything has a bound."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.builtin.readable import readable
+from clawft.errors import ExecutionFailed, PermissionDenied
+from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.model import Allow
+from clawft.policy.url import UrlPolicy, decide
+from clawft.provider.function import tool
+from clawft.provider.manifest import Manifest, Permissions, check_host
+
+MAX_PAGE_BYTES = 10_000_000
+DEFAULT_PAGE_BYTES = 1_000_000
+MAX_RESULTS = 50
+MAX_URL_CHARS = 8192
+SEARCH_KEY = "web.search_url"
+
+MANIFEST = Manifest(id="com.clawft.plugin-web", name="Web Access", permissions=Permissions(network=("*",)))
+
+_TEXTS = ("text/", "application/json", "application/xml", "application/javascript", "application/x-ndjson")
+_TEXT_ENDS = ("+json", "+xml", "yaml", "toml")
+
+
+class WebSettings(Struct, frozen=True):
+    search_url: str = ""
+    """A SearXNG-like endpoint, asked as `GET {search_url}?q=…&format=json`."""
+    url_policy: UrlPolicy = UrlPolicy()
+    bounds: Bounds = Bounds()
+
+
+class Page(Struct, frozen=True):
+    url: str
+    status: int
+    content_type: str
+    text: str
+    truncated: bool = False
+
+
+class Hit(Struct, frozen=True):
+    title: str
+    url: str
+    snippet: str
+
+
+def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`fetch` and `search`, bound to these settings."""
+
+    @tool(name="fetch", alias="web_fetch", title="Fetch page", read_only=True)
+    async def fetch_page(
+        url: Annotated[str, Meta(min_length=1, max_length=MAX_URL_CHARS, description="http or https")],
+        max_bytes: Annotated[int, Meta(ge=1, le=MAX_PAGE_BYTES)] = DEFAULT_PAGE_BYTES,
+        raw: Annotated[bool, Meta(description="the source instead of the readable text")] = False,
+    ) -> Page:
+        """Fetch a web page or text document. HTML is reduced to readable text."""
+        bounds = msgspec.structs.replace(settings.bounds, max_bytes=max_bytes)
+        return page_of(await fetch(url, judge=judge_by(settings.url_policy, "fetch"), bounds=bounds), raw=raw)
+
+    @tool(alias="web_search", title="Search the web", read_only=True)
+    async def search(
+        query: Annotated[str, Meta(min_length=1, max_length=1000)],
+        limit: Annotated[int, Meta(ge=1, le=MAX_RESULTS)] = 10,
+    ) -> list[Hit]:
+        """Search the web."""
+        if not settings.search_url:
+            raise ExecutionFailed(
+                "search: no search engine is configured", hint=f"set {SEARCH_KEY} to a SearXNG address"
+            )
+        found = await fetch(
+            search_address(settings.search_url, query),
+            judge=trusting(settings.search_url, judge_by(settings.url_policy, "search")),
+            outgoing=Outgoing(headers={"Accept": "application/json"}),
+            bounds=settings.bounds,
+        )
+        return hits_of(found)[:limit]
+
+    return fetch_page, search
+
+
+def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
+    """The URL policy as a judge. What would have to be asked is refused: nobody is here to ask."""
+
+    def judge(url: str, addresses: Sequence[str]) -> None:
+        check_host(MANIFEST, tool_name, urlsplit(url).hostname or "")
+        verdict = decide(url, addresses, policy)
+        if not isinstance(verdict, Allow):
+            raise PermissionDenied(tool_name, f"{url}: {verdict.reason}", hint=verdict.hint)
+
+    return judge
+
+
+def trusting(configured: str, otherwise: Judge) -> Judge:
+    """What the user configured is the user's consent, wherever it lies; where it redirects to is not."""
+    home = urlsplit(configured)
+
+    def judge(url: str, addresses: Sequence[str]) -> None:
+        asked = urlsplit(url)
+        if (asked.scheme, asked.netloc) != (home.scheme, home.netloc):
+            otherwise(url, addresses)
+
+    return judge
+
+
+def page_of(found: Fetched, *, raw: bool) -> Page:
+    kind = found.content_type
+    if not _is_text(kind):
+        raise ExecutionFailed(f"fetch: {found.url} is {kind}, not text", hint="only text documents can be fetched")
+    text = _decode(found)
+    if not raw and kind in ("text/html", "application/xhtml+xml"):
+        text = readable(text, found.url)
+    return Page(found.url, found.status, kind, text, found.truncated)
+
+
+def search_address(endpoint: str, query: str) -> str:
+    joint = "&" if urlsplit(endpoint).query else "?"
+    return f"{endpoint}{joint}{urlencode({'q': query, 'format': 'json'})}"
+
+
+class _Found(Struct):
+    url: str = ""
+    title: str = ""
+    content: str | None = ""
+
+
+class _Answer(Struct):
+    results: list[_Found] = []
+
+
+def hits_of(found: Fetched) -> list[Hit]:
+    """Results of the search engine; an answer that is none says how to make it one."""
+    try:
+        answer = msgspec.json.decode(found.body, type=_Answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ExecutionFailed(
+            f"search: {found.url} answered {found.status} and no list of results",
+            hint=f"does {SEARCH_KEY} point at a SearXNG with the json format switched on?",
+        ) from None
+    return [Hit(one.title, one.url, one.content or "") for one in answer.results if one.url]
+
+
+def _is_text(kind: str) -> bool:
+    return kind.startswith(_TEXTS) or kind.endswith(_TEXT_ENDS)
+
+
+def _decode(found: Fetched) -> str:
+    try:
+        return found.body.decode(found.charset or "utf-8", "replace")
+    except LookupError:
+        return found.body.decode("utf-8", "replace")

@@ -1,0 +1,209 @@
+"""The workspace itself, offered as resources and prompts: its files by URI, and two ways to talk about them."""
+
+import asyncio
+import base64
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from clawft.builtin.confine import Place, open_file, place
+from clawft.builtin.tree import walk_tree
+from clawft.errors import BadParams, ToolError, ToolNotFound
+from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
+from clawft.provider.function import FunctionProvider
+from clawft.store.base import KeyValueStore
+
+NAMESPACE = "weft"
+SCHEME = "workspace:///"
+MAX_LISTED = 200
+MAX_COMPLETIONS = 100
+MAX_RESOURCE_BYTES = 4 * 1024 * 1024
+
+TEMPLATE = ResourceTemplate(
+    uri_template=f"{SCHEME}{{+path}}", name="workspace file", description="A file of the workspace, by its path."
+)
+PROMPTS = (
+    Prompt(
+        name="review_changes",
+        title="Review changes",
+        description="Review the uncommitted changes of the workspace.",
+        arguments=(PromptArgument("focus", description="what to look at most"),),
+    ),
+    Prompt(
+        name="explain_file",
+        title="Explain a file",
+        description="Explain a file of the workspace.",
+        arguments=(PromptArgument("path", description="the file, relative to the workspace", required=True),),
+    ),
+)
+
+_MIME = {
+    ".c": "text/x-c",
+    ".cfg": "text/plain",
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".go": "text/x-go",
+    ".h": "text/x-c",
+    ".html": "text/html",
+    ".ini": "text/plain",
+    ".java": "text/x-java",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".lock": "text/plain",
+    ".md": "text/markdown",
+    ".py": "text/x-python",
+    ".rs": "text/x-rust",
+    ".rst": "text/x-rst",
+    ".sh": "text/x-shellscript",
+    ".sql": "text/x-sql",
+    ".toml": "application/toml",
+    ".ts": "text/x-typescript",
+    ".txt": "text/plain",
+    ".xml": "text/xml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    "": "text/plain",
+}  # fmt: skip - a table
+_BINARY = "application/octet-stream"
+_strings = msgspec.json.Decoder(dict[str, str])
+
+
+class WorkspaceProvider(FunctionProvider):
+    """Resources, prompts and completions of the workspace; tools of the namespace `weft` can be added."""
+
+    def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
+        super().__init__(NAMESPACE, workspace=workspace, stores=stores)
+
+    def list_resources(self) -> Sequence[Resource]:
+        """Text files at the top of the workspace; hidden ones are left out."""
+        return [
+            Resource(uri_of(name), name, mime_type=_MIME[Path(name).suffix], size=status.st_size)
+            for name, status in self._top()
+            if stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME
+        ][:MAX_LISTED]
+
+    def list_templates(self) -> Sequence[ResourceTemplate]:
+        return (TEMPLATE,)
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
+        if not uri.startswith(SCHEME):
+            return None
+        try:
+            return [await asyncio.to_thread(self._content, path_of(uri), uri)]
+        except ToolError:
+            return None  # outside and missing look the same
+
+    def list_prompts(self) -> Sequence[Prompt]:
+        return PROMPTS
+
+    async def get_prompt(self, call: Call) -> Mapping[str, Any]:
+        prompt = prompt_of(call)
+        given = prompt_arguments(prompt, call.arguments)
+        if prompt.name == "review_changes":
+            return review_changes(given.get("focus", ""))
+        contents = await self.read_resource(uri_of(given["path"]))
+        if contents is None:
+            raise BadParams(f"explain_file: no such file in the workspace: '{given['path']}'")
+        return explain_file(given["path"], contents[0])
+
+    async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+        """Paths of the workspace that begin with `value`; folders end with a slash."""
+        ours = ref.get("name") == "explain_file" or ref.get("uri") == TEMPLATE.uri_template
+        return await asyncio.to_thread(self._paths, value) if ours and argument == "path" else []
+
+    def _top(self) -> list[tuple[str, Any]]:
+        try:
+            with place(self.workspace, ".", NAMESPACE) as top:
+                return [each for each in walk_tree(top, recursive=False) if not each[0].startswith(".")]
+        except ToolError:
+            return []  # a workspace that is gone has no files
+
+    def _content(self, path: str, uri: str) -> ResourceContent:
+        with place(self.workspace, path, "read") as found, open_file(found) as file:
+            data = file.read(MAX_RESOURCE_BYTES + 1)
+        if len(data) > MAX_RESOURCE_BYTES:
+            raise BadParams(
+                f"'{path}' is larger than {MAX_RESOURCE_BYTES} bytes", hint="read it in parts with file__read"
+            )
+        return content_of(uri, path, data)
+
+    def _paths(self, value: str) -> list[str]:
+        folder, _, start = value.rpartition("/")
+        try:
+            with place(self.workspace, folder or ".", "complete") as found:
+                return list(islice(_beginning_with(found, start), MAX_COMPLETIONS))
+        except ToolError:
+            return []
+
+
+def uri_of(path: str) -> str:
+    return SCHEME + quote(path)
+
+
+def path_of(uri: str) -> str:
+    return unquote(uri.removeprefix(SCHEME))
+
+
+def content_of(uri: str, path: str, data: bytes) -> ResourceContent:
+    mime = _MIME.get(Path(path).suffix)
+    try:
+        return ResourceContent(uri, mime or "text/plain", text=data.decode())
+    except UnicodeDecodeError:
+        return ResourceContent(uri, _BINARY, blob=base64.b64encode(data).decode())
+
+
+def prompt_of(call: Call) -> Prompt:
+    """The prompt that is called, by its own name or the exported one."""
+    names = (call.tool.name, call.name.rpartition("__")[2])
+    for prompt in PROMPTS:
+        if prompt.name in names:
+            return prompt
+    raise ToolNotFound(f"unknown prompt: {call.name}")
+
+
+def prompt_arguments(prompt: Prompt, raw: bytes) -> dict[str, str]:
+    """Checked arguments of one of our prompts."""
+    name = prompt.name
+    try:
+        given = _strings.decode(raw or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        raise BadParams(f"{name}: arguments of a prompt are strings: {wrong}") from None
+    for argument in prompt.arguments:
+        if argument.required and argument.name not in given:
+            raise BadParams(f"{name}: missing '{argument.name}'")
+    return given
+
+
+def review_changes(focus: str) -> Mapping[str, Any]:
+    text = (
+        "Review the uncommitted changes of this workspace. List what changed (git__status, git__diff), read each "
+        "changed file as far as you need it (file__read), then report: what the change does, mistakes with file and "
+        "line, missing tests, and what you would do differently. Most important first; do not change anything."
+    )
+    return _said(text + (f"\n\nLook most at: {focus}" if focus else ""), PROMPTS[0])
+
+
+def explain_file(path: str, content: ResourceContent) -> Mapping[str, Any]:
+    text = (
+        f"Explain {path}: what it is for, how its parts work together, what it depends on, and what a newcomer should "
+        "know before changing it. Name functions and lines where that helps."
+    )
+    told = _said(text, PROMPTS[1])
+    attached = {"role": "user", "content": {"type": "resource", "resource": msgspec.to_builtins(content)}}
+    return {**told, "messages": [*told["messages"], attached]}
+
+
+def _said(text: str, prompt: Prompt) -> dict[str, Any]:
+    message = {"role": "user", "content": {"type": "text", "text": text}}
+    return {"description": prompt.description, "messages": [message]}
+
+
+def _beginning_with(folder: Place, start: str) -> Any:
+    for path, status in walk_tree(folder, recursive=False):
+        if path.rpartition("/")[2].startswith(start):
+            yield f"{path}/" if stat.S_ISDIR(status.st_mode) else path

@@ -1,0 +1,184 @@
+"""What `weft doctor` looks at, one function per area. Nothing is changed, whatever is found."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from clawft.cli.audit import touched
+from clawft.config.places import audit_file, user_file
+
+if TYPE_CHECKING:
+    from clawft.app import App
+    from clawft.catalog.snapshot import Entry
+
+MAX_FILES = 2000
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+Level = Literal["ok", "warn", "fail"]
+
+
+class Finding(Struct, frozen=True):
+    level: Level
+    what: str
+    said: str
+    hint: str = ""
+
+
+def ok(what: str, said: str) -> Finding:
+    return Finding("ok", what, said)
+
+
+def warn(what: str, said: str, hint: str) -> Finding:
+    return Finding("warn", what, said, hint)
+
+
+def fail(what: str, said: str, hint: str) -> Finding:
+    return Finding("fail", what, said, hint)
+
+
+def runtime() -> Iterator[Finding]:
+    yield ok("python", sys.version.split()[0])
+    try:
+        import uvloop  # as the program does where it serves
+    except ImportError:
+        yield warn("uvloop", "not installed; the slower asyncio loop is used", "pip install uvloop")
+    else:
+        yield ok("uvloop", uvloop.__version__)
+
+
+# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def home(folder: Path) -> Iterator[Finding]:
+    """Only the user may read what is in here, and above all change it."""
+    if not folder.exists():
+        yield ok("home", f"{folder} is not there yet; it is made when it is needed")
+        return
+    if not os.access(folder, os.W_OK):
+        yield fail(
+            "home", f"{folder} is not writable", f"make it yours, or set another with CLAWFT_HOME: ls -ld {folder}"
+        )
+    exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
+    if _mode(folder) & OTHERS:
+        yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {folder}")
+    elif not exposed:
+        yield ok("home", f"{folder} is private")
+    yield from exposed
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Regular files below, up to a bound; links are not followed."""
+    seen = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            seen += 1
+            path = Path(place, name)
+            if seen <= MAX_FILES and not path.is_symlink():
+                yield path
+
+
+def _exposed(path: Path) -> Finding | None:
+    mode = _mode(path)
+    if path.suffix == ".toml":  # settings hold no secrets, but decide what is allowed
+        return fail("home", f"others may change {path}", f"chmod go-w {path}") if mode & OTHERS_WRITE else None
+    if mode & OTHERS:
+        return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {path}")
+    return None
+
+
+def _mode(path: Path) -> int:
+    try:
+        return stat.S_IMODE(path.lstat().st_mode)
+    except OSError:
+        return 0  # gone in the meantime
+
+
+def _octal(path: Path) -> str:
+    return f"{_mode(path):04o}"
+
+
+def workspace(folder: Path) -> Iterator[Finding]:
+    if not folder.is_dir():
+        yield fail("workspace", f"{folder} is no folder", "name an existing one with --workspace DIR")
+    elif not os.access(folder, os.W_OK):
+        yield warn("workspace", f"{folder.resolve()} is not writable", "tools can read there, but change nothing")
+    else:
+        yield ok("workspace", str(folder.resolve()))
+
+
+def configuration(folder: Path, agent: str) -> Iterator[Finding]:
+    from clawft.config.load import files, problems  # brings the policies
+    from clawft.errors import ConfigError
+
+    try:
+        found = problems(folder, agent)
+    except ConfigError as wrong:  # the name of the agent itself
+        yield fail("config", wrong.message, wrong.hint)
+        return
+    yield from (fail("config", each.message, each.hint) for each in found)
+    read = [str(path) for path in files(folder, agent) if path.exists()]
+    if not found:
+        yield ok(
+            "config", ", ".join(read) if read else f"no file, so defaults apply; {user_file(folder)} would be read"
+        )
+
+
+def audit(folder: Path) -> Iterator[Finding]:
+    from clawft.store.journal import Intact, verify  # reads the whole journal
+
+    result = verify(audit_file(folder))
+    if isinstance(result, Intact):
+        yield ok("audit", f"{result.lines} lines, none was touched")
+    else:
+        yield fail(
+            "audit",
+            touched(result),
+            "weft audit verify; keep the file, and find out who changed it",
+        )
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tools(app: App) -> Iterator[Finding]:
+    entries, clashes = app.gateway.entries, app.gateway.clashes
+    hidden = len(entries) - len(app.gateway.visible(app.caller))
+    yield ok("tools", f"{len(entries)} offered" + (f", {hidden} of them hidden by allow/deny" if hidden else ""))
+    for clash in clashes:
+        yield warn("tools", f"{clash.name} is left out: {clash.reason}", "rename one of the two, or use --names plain")
+    for entry in entries:
+        if _is_shortened(entry):
+            yield warn(
+                "tools", f"{entry.canonical} is offered as {entry.name}", "its own name is too long or has odd letters"
+            )
+
+
+def _is_shortened(entry: Entry) -> bool:
+    from clawft.catalog.names import fit  # the catalog is loaded anyway
+
+    full = f"{entry.origin.server or entry.origin.namespace}__{entry.tool.name}"
+    return fit(full) != full
+
+
+def web_search(app: App) -> Iterator[Finding]:
+    settings = app.settings
+    if not settings.builtin:
+        return
+    if settings.search_url:
+        yield ok("web search", settings.search_url)
+    else:
+        hint = f'[web] search_url = "https://…/search" in {user_file(settings.home)}, the address of a SearXNG'
+        yield warn("web search", "web__search is not offered: no search engine is configured", hint)
+
+
+def providers(app: App) -> Iterator[Finding]:
+    for problem in app.problems:
+        yield fail("provider", problem, "update or uninstall the package this entry point belongs to")

@@ -1,0 +1,178 @@
+"""`weft completion bash|zsh|fish`: a script made from the commands and options there really are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from clawft.cli.main import COMMANDS, parser_of, verbs_of
+from clawft.cli.parser import Options, Parser, Verb
+
+TAKES_TOOL = frozenset({"tools show", "tools call", "policy explain"})
+"""Where a name of a tool comes next."""
+
+LIST_TOOLS = "weft tools list 2>/dev/null | tail -n +2 | cut -d ' ' -f 1"
+
+
+class Node(Struct, frozen=True):
+    """One place on the command line: `tools list`, and what may follow there."""
+
+    path: str
+    summary: str
+    words: tuple[tuple[str, str], ...] = ()
+    """Further commands, with what they do."""
+    options: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, tuple[str, ...]] = {}
+    """Option → what it takes."""
+
+
+def nodes() -> Iterator[Node]:
+    """Every place there is, the top first."""
+    commands = tuple((name, summary) for name, (_, summary) in COMMANDS.items())
+    yield Node("", "weft", commands, (("--help", "print help"), ("--version", "print the version")))
+    for name, (_, summary) in COMMANDS.items():
+        verbs = verbs_of(name)
+        if "" in verbs:
+            yield _leaf(name, verbs[""])
+            continue
+        yield Node(
+            name, summary, tuple((verb, one.summary) for verb, one in verbs.items()), (("--help", "print help"),)
+        )
+        yield from (_leaf(f"{name} {verb}", one) for verb, one in verbs.items())
+
+
+def _leaf(path: str, verb: Verb) -> Node:
+    parser = parser_of(f"weft {path}", verb)
+    values = {option: tuple(choices) for option, choices in parser.known_values().items()}
+    words = tuple((word, "") for option, choices in values.items() if not option.startswith("-") for word in choices)
+    return Node(path, verb.summary, words, tuple(parser.described_options().items()), values)
+
+
+# ── bash ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def bash() -> str:
+    cases = "\n".join(_bash_case(node) for node in nodes())
+    values = "\n".join(f"        {option}) words='{' '.join(choices)}' ;;" for option, choices in _all_values().items())
+    return f"""# completion of weft for bash: eval "$(weft completion bash)"
+_weft() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" path="" words="" part
+    for part in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case "$part" in -*) break ;; esac
+        path="${{path:+$path }}$part"
+    done
+    case "$path" in
+{cases}
+    esac
+    case "$before" in
+{values}
+        --workspace) compopt -o dirnames 2>/dev/null; words="" ;;
+    esac
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+}}
+complete -o default -F _weft weft
+"""
+
+
+def _bash_case(node: Node) -> str:
+    """A leaf also matches with words behind it, a place with further commands only as it is."""
+    words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
+    tools = f' $([ "$path" = "{node.path}" ] && {LIST_TOOLS})' if node.path in TAKES_TOOL else ""
+    pattern = f'"{node.path}"' if _leads_on(node) else f'"{node.path}"|"{node.path} "*'
+    return f'        {pattern}) words="{words}{tools}" ;;'
+
+
+def _leads_on(node: Node) -> bool:
+    return not node.path or (bool(node.words) and " " not in node.path and node.path != "completion")
+
+
+def _all_values() -> dict[str, tuple[str, ...]]:
+    return {option: choices for node in nodes() for option, choices in node.values.items() if option.startswith("--")}
+
+
+# ── zsh ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def zsh() -> str:
+    cases = "\n".join(_zsh_case(node) for node in nodes())
+    values = "\n".join(
+        f"    {option}) compadd {' '.join(choices)}; return ;;" for option, choices in _all_values().items()
+    )
+    return f"""#compdef weft
+# completion of weft for zsh: eval "$(weft completion zsh)", after compinit
+_weft() {{
+  local -a found path; local part
+  for part in "${{words[@]:1:CURRENT-2}}"; do
+    [[ "$part" == -* ]] && break
+    path+=("$part")
+  done
+  case "${{words[CURRENT-1]}}" in
+{values}
+    --workspace) _files -/; return ;;
+  esac
+  case "${{path[*]}}" in
+{cases}
+  esac
+  _describe 'weft' found || _files
+}}
+compdef _weft weft
+"""
+
+
+def _zsh_case(node: Node) -> str:
+    said = " ".join(f"'{word}:{_quiet(text)}'" for word, text in (*node.words, *node.options))
+    tools = f' ${{(f)"$({LIST_TOOLS})"}}' if node.path in TAKES_TOOL else ""
+    pattern = f'"{node.path}"' if _leads_on(node) else f'"{node.path}"|"{node.path} "*'
+    return f"    {pattern}) found=({said}{tools}) ;;"
+
+
+def _quiet(text: str) -> str:
+    """Nothing in it that a shell or a completion system would read as its own."""
+    return text.replace("'", "").replace(":", ",").replace("`", "").replace("\\", "")
+
+
+# ── fish ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fish() -> str:
+    lines = [line for node in nodes() for line in _fish_lines(node)]
+    return (
+        "# completion of weft for fish: weft completion fish | source\ncomplete -c weft -f\n" + "\n".join(lines) + "\n"
+    )
+
+
+def _fish_lines(node: Node) -> Iterator[str]:
+    when = f"-n '{_fish_place(node)}'"
+    for word, text in node.words:
+        yield f"complete -c weft {when} -a {word} -d '{_quiet(text)}'"
+    for option, text in node.options:
+        takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else ""
+        yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
+    if node.path in TAKES_TOOL:
+        yield f'complete -c weft {when} -a "({LIST_TOOLS})"'
+
+
+def _fish_place(node: Node) -> str:
+    if not node.path:
+        return "__fish_use_subcommand"
+    seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in node.path.split())
+    verbs = " ".join(word for word, _ in node.words)
+    return f"{seen}; and not __fish_seen_subcommand_from {verbs}" if verbs else seen
+
+
+# ── the command ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SHELLS: Mapping[str, Callable[[], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help="bash, zsh or fish")
+
+
+def _print(options: Options) -> int:
+    print(SHELLS[options.shell](), end="")
+    return 0
+
+
+VERBS = {"": Verb("Print the completion script of a shell", _options, _print)}

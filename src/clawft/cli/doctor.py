@@ -1,0 +1,76 @@
+"""`weft doctor`: what is in order, what is not, and what to do about it. Exit code 1 if something is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawft.cli import checks
+from clawft.cli.checks import Finding, fail
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, paint, print_json, width
+from clawft.cli.table import lay_out
+from clawft.config.places import home_folder
+from clawft.errors import ClawftError
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def _options(parser: Parser) -> None:
+    json_option(parser)
+    common_options(parser)
+
+
+def _doctor(options: Options) -> int:
+    found = list(examine(options))
+    broken = any(finding.level == "fail" for finding in found)
+    if options.json:
+        print_json({"ok": not broken, "findings": found})
+    else:
+        for finding in found:
+            _print(finding)
+    return 1 if broken else 0
+
+
+def examine(options: Options) -> Iterator[Finding]:
+    """Every check, from the ground up. Tools are looked at only if the configuration can be loaded."""
+    home = home_folder()
+    yield from checks.runtime()
+    yield from checks.home(home)
+    yield from checks.audit(home)
+    yield from checks.workspace(Path(options.workspace))
+    configured = list(checks.configuration(home, options.agent))
+    yield from configured
+    if all(finding.level != "fail" for finding in configured):
+        yield from _tools(options)
+
+
+def _tools(options: Options) -> list[Finding]:
+    async def work(app: App) -> list[Finding]:
+        return [*checks.tools(app), *checks.web_search(app), *checks.providers(app)]
+
+    try:
+        return with_app(options, work)
+    except ClawftError as failure:
+        return [fail("tools", failure.message, failure.hint)]
+
+
+def _print(finding: Finding) -> None:
+    """`level  what  said`, and the next step below it."""
+    first, *rest = lay_out(
+        (), [(f"{finding.level:<4}", f"{finding.what:<10}", one_line(finding.said))], width(), wrap=True
+    )
+    print(paint(first[:4], COLOURS[finding.level]) + first[4:])
+    indent = " " * 18
+    if finding.hint:
+        rest += lay_out((), [(indent[:-2], f"→ {finding.hint}")], width(), wrap=True)
+    for line in rest:
+        print(line)
+
+
+VERBS = {"": Verb("Check the installation, the configuration and the tools", _options, _doctor)}

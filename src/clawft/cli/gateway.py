@@ -1,0 +1,115 @@
+"""`weft gateway`: serve over HTTP, and print the lines that connect a client to it."""
+
+from __future__ import annotations
+
+import errno
+from argparse import ArgumentTypeError
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawft.cli.options import common_options, settings
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.screen import paint
+from clawft.errors import ClawftError
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8765
+MAX_PORT = 65_535
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class CannotListen(ClawftError):
+    blame = "the machine"
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument(
+        "--host", metavar="ADDRESS", default=DEFAULT_HOST, help=f"where to listen (default: {DEFAULT_HOST})"
+    )
+    parser.add_argument(
+        "--port", metavar="N", type=_port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
+    )
+    parser.add_argument("--no-auth", action="store_true", help="ask for no token; on loopback only")
+    parser.add_argument("--json", action="store_true", help="print the address and token as one line of JSON")
+    common_options(parser)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
+        raise ArgumentTypeError(f"a port is 0 to {MAX_PORT}, not {text!r}")
+    return int(text)
+
+
+def _serve(options: Options) -> int:
+    if options.no_auth and options.host not in LOOPBACK:
+        raise WrongUsage(
+            f"--no-auth on {options.host} would open every tool to the network",
+            hint="leave out --no-auth, or listen on 127.0.0.1",
+        )
+    from clawft.app import App, gateway_token, run  # brings the whole house
+
+    chosen = settings(options)
+    token = None if options.no_auth else gateway_token(chosen.home)
+
+    async def serve() -> int:
+        app = App.build(chosen)
+        try:
+            return await _listen(app, options, token)
+        finally:
+            await app.close()
+
+    return run(serve())
+
+
+async def _listen(app: App, options: Options, token: str | None) -> int:
+    try:
+        await app.serve_http(options.host, options.port, token, lambda url: _announce(url, token, options))
+    except OSError as failure:
+        raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
+    return 0
+
+
+def cannot_listen(failure: OSError, where: str) -> CannotListen:
+    match failure.errno:
+        case errno.EADDRINUSE:
+            return CannotListen(f"{where} is in use", hint="--port 0 takes a free one, --port N another")
+        case errno.EACCES | errno.EPERM:
+            return CannotListen(f"{where} needs more rights", hint="choose a port above 1023, like --port 8765")
+        case _:  # a name that does not resolve, an address of another machine, a family that is switched off
+            reason = failure.strerror or str(failure)
+            hint = "--host 127.0.0.1, or 0.0.0.0 for all addresses of this machine"
+            return CannotListen(f"{where} cannot be listened on: {reason}", hint=hint)
+
+
+def _announce(url: str, token: str | None, options: Options) -> None:
+    if options.json:
+        print(
+            msgspec.json.encode({"url": url, "token": token, "connect": connect_lines(url, token)}).decode(), flush=True
+        )
+        return
+    print(f"weft gateway is ready at {paint(url, 'bold')}\n")
+    for client, line in connect_lines(url, token).items():
+        print(f"{paint(client, 'dim')}\n  {line}\n")
+    kept = "" if token is None else " The token is kept in gateway.token of the home folder."
+    print(f"Ctrl-C stops it.{kept}", flush=True)
+
+
+def connect_lines(url: str, token: str | None) -> Mapping[str, str]:
+    """What to type for each client, ready to paste into a shell."""
+    bearer = f"Bearer {token}"
+    header = f' --header "Authorization: {bearer}"' if token else ""
+    server = {"name": "weft", "type": "http", "url": url, **({"headers": {"Authorization": bearer}} if token else {})}
+    inspector = f"npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"
+    return {
+        "Claude Code": f"claude mcp add --transport http weft {url}{header}",
+        "VS Code": f"code --add-mcp '{msgspec.json.encode(server).decode()}'",
+        "Inspector": f"{inspector}{header}",
+    }
+
+
+VERBS = {"": Verb("Serve MCP over HTTP", _options, _serve)}

@@ -1,0 +1,145 @@
+"""The command `weft`: finds the command, runs it, and turns what went wrong into words and an exit code.
+
+Nothing is imported before it is known what runs: start-up is a feature. To add a command: a file `cli/<verb>.py` with
+`VERBS`, and a row in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing alone costs a fifth of the start of `weft --version`
+    from collections.abc import Mapping, Sequence
+
+    from clawft.cli.parser import Parser, Verb
+
+OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout; what an editor or agent starts"),
+    "gateway": ("gateway", "Serve MCP over HTTP on 127.0.0.1:8765/mcp"),
+    "tools": ("tools", "List, search, show and call tools"),
+    "resources": ("resources", "List and read resources"),
+    "prompts": ("prompts", "List and get prompts"),
+    "audit": ("audit", "Read and verify the record of every call"),
+    "policy": ("policy", "Explain what would be allowed, and by which rule"),
+    "config": ("config", "Show, locate and check the configuration"),
+    "doctor": ("doctor", "Find out what is wrong, and what to do about it"),
+    "completion": ("completion", "Print the completion script of a shell"),
+}
+"""Command → the module in `cli` and what it does."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Never raises for what a user can cause."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _nobody_reads()
+    except Exception as failure:
+        code = _report(failure)
+        if code is None:
+            raise
+    return code
+
+
+def _run(words: list[str]) -> int:
+    if words[:1] in (["--version"], ["-V"]):
+        return _print_version()
+    if not words or words[0] in ("--help", "-h"):
+        print(_help(), end="")
+        return OK if words else WRONG_USAGE
+    command = words[0]
+    if command not in COMMANDS:
+        from clawft.cli.parser import unknown  # only to complain
+
+        raise unknown(
+            "option" if command.startswith("-") else "command", command, [*COMMANDS, *_OPTIONS], "weft --help"
+        )
+    return _run_command(command, words[1:])
+
+
+def _run_command(command: str, words: list[str]) -> int:
+    verbs = verbs_of(command)
+    if "" in verbs:
+        return _run_verb(f"weft {command}", verbs[""], words)
+    if words[:1] in (["--help"], ["-h"]):
+        print(_help_of(command, verbs), end="")
+        return OK
+    if not words or words[0] not in verbs:
+        from clawft.cli.parser import missing_verb, unknown  # only to complain
+
+        help_line = f"weft {command} --help"
+        raise unknown(f"{command} command", words[0], verbs, help_line) if words else missing_verb(command, verbs)
+    return _run_verb(f"weft {command} {words[0]}", verbs[words[0]], words[1:])
+
+
+def _run_verb(name: str, verb: Verb, words: list[str]) -> int:
+    return verb.run(parser_of(name, verb).read(words))
+
+
+def verbs_of(command: str) -> Mapping[str, Verb]:
+    from importlib import import_module  # a command imports only what it uses
+
+    return import_module(f"clawft.cli.{COMMANDS[command][0]}").VERBS
+
+
+def parser_of(name: str, verb: Verb) -> Parser:
+    from clawft.cli.parser import Parser  # brings argparse
+
+    parser = Parser(prog=name, description=verb.summary)
+    verb.options(parser)
+    return parser
+
+
+# ── what is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_OPTIONS = ("--version", "--help")
+
+
+def _print_version() -> int:
+    from clawft._version import __version__
+
+    print(f"weft {__version__}")
+    return OK
+
+
+def _help() -> str:
+    rows = "".join(f"  {name:<12}{summary}\n" for name, (_, summary) in COMMANDS.items())
+    return (
+        "usage: weft COMMAND …\n\nThe tool fabric between AI agents and everything they may touch.\n\n"
+        f"commands:\n{rows}\n"
+        "options:\n  --version   Print the version\n  --help      Print this; also after a command\n"
+    )
+
+
+def _help_of(command: str, verbs: Mapping[str, Verb]) -> str:
+    rows = "".join(f"  {name:<12}{verb.summary}\n" for name, verb in verbs.items())
+    return f"usage: weft {command} COMMAND …\n\n{COMMANDS[command][1]}.\n\ncommands:\n{rows}"
+
+
+def _report(failure: Exception) -> int | None:
+    """What happened and what to do next, on stderr. None for a bug, which keeps its traceback."""
+    from clawft.errors import ClawftError  # only if something went wrong
+
+    if isinstance(failure, OSError) and failure.filename:  # a disk that is full, a home that belongs to somebody else
+        failure = ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
+    if not isinstance(failure, ClawftError):
+        return None
+    print(f"weft: {failure.message}", file=sys.stderr)
+    if failure.hint:
+        print(f"hint: {failure.hint}", file=sys.stderr)
+    return failure.exit_code
+
+
+def _nobody_reads() -> int:
+    """`weft tools list | head -1`: the reader had enough. Python would complain once more when it closes stdout."""
+    import os  # only here
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OK

@@ -1,0 +1,73 @@
+"""The options common to every command that works with tools, and the settings they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clawft.cli.parser import Options, Parser, folder
+from clawft.config.places import DEFAULT_AGENT, home_folder
+
+if TYPE_CHECKING:  # help and wrong usage need neither
+    from clawft.app import App
+    from clawft.config.load import Loaded
+    from clawft.config.settings import Settings
+
+FORMS = ("plain", "mcp", "claude", "bare")
+
+T = TypeVar("T")
+
+
+def place_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--agent", metavar="NAME", default=DEFAULT_AGENT, help="whose settings apply (default: default)"
+    )
+    parser.add_argument(
+        "--workspace", metavar="DIR", type=folder, default=".", help="the folder to work in (default: .)"
+    )
+
+
+def common_options(parser: Parser) -> None:
+    place_options(parser)
+    parser.add_argument("--names", metavar="FORM", choices=FORMS, help=f"how tools are named: {', '.join(FORMS)}")
+    parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
+    parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
+    parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
+
+
+def overrides(options: Options) -> dict[str, Any]:
+    """The keys of the configuration that this command line sets."""
+    told = {
+        "tools.names": options.names,
+        "tools.allow": options.allow,
+        "tools.deny": options.deny,
+        "tools.builtin": False if options.no_builtin else None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def loaded(options: Options) -> Loaded:
+    from clawft.config.load import load  # brings the policies
+
+    return load(home_folder(), Path(options.workspace), options.agent, overrides(options))
+
+
+def settings(options: Options) -> Settings:
+    return loaded(options).settings
+
+
+def with_app(options: Options, work: Callable[[App], Awaitable[T]]) -> T:
+    """Build the app for these options, do the work, and close it, whatever happens."""
+    from clawft.app import App, run  # brings the whole house
+
+    chosen = settings(options)
+
+    async def build_and_work() -> T:
+        app = App.build(chosen)
+        try:
+            return await work(app)
+        finally:
+            await app.close()
+
+    return run(build_and_work())

@@ -1,0 +1,94 @@
+"""Options of one command: argparse with our manners. Wrong usage is an error as any other and names what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from clawft.config.nearest import nearest
+from clawft.errors import ClawftError
+
+HELP_INDENT = 26
+
+
+class WrongUsage(ClawftError):
+    exit_code = 2
+    blame = "the caller"
+
+
+class Options:
+    """The values of one command line, by name of the option. What a command did not define is an AttributeError."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name)
+
+
+class Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Formatter, **options)
+        self.add_argument("--help", "-h", action="help", help="print this")
+
+    def read(self, words: Sequence[str]) -> Options:
+        """Options may stand before, between and behind the words. Raises WrongUsage."""
+        namespace, extra = self.parse_known_intermixed_args(list(words))
+        if extra:
+            kind = "option" if extra[0].startswith("-") else "argument"
+            raise unknown(kind, extra[0], self.known_options() if kind == "option" else (), f"{self.prog} --help")
+        return Options(vars(namespace))
+
+    def known_options(self) -> list[str]:
+        return [option for option in self._option_string_actions if option.startswith("--")]
+
+    def described_options(self) -> dict[str, str]:
+        """Long option → what it does."""
+        return {option: self._option_string_actions[option].help or "" for option in self.known_options()}
+
+    def known_values(self) -> dict[str, list[str]]:
+        """Choices by option, and by name for words: for completion."""
+        return {
+            (action.option_strings or [action.dest])[0]: [str(choice) for choice in action.choices]
+            for action in self._actions
+            if action.choices
+        }
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=f"{self.prog} --help")
+
+
+class _Formatter(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=HELP_INDENT)
+
+
+class Verb(NamedTuple):
+    summary: str
+    options: Callable[[Parser], None]
+    run: Callable[[Options], int]
+
+
+def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:
+    """An unknown command, option or verb; the hint names the nearest known one."""
+    found = nearest(word.partition("=")[0], known)
+    return WrongUsage(f"unknown {kind}: {word}", hint=f"did you mean {found}?" if found else help_line)
+
+
+def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:
+    return WrongUsage(f"{command} what? One of: {', '.join(verbs)}", hint=f"weft {command} --help")
+
+
+def no_options(parser: Parser) -> None:
+    """For a command without options of its own."""
+
+
+def json_option(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def folder(text: str) -> str:
+    """A path the user typed, with `~` for home."""
+    return os.path.expanduser(text)

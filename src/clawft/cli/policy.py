@@ -1,0 +1,147 @@
+"""`weft policy explain`: what would become of a call, and what each rule says. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.cli.arguments import argument_options, arguments
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
+from clawft.cli.tool import not_found
+from clawft.model import Allow, Ask, Deny, Grant, Verdict
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+
+SHOWN_VALUE = 60
+WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
+COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
+
+
+class Looked(Struct, frozen=True):
+    """One rule and what it looked at."""
+
+    at: str
+    rule: str
+    verdict: Verdict
+
+
+class Explained(Struct, frozen=True):
+    tool: str
+    verdict: Verdict
+    looked: tuple[Looked, ...]
+
+
+def _options(parser: Parser) -> None:
+    argument_options(parser)
+    json_option(parser)
+    common_options(parser)
+
+
+def _explain(options: Options) -> int:
+    explained = with_app(options, lambda app: explain(app, options))
+    if options.json:
+        print_json(_document(explained))
+    else:
+        _print(explained)
+    return 0
+
+
+async def explain(app: App, options: Options) -> Explained:
+    from clawft.policy.verdict import strictest  # only where something is explained
+
+    entry = app.gateway.find(options.name)
+    if entry is None:
+        raise not_found(app, options.name)
+    schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])
+    given = arguments(options.pairs, options.args, schema)
+    looked = [*permission(entry.names, app.caller.grant), *[each async for each in _security(app, given)]]
+    return Explained(entry.name, strictest(each.verdict for each in looked), tuple(looked))
+
+
+def permission(names: Sequence[str], grant: Grant) -> list[Looked]:
+    """Which glob lets the caller see this tool, and which hides it."""
+    from clawft.policy.globs import any_matches  # only where something is explained
+
+    allowing = next((glob for glob in grant.allow if any_matches(names, (glob,))), None)
+    denying = next((glob for glob in grant.deny if any_matches(names, (glob,))), None)
+    at = "permission"
+    if allowing is None:
+        allow: Verdict = Deny("tools.allow", "no glob matches it", f'add "{names[0]}" to tools.allow, or --allow')
+    else:
+        allow = Allow("tools.allow", f"{allowing!r} matches it")
+    if denying is None:
+        deny: Verdict = Allow("tools.deny", "no glob matches it")
+    else:
+        deny = Deny("tools.deny", f"{denying!r} hides it", f'remove "{denying}" from tools.deny or --deny')
+    return [Looked(at, "tools.allow", allow), Looked(at, "tools.deny", deny)]
+
+
+async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[Looked]:
+    from clawft.guard.security import resolve_host  # only where something is explained
+    from clawft.policy import arguments as found_in
+    from clawft.policy import command, url
+
+    settings = app.settings
+    for path, line in found_in.commands(given):
+        for rule, verdict in command.explain(line, settings.command_policy):
+            yield Looked(f"{path}: {line}", rule, verdict)
+    for path, address in found_in.urls(given):
+        host = url.host_of(address)
+        addresses = await resolve_host(host) if host and not url.literal_addresses(host) else ()
+        for rule, verdict in url.explain(address, addresses, settings.url_policy):
+            yield Looked(f"{path}: {address}", rule, verdict)
+
+
+# ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _document(explained: Explained) -> dict[str, Any]:
+    return {
+        "tool": explained.tool,
+        "verdict": WORDS[type(explained.verdict)],
+        "rule": explained.verdict.rule,
+        "reason": explained.verdict.reason,
+        "hint": hint_of(explained.verdict),
+        "looked": [
+            {"at": each.at, "rule": each.rule, "verdict": WORDS[type(each.verdict)], "reason": each.verdict.reason}
+            for each in explained.looked
+        ],
+    }
+
+
+def hint_of(verdict: Verdict) -> str:
+    return "" if isinstance(verdict, Allow) else verdict.hint
+
+
+def _print(explained: Explained) -> None:
+    verdict = explained.verdict
+    word = paint(WORDS[type(verdict)], COLOURS[type(verdict)])
+    why = "" if isinstance(verdict, Allow) else f": {one_line(verdict.reason)} (rule {verdict.rule})"
+    print(f"{word}  {explained.tool}{why}")
+    if hint_of(verdict):
+        print_paragraph(f"→ {hint_of(verdict)}")
+    last = ""
+    for at in dict.fromkeys(each.at for each in explained.looked):
+        print(f"\n{paint(_cut(one_line(at)), 'dim')}")
+        rows = [_row(each) for each in explained.looked if each.at == at]
+        print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
+        last = at
+    if last == "permission":
+        print("\nno command or address in these arguments: no further rule looks at them")
+
+
+def _row(each: Looked) -> tuple[str, str, str]:
+    return each.rule, WORDS[type(each.verdict)], one_line(each.verdict.reason) or "no objection"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_VALUE else text[:SHOWN_VALUE] + "…"
+
+
+VERBS = {"explain": Verb("Say what would become of a call, rule by rule", _options, _explain)}

@@ -1,0 +1,105 @@
+"""`weft prompts`: what prompts there are, and one of them filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawft.cli.arguments import arguments
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
+from clawft.cli.screen import one_line, paint, print_json, print_table, tell
+from clawft.config.nearest import nearest
+from clawft.errors import ToolNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+    from clawft.gateway.core import NamedPrompt
+    from clawft.model import Prompt
+
+
+def _list_options(parser: Parser) -> None:
+    json_option(parser)
+    common_options(parser)
+
+
+def _list(options: Options) -> int:
+    async def work(app: App) -> list[NamedPrompt]:
+        return app.gateway.prompts(app.caller)
+
+    prompts = with_app(options, work)
+    if options.json:
+        print_json({"prompts": [msgspec.to_builtins(each.prompt) | {"name": each.name} for each in prompts]})
+    elif not prompts:
+        tell("no prompts")
+    else:
+        print_table(("NAME", "ARGUMENTS", "WHAT IT DOES"), [_row(each) for each in prompts])
+    return 0
+
+
+def _row(each: NamedPrompt) -> tuple[str, str, str]:
+    return each.name, usage(each.prompt), one_line(each.prompt.description or each.prompt.title or "")
+
+
+def usage(prompt: Prompt) -> str:
+    """`path [focus]`: optional ones in brackets."""
+    return " ".join(each.name if each.required else f"[{each.name}]" for each in prompt.arguments)
+
+
+def _get_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a name of the list")
+    parser.add_argument("pairs", metavar="KEY=VALUE", nargs="*", help="arguments; KEY=@FILE (@- for stdin)")
+    parser.add_argument("--args", metavar="JSON", help="all arguments as one JSON object, or @FILE")
+    _list_options(parser)
+
+
+def _get(options: Options) -> int:
+    result = with_app(options, lambda app: _filled(app, options))
+    if options.json:
+        print_json(result)
+    else:
+        _print_messages(result.get("messages", []))
+    return 0
+
+
+async def _filled(app: App, options: Options) -> Mapping[str, Any]:
+    from clawft.cli.reply import Waiting  # only where a prompt is made
+
+    prompt = _find(app, options.name)
+    given = arguments(options.pairs, options.args, _schema(prompt))
+    missing = [each.name for each in prompt.arguments if each.required and each.name not in given]
+    if missing:
+        raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
+    waiting = Waiting(options.name)
+    return await waiting.during(app.gateway.get_prompt(app.caller, options.name, msgspec.json.encode(given), waiting))
+
+
+def _find(app: App, name: str) -> Prompt:
+    try:
+        return app.gateway.find_prompt(app.caller, name).prompt
+    except ToolNotFound as missing:
+        near = nearest(name, [each.name for each in app.gateway.prompts(app.caller)])
+        missing.hint = f"did you mean {near}?" if near else "weft prompts list"
+        raise
+
+
+def _schema(prompt: Prompt) -> Mapping[str, Any]:
+    """Arguments of prompts are texts."""
+    return {"properties": {each.name: {"type": "string"} for each in prompt.arguments}, "additionalProperties": False}
+
+
+def _print_messages(messages: Sequence[Mapping[str, Any]]) -> None:
+    from clawft.cli.reply import print_text, texts_of  # only where a prompt is made
+
+    for message in messages:
+        print(paint(f"{message.get('role', '')}:", "bold"))
+        for text in texts_of([message.get("content", {})]):
+            print_text(text)
+
+
+VERBS = {
+    "list": Verb("List prompts and their arguments", _list_options, _list),
+    "get": Verb("Fill a prompt in and print its messages", _get_options, _get),
+}

@@ -1,0 +1,111 @@
+"""What a tool gave back, shown to a person; and the one line on stderr that says a call is still running."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from clawft.cli.screen import is_terminal, one_line, paint, safe, width
+from clawft.cli.table import cut
+from clawft.model import LogLevel, Silent
+
+QUIET_SECONDS = 1.0
+"""Nothing is said about a call that is faster than this."""
+TICK_SECONDS = 0.2
+MAX_SHOWN_BLOCK = 2000
+DEFAULT_COLUMNS = 80
+
+T = TypeVar("T")
+
+
+def texts_of(content: Sequence[Mapping[str, Any]], structured: Any = None) -> Iterator[str]:
+    """One text per content block; what is no text is summarised."""
+    for block in content:
+        yield _text_of(block)
+    if not content and structured is not None:
+        yield msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": ("image" | "audio") as kind, "data": str(data)}:
+            return _summary(str(kind), str(block.get("mimeType", "")), data)
+        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
+            return f"[resource {uri}]\n{text}"
+        case {"type": "resource", "resource": {"uri": str(uri), "blob": str(blob)}}:
+            return _summary("resource", uri, blob)
+        case {"type": "resource_link", "uri": str(uri)}:
+            return f"[link {uri} {block.get('name', '')}".rstrip() + "]"
+        case _:
+            shown = msgspec.json.encode(block).decode()
+            return shown if len(shown) <= MAX_SHOWN_BLOCK else shown[:MAX_SHOWN_BLOCK] + "…"
+
+
+def _summary(kind: str, what: str, base64: str) -> str:
+    return f"[{kind} {what}, {size(len(base64) * 3 // 4)}; --json shows all of it]"
+
+
+def size(count: int) -> str:
+    return f"{count} bytes" if count < 10_000 else f"{count / 1000:,.0f} KB"
+
+
+def print_text(text: str, *, error: bool = False) -> None:
+    """As it is into a pipe; at a terminal without anything that could steer it."""
+    stream = sys.stderr if error else sys.stdout
+    shown = safe(text) if stream.isatty() else text
+    print(shown, file=stream, end="" if shown.endswith("\n") else "\n")
+
+
+class Waiting(Silent):
+    """A Talk that shows progress on stderr, on one line that is gone when the call ends. Questions are declined."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._said = ""
+        self._shown = False
+        self._started = time.monotonic()
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        share = f"{progress / total:.0%} " if total else f"{progress:g} "
+        self._said = share + one_line(message)
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        if is_terminal(sys.stderr):
+            self._clear()
+            text = data if isinstance(data, str) else msgspec.json.encode(data, enc_hook=str).decode()
+            print(paint(f"{level}: {one_line(text)}", "dim", sys.stderr), file=sys.stderr)
+
+    async def during(self, work: Awaitable[T]) -> T:
+        """Wait for the work, ticking meanwhile if somebody is looking."""
+        if not is_terminal(sys.stderr):
+            return await work
+        ticking = asyncio.create_task(self._tick())
+        try:
+            return await work
+        finally:
+            ticking.cancel()
+            await asyncio.wait({ticking})
+            self._clear()
+
+    async def _tick(self) -> None:
+        await asyncio.sleep(QUIET_SECONDS)
+        while True:
+            seconds = time.monotonic() - self._started
+            line = cut(f"{self._what} … {seconds:.0f} s {self._said}", (width() or DEFAULT_COLUMNS) - 1)
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+            self._shown = True
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

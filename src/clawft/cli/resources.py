@@ -1,0 +1,80 @@
+"""`weft resources`: what can be read, and reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.errors import ResourceNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+    from clawft.model import Resource, ResourceContent, ResourceTemplate
+
+
+def _list_options(parser: Parser) -> None:
+    json_option(parser)
+    common_options(parser)
+
+
+def _list(options: Options) -> int:
+    async def work(app: App) -> tuple[list[Resource], list[ResourceTemplate]]:
+        return app.gateway.resources(), app.gateway.templates()
+
+    resources, templates = with_app(options, work)
+    if options.json:
+        print_json({"resources": resources, "resourceTemplates": templates})
+    elif not resources and not templates:
+        tell("no resources")
+    else:
+        print_table(("URI", "TYPE", "NAME"), [*map(_row, resources), *map(_template_row, templates)])
+    return 0
+
+
+def _row(resource: Resource) -> tuple[str, str, str]:
+    return one_line(resource.uri), resource.mime_type or "", one_line(resource.title or resource.name)
+
+
+def _template_row(template: ResourceTemplate) -> tuple[str, str, str]:
+    said = template.description or template.title or template.name
+    return one_line(template.uri_template), template.mime_type or "", one_line(f"template: {said}")
+
+
+def _read_options(parser: Parser) -> None:
+    parser.add_argument("uri", metavar="URI", help="a URI of the list, or one that fits a template")
+    _list_options(parser)
+
+
+def _read(options: Options) -> int:
+    async def work(app: App) -> Sequence[ResourceContent]:
+        return await app.gateway.read_resource(options.uri)
+
+    try:
+        contents = with_app(options, work)
+    except ResourceNotFound as missing:
+        missing.hint = "weft resources list"
+        raise
+    if options.json:
+        print_json({"contents": contents})
+    else:
+        _print_contents(contents)
+    return 0
+
+
+def _print_contents(contents: Sequence[ResourceContent]) -> None:
+    from clawft.cli.reply import print_text, texts_of  # only where something is read
+
+    blocks = [{"type": "resource", "resource": msgspec.to_builtins(content)} for content in contents]
+    for content, text in zip(contents, texts_of(blocks), strict=True):
+        print_text(content.text if isinstance(content.text, str) else text)
+
+
+VERBS = {
+    "list": Verb("List resources and templates", _list_options, _list),
+    "read": Verb("Print the contents of a resource", _read_options, _read),
+}

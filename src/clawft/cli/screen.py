@@ -1,0 +1,83 @@
+"""What commands print: text, JSON and tables, for a person at a terminal or a program behind a pipe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+PIPE_WIDTH = 0
+"""No width: a pipe takes lines of any length."""
+SMALLEST_TERMINAL = 40
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+
+def is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """Columns of the terminal on stdout, or PIPE_WIDTH."""
+    if not sys.stdout.isatty():
+        return PIPE_WIDTH
+    import shutil  # only at a terminal
+
+    return max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns)
+
+
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """Coloured at a terminal, unless NO_COLOR is set."""
+    if not is_terminal(stream or sys.stdout) or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+
+
+def safe(text: str) -> str:
+    """Without anything that could steer a terminal or hide from the reader."""
+    from clawft.policy.visible import visible_text  # only where foreign text is shown
+
+    return visible_text(text)
+
+
+def one_line(text: str) -> str:
+    return safe(" ".join(text.split()))
+
+
+def print_json(document: Any) -> None:
+    """One document, readable."""
+    import msgspec  # only for --json
+
+    print(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode())
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
+    """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked."""
+    from clawft.cli.table import lay_out  # only for tables
+
+    for number, line in enumerate(lay_out(head, rows, width(), wrap=wrap)):
+        print(paint(line, "bold") if number == 0 else line)
+
+
+def print_fields(fields: Sequence[tuple[str, str]]) -> None:
+    """`name  value`, one per line, empty ones left out; long values continue below themselves."""
+    from clawft.cli.table import lay_out  # only for tables
+
+    shown = [(name, value) for name, value in fields if value]
+    for line in lay_out((), shown, width(), wrap=True):
+        print(line)
+
+
+def print_paragraph(text: str) -> None:
+    """Foreign text, broken between words where the terminal ends."""
+    from clawft.cli.table import lay_out, reflowed  # only for tables
+
+    shown = safe(text.strip())
+    for line in lay_out((), [(reflowed(shown) if width() else shown,)], width(), wrap=True):
+        print(line)
+
+
+def tell(text: str) -> None:
+    """For the person, beside the output: on stderr, so that a pipe stays clean."""
+    print(text, file=sys.stderr, flush=True)

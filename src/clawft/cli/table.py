@@ -1,0 +1,124 @@
+"""Rows of text as aligned lines of a given width. Pure.
+
+Every column but the last is as wide as its widest cell, within reason; the last takes what is left. Without a width (a
+pipe) nothing is cut.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+GAP = 2
+SMALLEST_LAST = 16
+"""Columns the last cell gets at least; the ones before it give way."""
+SMALLEST_CELL = 6
+
+Row = Sequence[str]
+
+_INSIDE = re.compile(r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )")
+
+
+def lay_out(head: Row, rows: Sequence[Row], width: int, *, wrap: bool = False) -> list[str]:
+    """Lines no wider than `width`; any length if it is 0."""
+    table = [head, *rows] if head else list(rows)
+    if not table:
+        return []
+    widths = _widths(table, width)
+    return [line for row in table for line in _lines(row, widths, wrap=wrap)]
+
+
+def _widths(table: Sequence[Row], width: int) -> list[int]:
+    """Widest cells; where they do not fit, the widest of the first columns give way."""
+    widths = [max(map(cells, column)) for column in zip_longest(*table, fillvalue="")]
+    if not width:
+        return widths
+    room = width - GAP * (len(widths) - 1)
+    first = widths[:-1]
+    lacking = sum(first) + min(SMALLEST_LAST, widths[-1]) - room
+    for _ in range(lacking):
+        _narrow(first)
+    return [*first, max(1, min(widths[-1], room - sum(first)))]
+
+
+def _narrow(first: list[int]) -> None:
+    """One column less for the widest; the very first, a name by which things are called, gives way last."""
+    others = [at for at in range(1, len(first)) if first[at] > SMALLEST_CELL]
+    at = max(others, key=first.__getitem__, default=0)
+    if first and first[at] > SMALLEST_CELL:
+        first[at] -= 1
+
+
+def _lines(row: Row, widths: Sequence[int], *, wrap: bool) -> Iterator[str]:
+    *first, last = [*row, *[""] * (len(widths) - len(row))]
+    lead = [_padded(cut(cell, size), size) for cell, size in zip(first, widths, strict=False)]
+    rest = wrapped(last, widths[-1]) if wrap else [cut(last, widths[-1])]
+    gap = " " * GAP
+    yield gap.join([*lead, rest[0]]).rstrip()
+    below = " " * (sum(widths[:-1]) + GAP * len(first))
+    yield from (below + line for line in rest[1:])
+
+
+def _padded(text: str, size: int) -> str:
+    return text + " " * (size - cells(text))
+
+
+def cut(text: str, size: int) -> str:
+    """At most `size` columns, with … where something is missing."""
+    if cells(text) <= size:
+        return text
+    kept, used = "", 0
+    for letter in text:
+        used += cells(letter)
+        if used > size - 1:
+            break
+        kept += letter
+    return kept.rstrip() + "…"
+
+
+def reflowed(text: str) -> str:
+    """Line ends inside a paragraph become blanks; empty lines, lists and indented lines stay."""
+    return _INSIDE.sub(" ", text)
+
+
+def wrapped(text: str, size: int) -> list[str]:
+    """Broken between words; a word that is too long is broken inside. Line ends of the text stay."""
+    return [line for part in text.split("\n") for line in _wrapped_line(part, size)] or [""]
+
+
+def _wrapped_line(text: str, size: int) -> Iterator[str]:
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if cells(joined) <= size:
+            line = joined
+            continue
+        if line:
+            yield line
+        *whole, line = _pieces(word, size)
+        yield from whole
+    yield line
+
+
+def _pieces(word: str, size: int) -> list[str]:
+    pieces = [""]
+    for letter in word:
+        if pieces[-1] and cells(pieces[-1]) + cells(letter) > size:
+            pieces.append("")
+        pieces[-1] += letter
+    return pieces
+
+
+def cells(text: str) -> int:
+    """Columns a terminal needs for this text."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells_of(letter) for letter in text)
+
+
+def _cells_of(letter: str) -> int:
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

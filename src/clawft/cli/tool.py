@@ -1,0 +1,172 @@
+"""One tool: `weft tools show` and `weft tools call`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe
+from clawft.config.nearest import nearest
+from clawft.errors import ToolNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+    from clawft.catalog.snapshot import Entry
+    from clawft.model import Annotations, Reply
+
+BYTES_PER_TOKEN = 4
+"""What a definition costs in a model's context, by rule of thumb."""
+
+Schema = Mapping[str, Any]
+
+
+def find(app: App, name: str) -> Entry:
+    """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
+    entry = app.gateway.find(name)
+    seen = app.gateway.visible(app.caller)
+    if entry is None or entry not in seen:
+        raise not_found(app, name)
+    return entry
+
+
+def not_found(app: App, name: str) -> ToolNotFound:
+    near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
+    return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
+
+
+def tokens(entry: Entry) -> int:
+    return len(entry.wire) // BYTES_PER_TOKEN
+
+
+def flags(hints: Annotations) -> list[str]:
+    """What the tool says of itself, in words, the most important first."""
+    if hints.read_only_hint:
+        told = ["read-only"]
+    else:
+        told = [
+            "destructive" if hints.destructive_hint else "writes",
+            *(["idempotent"] if hints.idempotent_hint else []),
+        ]
+    return [*told, *(["open-world"] if hints.open_world_hint else [])]
+
+
+# ── show ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def show_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
+    json_option(parser)
+    common_options(parser)
+
+
+def show(options: Options) -> int:
+    async def work(app: App) -> Entry:
+        return find(app, options.name)
+
+    entry = with_app(options, work)
+    if options.json:
+        print_json(msgspec.Raw(entry.wire))
+    else:
+        _print_entry(entry)
+    return 0
+
+
+def _print_entry(entry: Entry) -> None:
+    print(paint(entry.name, "bold") + (f"  {safe(entry.tool.title)}" if entry.tool.title else ""))
+    print()
+    if entry.tool.description:
+        print_paragraph(entry.tool.description)
+        print()
+    _print_arguments(msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]))
+    origin = entry.origin
+    print_fields(
+        [
+            ("flags", ", ".join(flags(entry.tool.annotations))),
+            ("from", f"the server {origin.server}" if origin.server else f"built in or installed: {origin.namespace}"),
+            ("also", ", ".join(name for name in entry.names if name != entry.name)),
+            ("costs", f"about {tokens(entry)} tokens in a model's context"),
+        ]
+    )
+
+
+def _print_arguments(schema: Schema) -> None:
+    properties = cast("dict[str, Any]", schema.get("properties") or {})
+    if not properties:
+        print("takes no arguments\n")
+        return
+    required: list[str] = schema.get("required", [])
+    rows = [argument_row(name, each, schema, required=name in required) for name, each in properties.items()]
+    print_table(("ARGUMENT", "TYPE", "REQUIRED", "DEFAULT", "WHAT IT IS"), rows, wrap=True)
+    print()
+
+
+def argument_row(name: str, expected: Schema, schema: Schema, *, required: bool) -> tuple[str, ...]:
+    default = msgspec.json.encode(expected["default"]).decode() if "default" in expected else ""
+    expected = {**resolved(expected, schema), **expected}
+    kind = "|".join(sorted(kinds_of(expected, schema))) or "any"
+    return (
+        name,
+        kind,
+        "yes" if required else "",
+        default,
+        one_line("; ".join(filter(None, (_limits(expected), _described(expected))))),
+    )
+
+
+def _described(expected: Schema) -> str:
+    return str(expected.get("description") or expected.get("title") or "")
+
+
+def _limits(expected: Schema) -> str:
+    """`one of a, b` or `1 to 100`: what a person must know to get it right."""
+    if "enum" in expected:
+        return f"one of {', '.join(map(str, expected['enum']))}"
+    low, high = expected.get("minimum"), expected.get("maximum")
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    return f"at least {low}" if low is not None else f"at most {high}" if high is not None else ""
+
+
+# ── call ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def call_options(parser: Parser) -> None:
+    argument_options(parser)
+    json_option(parser)
+    common_options(parser)
+
+
+def call(options: Options) -> int:
+    reply = with_app(options, lambda app: _call(app, options))
+    result = msgspec.json.decode(reply.result, type=dict[str, Any])
+    if options.json:
+        print_json(msgspec.Raw(reply.result))
+    else:
+        _print_result(result, is_error=reply.is_error)
+    return 1 if reply.is_error else 0
+
+
+async def _call(app: App, options: Options) -> Reply:
+    """Also a name nobody knows goes through the gateway: the audit has a line for it."""
+    from clawft.cli.reply import Waiting  # only where a call runs
+
+    entry = app.gateway.find(options.name)
+    schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
+    given = msgspec.json.encode(arguments(options.pairs, options.args, schema))
+    waiting = Waiting(options.name)
+    try:
+        return await waiting.during(app.gateway.call(app.caller, options.name, given, waiting))
+    except ToolNotFound:
+        raise not_found(app, options.name) from None
+
+
+def _print_result(result: Mapping[str, Any], *, is_error: bool) -> None:
+    from clawft.cli.reply import print_text, texts_of  # only where a call runs
+
+    for text in texts_of(result.get("content", []), result.get("structuredContent")):
+        print_text(f"weft: {text}" if is_error else text, error=is_error)

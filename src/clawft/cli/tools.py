@@ -1,0 +1,114 @@
+"""`weft tools`: the same catalog and the same guards an agent gets, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli import tool
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.tool import flags, tokens
+
+if TYPE_CHECKING:  # `weft tools --help` needs none of it
+    from clawft.app import App
+    from clawft.catalog.snapshot import Entry
+
+MATCHES = ((8, "name"), (3, "title"), (1, "description"))
+"""How much a word found there counts in a search."""
+
+
+# ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("--tokens", action="store_true", help="show what each definition costs in a model's context")
+    json_option(parser)
+    common_options(parser)
+
+
+def _list(options: Options) -> int:
+    async def work(app: App) -> list[Entry]:
+        return app.gateway.visible(app.caller)
+
+    entries = with_app(options, work)
+    if not entries and not options.json:
+        tell("no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing")
+    return _print_entries(entries, options)
+
+
+def _search_options(parser: Parser) -> None:
+    parser.add_argument("words", metavar="WORD", nargs="+", help="words of the name or description")
+    _list_options(parser)
+
+
+def _search(options: Options) -> int:
+    async def work(app: App) -> list[Entry]:
+        return ranked(app.gateway.visible(app.caller), options.words)
+
+    entries = with_app(options, work)
+    if not entries and not options.json:
+        tell("nothing found; `weft tools list` shows all tools")
+    return _print_entries(entries, options)
+
+
+def ranked(entries: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
+    """Those that have every word somewhere, the best first."""
+    scores = [(_score(entry, [word.lower() for word in words]), entry) for entry in entries]
+    return [entry for score, entry in sorted(scores, key=lambda pair: -pair[0]) if score]
+
+
+def _score(entry: Entry, words: Sequence[str]) -> int:
+    texts = {"name": " ".join(entry.names).lower(), "title": entry.tool.title.lower()}
+    texts["description"] = entry.tool.description.lower()
+    each = [sum(weight for weight, place in MATCHES if word in texts[place]) for word in words]
+    return sum(each) if all(each) else 0
+
+
+def _print_entries(entries: Sequence[Entry], options: Options) -> int:
+    if options.json:
+        print_json({"tools": [_summary(entry) for entry in entries], "tokens": sum(map(tokens, entries))})
+        return 0
+    if not entries:
+        return 0
+    counted = options.tokens
+    head = ["NAME", "KIND", *(["TOKENS"] if counted else []), "WHAT IT DOES"]
+    rows = [
+        [entry.name, flags(entry.tool.annotations)[0], *([str(tokens(entry))] if counted else []), _does(entry)]
+        for entry in entries
+    ]
+    if counted:
+        rows.append(["total", "", str(sum(map(tokens, entries))), f"{len(entries)} tools"])
+    print_table(head, rows)
+    return 0
+
+
+def _summary(entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "title": entry.tool.title,
+        "description": entry.tool.description,
+        "namespace": entry.origin.namespace,
+        "server": entry.origin.server,
+        "flags": flags(entry.tool.annotations),
+        "tokens": tokens(entry),
+    }
+
+
+def _does(entry: Entry) -> str:
+    return first_sentence(entry.tool.description or entry.tool.title)
+
+
+def first_sentence(text: str) -> str:
+    """Up to the first full stop that ends a sentence, or the first empty line."""
+    line = one_line(text.strip().partition("\n\n")[0])
+    return line.partition(". ")[0].removesuffix(".")
+
+
+VERBS = {
+    "list": Verb("List the tools an agent would see", _list_options, _list),
+    "search": Verb("Search names and descriptions", _search_options, _search),
+    "show": Verb("Show one tool: arguments, flags, names", tool.show_options, tool.show),
+    "call": Verb("Call a tool, guarded like any call", tool.call_options, tool.call),
+}

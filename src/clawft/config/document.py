@@ -1,0 +1,106 @@
+"""One TOML file as data: every value by its dotted path, and the line each path stands on. Pure.
+
+tomllib tells no lines, so a small scan finds them again. It knows headers, keys and multi-line strings; a path it
+cannot see (inside an inline table) gets the line of the nearest path above it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from msgspec import Struct
+
+from clawft.errors import ConfigUnparsable
+
+Path = tuple[str, ...]
+
+_PART = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
+_DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_HEADER = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
+_ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
+_PARTS = re.compile(_PART)
+_LONG_QUOTES = re.compile(r"\"\"\"|'''")
+_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+_AT_END = re.compile(r"\s*\(at end of document\)")
+
+
+class Document(Struct, frozen=True):
+    """`tables` is the file as nested tables; `lines` knows where each path begins, 1 being the first line."""
+
+    file: str
+    tables: Mapping[str, Any] = {}
+    lines: Mapping[Path, int] = {}
+
+    def line_of(self, path: Path) -> int:
+        """The line of this path, or of the closest one above it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def parse(content: bytes, file: str) -> Document:
+    """Raises ConfigUnparsable, with file and line."""
+    import tomllib  # most homes have no configuration file, so most starts never need it
+
+    text = _decoded(content, file)
+    try:
+        return Document(file, tomllib.loads(text), dict(_scan(text)))
+    except tomllib.TOMLDecodeError as wrong:
+        raise _unparsable(str(wrong), text, file) from None
+    except RecursionError:
+        raise ConfigUnparsable(f"{file}:1: nested too deep", hint="remove the nesting") from None
+
+
+def _decoded(content: bytes, file: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as wrong:
+        line = content.count(b"\n", 0, wrong.start) + 1
+        raise ConfigUnparsable(f"{file}:{line}: this is not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
+    at = _AT_LINE.search(said)
+    line = int(at[1]) if at else text.count("\n") + 1
+    words = _AT_END.sub(" at the end of the file", _AT_LINE.sub("", said))
+    return ConfigUnparsable(
+        f"{file}:{line}: no valid TOML: {words}", hint="correct that line, then `weft config check`"
+    )
+
+
+def _scan(text: str) -> Iterator[tuple[Path, int]]:
+    """Paths and their lines. A path stands in a TOML file only once."""
+    table: Path = ()
+    quote = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not quote:
+            header, entry = _HEADER.match(line), _ENTRY.match(line)
+            if header:
+                table = _split(header[1])
+                yield table, number
+            elif entry:
+                yield table + _split(entry[1]), number
+        quote = _open_quote(line, quote)
+
+
+def _open_quote(line: str, quote: str) -> str:
+    """The long quote still open behind this line."""
+    for mark in _LONG_QUOTES.findall(line):
+        quote = "" if mark == quote else quote or mark
+    return quote
+
+
+def _split(dotted: str) -> Path:
+    return tuple(part.strip("\"'") for part in _PARTS.findall(dotted))
+
+
+def leaves(tables: Mapping[str, Any], open_tables: frozenset[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value with its path; an empty table counts as a value, an open table is not entered."""
+    for name, value in tables.items():
+        path = (*above, name)
+        if len(path) == 1 and name in open_tables:
+            continue
+        if isinstance(value, dict) and value:
+            yield from leaves(cast("dict[str, Any]", value), open_tables, path)
+        else:
+            yield path, value

@@ -1,0 +1,137 @@
+"""Every key a configuration file may have. To add one: a row in `KEYS` and the field in `Settings` it fills.
+
+Loading, `weft config show` and the reference in the docs all read this table.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.catalog.names import Form
+from clawft.config.nearest import did_you_mean
+
+OPEN_TABLES = frozenset({"mcp_servers", "delegation"})
+"""Known, but judged by those who read them."""
+
+MAX_INSTRUCTIONS = 16_384
+
+Check = Callable[[Any], str]
+"""What is wrong with a value of the right type; nothing if it is fine."""
+
+Texts = tuple[str, ...]
+ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
+PageSize = Annotated[int, Meta(ge=1, le=100_000)]
+MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
+Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
+
+
+class Key(Struct, frozen=True):
+    name: str
+    field: str
+    """Where it goes in `Settings`: `allow`, or `command_policy.allow`."""
+    type: Any
+    words: str
+    """The type in words: "… must be …"."""
+    default: Any
+    doc: str
+    adds: bool = False
+    """Values of all files count, and not only the last: a refusal is not lost because another file has one too."""
+    check: Check = lambda value: ""
+
+    def read(self, value: Any) -> Any:
+        """The value as its type. Raises msgspec.ValidationError."""
+        return msgspec.convert(value, self.type)
+
+
+def _is_http(value: str) -> str:
+    return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"
+
+
+def _are_rules(values: Sequence[str]) -> str:
+    from clawft.policy.command import RULES  # the rules are long; most configurations switch none off
+
+    known = [rule.name for rule in RULES]
+    return next((f"names no rule: {value!r}{did_you_mean(value, known)}" for value in values if value not in known), "")
+
+
+def _are_networks(values: Sequence[str]) -> str:
+    from ipaddress import ip_network  # only for those who allow a network
+
+    for value in values:
+        try:
+            ip_network(value)
+        except ValueError as wrong:
+            return f"holds no network: {wrong}"
+    return ""
+
+
+_GLOBS = 'a list of globs, like ["git__*"]'
+_HOSTS = 'a list of host names or globs, like ["*.example.com"]'
+
+KEYS: tuple[Key, ...] = (
+    Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
+    Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
+    Key("tools.names", "names", Form, "plain, mcp, claude or bare", Form.PLAIN, "How tools are named towards agents."),
+    Key("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
+    Key(
+        "security.command_policy.allow",
+        "command_policy.allow",
+        Texts,
+        "a list of rule names",
+        (),
+        "Command rules to switch off.",
+        check=_are_rules,
+    ),
+    Key(
+        "security.command_policy.deny",
+        "command_policy.deny",
+        Texts,
+        'a list of globs, like ["git push*"]',
+        (),
+        "Commands to refuse besides.",
+        adds=True,
+    ),
+    Key(
+        "security.url_policy.schemes",
+        "url_policy.schemes",
+        Texts,
+        'a list of schemes, like ["https"]',
+        ("http", "https"),
+        "Schemes a URL may have.",
+    ),
+    Key("security.url_policy.allow_hosts", "url_policy.allow_hosts", Texts, _HOSTS, (), "Private hosts to allow."),
+    Key(
+        "security.url_policy.allow_networks",
+        "url_policy.allow_networks",
+        Texts,
+        'a list of networks, like ["10.0.0.0/8"]',
+        (),
+        "Private networks to allow.",
+        check=_are_networks,
+    ),
+    Key("security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to refuse.", adds=True),
+    Key(
+        "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
+    ),
+    Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
+    Key(
+        "audit.values", "audit_values", bool, "true or false", False, "Write arguments too, and not only their digest."
+    ),
+    Key(
+        "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http
+    ),
+    Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
+    Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
+    Key(
+        "gateway.instructions",
+        "instructions",
+        Instructions,
+        f"a text of at most {MAX_INSTRUCTIONS} characters",
+        "",
+        "What agents are told when they connect.",
+    ),
+)
+
+BY_NAME = {key.name: key for key in KEYS}

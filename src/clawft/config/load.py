@@ -1,0 +1,205 @@
+"""From files and options to settings. Later wins: the user's file, the agent's file, the command line.
+
+Every value remembers where it came from. A file of the workspace has no say here: whoever can write into a workspace
+must not be able to change what is allowed in it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.config.document import Document, leaves, parse
+from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, Key
+from clawft.config.nearest import did_you_mean
+from clawft.config.places import agent_file, user_file
+from clawft.config.settings import Settings
+from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
+from clawft.policy.command import CommandPolicy
+from clawft.policy.url import UrlPolicy
+
+COMMAND_LINE = "command line"
+MAX_FILE_BYTES = 1024 * 1024
+
+
+class Origin(Struct, frozen=True):
+    """Where a value came from; `line` is 0 for the command line."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Loaded(Struct, frozen=True):
+    """`origins` has no entry for a default, and several for a key whose values add up."""
+
+    settings: Settings
+    values: Mapping[str, Any]
+    origins: Mapping[str, tuple[Origin, ...]]
+
+
+class Given(Struct, frozen=True):
+    """One value that was set, judged."""
+
+    key: Key
+    value: Any
+    origin: Origin
+
+
+def load(home: Path, workspace: Path, agent: str, overrides: Mapping[str, Any] | None = None) -> Loaded:
+    """The settings, or the first thing that is wrong with them. `overrides` are keys of the command line."""
+    given: list[Given] = []
+    for document in read_all(home, agent):
+        given += judge(document)
+    given += [_override(name, value) for name, value in (overrides or {}).items()]
+    values, origins = merge(given)
+    folder = _workspace(workspace)
+    return Loaded(_settings(home, folder, agent, values), values, origins)
+
+
+def problems(home: Path, agent: str) -> list[ConfigError]:
+    """Everything that is wrong with the files, for `weft config check`."""
+    found: list[ConfigError] = []
+    for path in files(home, agent):
+        try:
+            document = read(path)
+        except ConfigError as wrong:
+            found.append(wrong)
+        else:
+            found += [one for one in _judged(document) if isinstance(one, ConfigError)] if document else []
+    return found
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def files(home: Path, agent: str) -> tuple[Path, ...]:
+    """The files that are read, if they exist; later ones win."""
+    return user_file(home), agent_file(home, agent)
+
+
+def read_all(home: Path, agent: str) -> list[Document]:
+    return [document for document in map(read, files(home, agent)) if document is not None]
+
+
+def read(path: Path) -> Document | None:
+    """None if there is no such file. Raises ConfigUnreadable or ConfigUnparsable."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as failure:
+        raise ConfigUnreadable(
+            f"{path} cannot be read: {failure.strerror or failure}", hint="correct the permissions, or remove the file"
+        ) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ConfigUnreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="is this the right file?")
+    return parse(content, str(path))
+
+
+def _workspace(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise InvalidConfig(f"the workspace {folder} is no folder", hint="name an existing folder with --workspace DIR")
+    return folder.resolve()
+
+
+# ── judging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def judge(document: Document) -> list[Given]:
+    """The values of one file. Raises InvalidConfig for the first that is wrong."""
+    given: list[Given] = []
+    for one in _judged(document):
+        if isinstance(one, ConfigError):
+            raise one
+        given.append(one)
+    return given
+
+
+def _judged(document: Document) -> Iterator[Given | InvalidConfig]:
+    for path, value in leaves(document.tables, OPEN_TABLES):
+        origin = Origin(document.file, document.line_of(path))
+        name = ".".join(path)
+        if name in BY_NAME:
+            yield _value(BY_NAME[name], value, origin)
+        elif not (value == {} and _is_table(name)):
+            yield _unknown(name, origin)
+
+
+def _value(key: Key, value: Any, origin: Origin) -> Given | InvalidConfig:
+    try:
+        read_value = key.read(value)
+    except msgspec.ValidationError:
+        return _wrong(key, f"must be {key.words}, not {_shown(value)}", origin)
+    wrong = key.check(read_value)
+    return _wrong(key, wrong, origin) if wrong else Given(key, read_value, origin)
+
+
+def _override(name: str, value: Any) -> Given:
+    judged = _value(BY_NAME[name], value, Origin(COMMAND_LINE))
+    if isinstance(judged, InvalidConfig):
+        raise judged
+    return judged
+
+
+def _wrong(key: Key, what: str, origin: Origin) -> InvalidConfig:
+    return InvalidConfig(f"{origin}: {key.name} {what}", hint=f"{key.name}: {key.doc} It is {key.words}.")
+
+
+def _unknown(name: str, origin: Origin) -> InvalidConfig:
+    if _is_table(name):
+        return InvalidConfig(f"{origin}: {name} must be a table", hint=f"write [{name}] and its keys below it")
+    near = did_you_mean(name, [*BY_NAME, *_tables()])
+    return InvalidConfig(f"{origin}: unknown key {name!r}{near}", hint="`weft config show` lists every key there is")
+
+
+def _is_table(name: str) -> bool:
+    return name in _tables()
+
+
+def _tables() -> Sequence[str]:
+    """Every table a key or an open table lives in: `security`, `security.command_policy`, …"""
+    parts = [key.name.split(".") for key in KEYS]
+    named = [".".join(part[:depth]) for part in parts for depth in range(1, len(part))]
+    return [*dict.fromkeys(named), *sorted(OPEN_TABLES)]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# ── merging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def merge(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, tuple[Origin, ...]]]:
+    """The value of every key, and where it came from. Lists that add up keep their order and lose duplicates."""
+    values: dict[str, Any] = {key.name: key.default for key in KEYS}
+    origins: dict[str, tuple[Origin, ...]] = {}
+    for one in given:
+        name = one.key.name
+        earlier = origins.get(name, ()) if one.key.adds else ()
+        values[name] = tuple(dict.fromkeys((*values[name], *one.value))) if one.key.adds else one.value
+        origins[name] = (*earlier, one.origin)
+    return values, origins
+
+
+def _settings(home: Path, workspace: Path, agent: str, values: Mapping[str, Any]) -> Settings:
+    plain: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {"command_policy": {}, "url_policy": {}}
+    for key in KEYS:
+        table, _, field = key.field.rpartition(".")
+        (nested[table] if table else plain)[field] = values[key.name]
+    return Settings(
+        home=home,
+        workspace=workspace,
+        agent=agent,
+        command_policy=CommandPolicy(**nested["command_policy"]),
+        url_policy=UrlPolicy(**nested["url_policy"]),
+        **plain,
+    )

@@ -1,0 +1,40 @@
+"""Where things live: everything of the user under one home, `~/.clawft` or `$CLAWFT_HOME`."""
+
+import re
+from pathlib import Path
+
+from clawft.errors import InvalidConfig
+
+DEFAULT_AGENT = "default"
+
+_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def home_folder() -> Path:
+    """`$CLAWFT_HOME`, else `~/.clawft`, as an absolute path. It need not exist."""
+    from clawft.store.home import home  # brings locks and random names; help and wrong usage need neither
+
+    return home().absolute()
+
+
+def user_file(home: Path) -> Path:
+    """Settings for all agents of the user."""
+    return home / "config.toml"
+
+
+def agent_folder(home: Path, agent: str) -> Path:
+    if not _AGENT.fullmatch(agent):
+        raise InvalidConfig(
+            f"{agent!r} cannot be the name of an agent",
+            hint="1 to 64 of A-Z a-z 0-9 _ -, beginning with a letter or digit",
+        )
+    return home / "agents" / agent
+
+
+def agent_file(home: Path, agent: str) -> Path:
+    """Settings for one agent."""
+    return agent_folder(home, agent) / "config.toml"
+
+
+def audit_file(home: Path) -> Path:
+    return home / "audit" / "audit.jsonl"

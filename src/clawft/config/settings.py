@@ -1,0 +1,31 @@
+"""What the program runs with: one frozen struct, whatever files and options it was put together from."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.catalog.names import Form
+from clawft.config.places import DEFAULT_AGENT
+from clawft.policy.command import CommandPolicy
+from clawft.policy.url import UrlPolicy
+
+
+class Settings(Struct, frozen=True):
+    """Defaults here and in `config.keys.KEYS` are the same; a test holds them together."""
+
+    home: Path
+    workspace: Path
+    agent: str = DEFAULT_AGENT
+    names: Form = Form.PLAIN
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+    builtin: bool = True
+    result_limit: int = 65_536
+    page_size: int = 2500
+    audit: bool = True
+    audit_values: bool = False
+    search_url: str = ""
+    command_policy: CommandPolicy = CommandPolicy()
+    url_policy: UrlPolicy = UrlPolicy()
+    max_body: int = 4 * 1024 * 1024
+    instructions: str = ""

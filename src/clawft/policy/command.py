@@ -1,0 +1,55 @@
+"""May this command line run? Named rules, each a pure function over one program run.
+
+This stops accidents and the usual attacks in their many spellings. It is no sandbox: a program can hide what it does
+from any reader of its command line.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from clawft.model import Deny, Verdict
+from clawft.policy.verdict import strictest
+
+if TYPE_CHECKING:
+    from clawft.policy.command_rules import RULES, Rule
+
+__all__ = ["DEFAULT", "MAX_COMMAND", "RULES", "CommandPolicy", "Rule", "decide", "explain"]
+
+MAX_COMMAND = 65_536
+"""Characters of a command line we are willing to read."""
+
+TOO_LONG = "too-long"
+
+
+class CommandPolicy(Struct, frozen=True):
+    """`allow` switches rules off by name; `deny` adds globs over whole commands (`git push*`)."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+DEFAULT = CommandPolicy()
+
+
+def decide(command: str, policy: CommandPolicy = DEFAULT) -> Verdict:
+    """The strictest verdict over all rules and all programs of the line. Never raises."""
+    return strictest(verdict for _, verdict in explain(command, policy))
+
+
+def explain(command: str, policy: CommandPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
+    """What every rule says, in order."""
+    from clawft.policy.command_rules import judge  # many patterns to compile: only once there is a command to judge
+
+    if len(command) > MAX_COMMAND:
+        return [(TOO_LONG, Deny(TOO_LONG, f"the command is longer than {MAX_COMMAND} characters", "split it up"))]
+    return judge(command, policy.allow, policy.deny)
+
+
+def __getattr__(name: str) -> Any:
+    """`RULES` and `Rule`, without making everybody who only needs CommandPolicy pay for them."""
+    from clawft.policy import command_rules
+
+    if name in ("RULES", "Rule"):
+        return getattr(command_rules, name)
+    raise AttributeError(name)

@@ -1,0 +1,49 @@
+"""Shell-style globs, in two forms: compiled (patterns of the configuration) and step by step (patterns of a caller).
+
+Neither form backtracks beyond its last star, so no pattern and no text can make it slow.
+"""
+
+import re
+from collections.abc import Iterable
+from fnmatch import translate
+from functools import lru_cache
+
+COMPILED_GLOBS_KEPT = 256
+MAX_HOSTILE_GLOB = 256
+
+
+@lru_cache(maxsize=COMPILED_GLOBS_KEPT)
+def _compiled(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs)))
+
+
+def any_matches(names: Iterable[str], globs: tuple[str, ...]) -> bool:
+    """Does any name match any glob? Case-sensitive."""
+    if not globs:
+        return False
+    match = _compiled(globs).match
+    return any(match(name) is not None for name in names)
+
+
+def is_glob(text: str) -> bool:
+    return "*" in text or "?" in text or "[" in text
+
+
+def may_match(glob: str, text: str) -> bool:
+    """One glob of a stranger against one short text; nothing is compiled or kept. `[…]` counts as any character."""
+    if len(glob) > MAX_HOSTILE_GLOB:
+        return True
+    atoms = re.sub(r"\[[^\]]*\]", "?", glob)
+    at = here = mark = 0
+    star = -1
+    while here < len(text):
+        if at < len(atoms) and atoms[at] == "*":
+            star, mark, at = at, here, at + 1
+        elif at < len(atoms) and atoms[at] in ("?", text[here]):
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            mark += 1
+            at, here = star + 1, mark
+        else:
+            return False
+    return not atoms[at:].strip("*")

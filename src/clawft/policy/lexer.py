@@ -1,0 +1,340 @@
+"""The words and operators of a command line, quoted and expanded as a shell would, as far as the line itself tells.
+
+Known from the line: quotes, escapes, brace lists, variables it sets. Unknown (and kept visible): `${NAME}` of a
+variable set elsewhere, `$(…)` for the output of a command. Every step consumes text: reading is linear.
+"""
+
+import re
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from clawft.policy.expansion import TooComplex, braces, unescaped
+from clawft.policy.parsed import Command
+
+MAX_NESTING = 8
+MAX_EXPANDED = 262_144
+MAX_TOKENS = 20_000
+
+UNKNOWN_OUTPUT = "$(…)"
+HOME = "~"
+
+_PLAIN = re.compile(r"[^\s'\"\\`$;&|<>()]+")
+_IN_QUOTES = re.compile(r"[^\"\\`$]+")
+_BLANK = re.compile(r"(?:[^\S\n]|\\\n)+")
+_REDIRECT = re.compile(r"\d{0,4}(<<<|<<-|<<|<>|<&|<|>>|>\||>&|>)|(&>>|&>)")
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[;&|\n()]")
+_BACKTICKS = re.compile(r"([^`\\]*(?:\\.[^`\\]*)*)`?", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
+_DELIMITER = re.compile(r"[^\S\n]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)")
+_BRACE_PIECE = r"\\.|\$\{|\}|\$|"
+_BLIND = re.compile(_BRACE_PIECE + r"[^\\$}]+", re.DOTALL)
+_BARE = re.compile(_BRACE_PIECE + r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|[^\\$}'\"]+", re.DOTALL)
+_QUOTED = re.compile(_BRACE_PIECE + r"\"(?:[^\"\\]|\\.)*\"|[^\\$}\"]+", re.DOTALL)
+_ANSI = re.compile(r"((?:[^'\\]|\\.)*)'?", re.DOTALL)
+_ENDS_A_WORD = " \t\r\n\f\v;&|()<>"
+_MAY_DEFAULT = (":-", "-", ":=", "=", ":+", "+")
+
+
+class Word(Struct, frozen=True):
+    fields: tuple[str, ...]
+    """What the word becomes: usually one, several after splitting or a brace list."""
+
+
+class Operator(Struct, frozen=True):
+    text: str
+
+
+class Redirect(Struct, frozen=True):
+    text: str
+
+
+Token = Word | Operator | Redirect
+ReadText = Callable[[str, "Shared", int], list[Command]]
+ReadList = Callable[["Lexer"], list[Command]]
+
+
+class Shared:
+    """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
+
+    __slots__ = ("commands", "expanded", "folder", "known", "tokens")
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+        self.folder = ""
+        self.expanded = 0
+        self.tokens = 0
+        self.commands = 0
+
+    def spend(self, characters: int) -> None:
+        self.expanded += characters
+        if self.expanded > MAX_EXPANDED:
+            raise TooComplex
+
+    def count_token(self) -> None:
+        self.tokens += 1
+        if self.tokens > MAX_TOKENS:
+            raise TooComplex
+
+
+class Lexer:
+    """Hands out tokens; commands inside words (`$(…)`, backticks, `<(…)`) collect in `inner`."""
+
+    def __init__(self, text: str, shared: Shared, depth: int, read_text: ReadText, read_list: ReadList) -> None:
+        if depth > MAX_NESTING:
+            raise TooComplex
+        self.text, self.shared, self.depth = text, shared, depth
+        self.at = 0
+        self.inner: list[Command] = []
+        self._read_text, self._read_list = read_text, read_list
+        self._bodies: dict[int, int] = {}
+        self._body_from = -1
+        self._may_be_arithmetic = True
+
+    # ── tokens ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def next(self) -> Token | None:
+        text = self.text
+        self.shared.count_token()
+        self._skip_blanks()
+        if self.at >= len(text):
+            if self._bodies:  # a here-document we promised to jump over was read as commands instead
+                raise TooComplex
+            return None
+        if text.startswith(("<(", ">("), self.at):
+            return self._word()
+        if text.startswith("((", self.at) and self._arithmetic(2):
+            return Word((UNKNOWN_OUTPUT,))
+        if redirect := _REDIRECT.match(text, self.at):
+            self.at = redirect.end()
+            return Redirect(redirect[1] or redirect[2])
+        if operator := _OPERATOR.match(text, self.at):
+            self.at = self._bodies.pop(self.at, operator.end())
+            return Operator(operator[0])
+        return self._word()
+
+    def take(self, text: str) -> bool:
+        """Is this what comes next? Then it is consumed."""
+        self._skip_blanks()
+        found = self.text.startswith(text, self.at)
+        self.at += len(text) if found else 0
+        return found
+
+    def _skip_blanks(self) -> None:
+        if blank := _BLANK.match(self.text, self.at):
+            self.at = blank.end()
+        if self.text.startswith("#", self.at) and (self.at == 0 or self.text[self.at - 1] in _ENDS_A_WORD):
+            end = self.text.find("\n", self.at)
+            self.at = len(self.text) if end < 0 else end
+
+    def here_document(self, strip_tabs: bool) -> str:
+        """The text between the next line and the delimiter that stands here; reading will jump over it."""
+        found = _DELIMITER.match(self.text, self.at)
+        if found is None:
+            return ""
+        self.at = found.end()
+        delimiter = re.sub(r"['\"\\]", "", found[1])
+        newline = self.text.find("\n", self.at)
+        if newline < 0:
+            return ""
+        start = self._body_from if newline in self._bodies else newline + 1
+        body, end = self._body(start, delimiter, strip_tabs)
+        self._bodies[newline], self._body_from = end, end
+        if delimiter == found[1]:  # unquoted: the shell expands the body
+            self._expand(body)
+        return body
+
+    def _body(self, start: int, delimiter: str, strip_tabs: bool) -> tuple[str, int]:
+        at = start
+        while at < len(self.text):
+            end = self.text.find("\n", at)
+            end = len(self.text) if end < 0 else end
+            line = self.text[at:end]
+            if (line.lstrip("\t") if strip_tabs else line) == delimiter:
+                return self.text[start:at], min(end + 1, len(self.text))
+            at = end + 1
+        return self.text[start:], len(self.text)
+
+    # ── words ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _word(self) -> Word:
+        fields: list[list[str]] = [[]]
+        has_brace = has_quote = False
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char in "<>" and self.text.startswith("(", self.at + 1):
+                fields[-1].append(self._command_output(2))
+            elif char.isspace() or char in ";&|<>()":
+                break
+            elif char == "$":
+                first, *others = self._dollar(quoted=False)
+                fields[-1].append(first)
+                fields.extend([other] for other in others)
+            elif plain := _PLAIN.match(self.text, self.at):
+                self.at = plain.end()
+                has_brace = has_brace or "{" in plain[0]
+                fields[-1].append(plain[0])
+            else:
+                has_quote = True
+                fields[-1].append(self._quoted(char))
+        joined = tuple(text for field in fields if (text := "".join(field)) or has_quote)
+        return Word(tuple(piece for field in joined for piece in braces(field)) if has_brace else joined)
+
+    def _quoted(self, char: str) -> str:
+        self.at += 1
+        if char == "'":
+            return self._until_quote()
+        if char == '"':
+            return self._double()
+        if char == "`":
+            return self._backticks()
+        escaped = self.text[self.at : self.at + 1]
+        self.at += 1
+        return "" if escaped == "\n" else escaped
+
+    def _until_quote(self) -> str:
+        start, end = self.at, self.text.find("'", self.at)
+        end = len(self.text) if end < 0 else end
+        self.at = end + 1
+        return self.text[start:end]
+
+    def _double(self, closes: bool = True) -> str:
+        parts: list[str] = []
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == '"':
+                self.at += 1
+                if closes:
+                    break
+                parts.append(char)
+                continue
+            if plain := _IN_QUOTES.match(self.text, self.at):
+                self.at = plain.end()
+                parts.append(plain[0])
+            elif char == "$":
+                parts.append(" ".join(self._dollar(quoted=True)))
+            elif char == "`":
+                self.at += 1
+                parts.append(self._backticks())
+            else:
+                parts.append(self._escape_in_quotes())
+        return "".join(parts)
+
+    def _escape_in_quotes(self) -> str:
+        escaped = self.text[self.at + 1 : self.at + 2]
+        self.at += 2
+        return "" if escaped == "\n" else escaped if escaped in ('"', "\\", "$", "`") else "\\" + escaped
+
+    def _backticks(self) -> str:
+        found = _BACKTICKS.match(self.text, self.at)
+        script = found[1] if found else ""
+        self.at = found.end() if found else len(self.text)
+        self._run(re.sub(r"\\([\\`$])", r"\1", script))
+        return UNKNOWN_OUTPUT
+
+    # ── expansions ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _dollar(self, quoted: bool) -> list[str]:
+        """The fields of the expansion that starts here."""
+        if self.text.startswith("$((", self.at) and self._arithmetic(3):
+            return [UNKNOWN_OUTPUT]
+        following = self.text[self.at + 1 : self.at + 2]
+        if following == "(":
+            return [self._command_output(2)]
+        if following == "{":
+            return self._split(self._parameter(quoted))
+        self.at += 1
+        if following == "'" and not quoted:
+            return [self._ansi_quoted()]
+        name = _NAME.match(self.text, self.at)
+        if name is None:
+            return ["" if following == '"' and not quoted else "$"]
+        self.at = name.end()
+        return self._split(self._value(name[0]))
+
+    def _split(self, value: str) -> list[str]:
+        fields = value.split() or [""]
+        lead = [""] if value[:1].isspace() else []
+        trail = [""] if value.strip() and value[-1:].isspace() else []
+        return [*lead, *fields, *trail]
+
+    def _value(self, name: str) -> str:
+        value = HOME if name == "HOME" else " " if name == "IFS" else self.shared.known.get(name, f"${{{name}}}")
+        self.shared.spend(len(value))
+        return value
+
+    def _parameter(self, quoted: bool) -> str:
+        """`${NAME}`, `${NAME:-default}` and their relatives."""
+        content = self._braced(_QUOTED if quoted else _BARE)
+        name = _NAME.match(content)
+        if name is None:
+            self._expand(content)
+            return UNKNOWN_OUTPUT
+        operation = content[name.end() :]
+        default = self._expand(operation)
+        if name[0] in self.shared.known or name[0] in ("HOME", "IFS"):
+            return self._value(name[0])
+        mark = next((mark for mark in _MAY_DEFAULT if operation.startswith(mark)), None)
+        if mark is not None:
+            return default[len(mark) :]
+        return f"${{{name[0]}?}}" if operation[:2].endswith("?") or operation[:1] == "?" else self._value(name[0])
+
+    def _braced(self, aware: re.Pattern[str]) -> str:
+        """Up to the closing brace. Where quotes could hide another end from us, we do not guess."""
+        start = self.at + 2
+        end = self._closing_brace(start, _BLIND)
+        content = self.text[start:end]
+        balanced = content.count("(") == content.count(")") and content.count("`") % 2 == 0
+        if not balanced or end != self._closing_brace(start, aware):
+            raise TooComplex
+        self.at = end + 1
+        return content
+
+    def _closing_brace(self, at: int, piece: re.Pattern[str]) -> int:
+        level = 1
+        while found := piece.match(self.text, at):
+            level += {"${": 1, "}": -1}.get(found[0], 0)
+            if not level:
+                return at
+            if level > MAX_NESTING:
+                raise TooComplex
+            at = found.end()
+        return at
+
+    def _ansi_quoted(self) -> str:
+        self.at += 1
+        found = _ANSI.match(self.text, self.at)
+        self.at = found.end() if found else len(self.text)
+        return unescaped(found[1]) if found else ""
+
+    def _arithmetic(self, opening: int) -> bool:
+        """Skip `((…))`; what it runs by `$(…)` is still found. A shift in it is no here-document."""
+        end = self.text.find("))", self.at) if self._may_be_arithmetic else -1
+        if end < 0:
+            self._may_be_arithmetic = False
+            return False
+        content = self.text[self.at + opening : end]
+        self.at = end + 2
+        self._run(content.replace("<<", "  "))
+        return True
+
+    def _command_output(self, opening: int) -> str:
+        self.at += opening
+        if self.depth >= MAX_NESTING:
+            raise TooComplex
+        outer, self.inner, self.depth = self.inner, [], self.depth + 1
+        found = self._read_list(self)
+        self.inner, self.depth = [*outer, *found], self.depth - 1
+        return UNKNOWN_OUTPUT
+
+    def _run(self, script: str) -> None:
+        self.inner += self._read_text(script, self.shared, self.depth + 1)
+
+    def _expand(self, text: str) -> str:
+        """Text as within double quotes."""
+        if "$" not in text and "`" not in text:
+            return text
+        child = Lexer(text, self.shared, self.depth + 1, self._read_text, self._read_list)
+        expanded = child._double(closes=False)
+        self.inner += child.inner
+        return expanded

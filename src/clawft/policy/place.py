@@ -1,0 +1,122 @@
+"""Where a word of a command line points, judged by its text alone.
+
+A place is `/…`, `~/…` (any home folder, however it is spelled) or relative. Dots and doubled slashes are gone; a last
+part that is nothing but a glob is gone too, for what happens to all of a folder's contents happens to the folder.
+"""
+
+import re
+from typing import Literal
+
+from clawft.policy.globs import is_glob, may_match
+
+MAX_PLACE = 4096
+
+Kind = Literal["root", "system", "home", "maybe-root", "other"]
+
+_SYSTEM = frozenset(
+    "bin boot dev etc home lib lib32 lib64 opt private proc root sbin srv sys usr var Applications Library System Users"
+    " Volumes".split()
+)
+_DEEP_SYSTEM = frozenset({"/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/share", "/usr/local", "/var/lib"})
+_HOMES = frozenset({"home", "Users"})
+_MAYBE_EMPTY = re.compile(r"\$\{\w+\}/[/.*]*")
+_DISK = re.compile(r"/dev/(?:r?disk|sd|hd|vd|xvd|nvme|mmcblk|dm-|md|loop|nbd|zd|mapper/|k?mem$|port$|block/|root$)")
+
+_SECRETS: tuple[str, ...] = (
+    ".ssh/id_rsa",
+    ".ssh/id_ed25519",
+    ".ssh/id_ecdsa",
+    ".aws/credentials",
+    ".clawft/gateway.token",
+    ".clawft/tokens/x",
+    ".netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".kube/config",
+    ".docker/config.json",
+    ".config/gcloud/application_default_credentials.json",
+    ".config/gcloud/credentials.db",
+    ".gnupg/private-keys-v1.d/x",
+)
+_SECRET = re.compile(
+    r"(?:^|/)(?:\.ssh(?:/(?:id_[^/]*|identity))?|\.aws/credentials|\.clawft/(?:[^/]*token[^/]*|tokens/.*)|\.netrc|\.git-credentials"
+    r"|\.pypirc|\.kube/config|\.docker/config\.json|\.config/gcloud/[^/]*credential[^/]*|\.gnupg(?:/private-keys[^/]*(?:/.*)?)?)$"
+    r"|^/etc/g?shadow-?$|^/proc/[^/]+/environ$"
+)
+
+
+def place(word: str, folder: str = "") -> str:
+    """The place a word means for a command that runs in `folder` (itself a place, or "" for unknown)."""
+    if len(word) > MAX_PLACE:
+        return word
+    path = word if not folder or word[:1] in ("/", "~", "$") else f"{folder}/{word}"
+    top, parts = _top(path)
+    for part in path.split("/")[1 if top == "~" else 0 :]:
+        top, parts = _step(top, parts, part)
+    while parts and is_glob(parts[-1]) and not parts[-1].strip("*?.[]!^"):
+        parts.pop()
+    return _spelled(top, parts)
+
+
+def _top(path: str) -> tuple[str, list[str]]:
+    return ("/" if path.startswith("/") else "~" if path.startswith("~") else "", [])
+
+
+def _step(top: str, parts: list[str], part: str) -> tuple[str, list[str]]:
+    if part in ("", "."):
+        return top, parts
+    if part != "..":
+        parts.append(part)
+    elif parts and parts[-1] != "..":
+        parts.pop()
+    elif top == "~":
+        return "/", ["home"]
+    elif not top:
+        parts.append(part)
+    return top, parts
+
+
+def _spelled(top: str, parts: list[str]) -> str:
+    if top == "/" and parts[:1] == ["root"]:
+        return "/".join(["~", *parts[1:]])
+    if top == "/" and len(parts) > 1 and parts[0] in _HOMES:
+        return "/".join(["~", *parts[2:]])
+    return "/".join(["~", *parts]) if top == "~" else top + "/".join(parts)
+
+
+def kind_of(word: str, folder: str = "") -> Kind:
+    """What would be lost with this place."""
+    if _MAYBE_EMPTY.fullmatch(word[:MAX_PLACE]):
+        return "maybe-root"
+    where = place(word, folder)
+    if where == "~":
+        return "home"
+    if not where.startswith("/"):
+        return "other"
+    first, _, rest = where[1:].partition("/")
+    if not first or is_glob(first):
+        return "root"
+    return "system" if where in _DEEP_SYSTEM or (not rest and first in _SYSTEM) else "other"
+
+
+def is_disk(word: str, folder: str = "") -> bool:
+    """A block device or the memory itself: writing there destroys what lies on it."""
+    where = place(word, folder)
+    return where.startswith("/dev/") and (_DISK.match(where) is not None or is_glob(where))
+
+
+def is_secret(word: str, folder: str = "") -> bool:
+    """A private key, a credential file, one of our own tokens, or the folder that holds them."""
+    if word.endswith(".pub"):
+        return False
+    where = place(word, folder)
+    return _SECRET.search(where) is not None or (where.startswith("~/.") and is_glob(where) and _spells_secret(where))
+
+
+def _spells_secret(where: str) -> bool:
+    pattern = where[2:].split("/")
+    return any(_parts_match(pattern, secret.split("/")) for secret in _SECRETS)
+
+
+def _parts_match(pattern: list[str], parts: list[str]) -> bool:
+    return len(pattern) == len(parts) and all(map(may_match, pattern, parts))

@@ -1,0 +1,206 @@
+"""A command line, read as a list of program runs: pipelines, groups, loops and functions flattened, in order.
+
+Lenient where a shell would stop with a syntax error, for the question is only what could run.
+"""
+
+import re
+from functools import partial
+
+from msgspec import Struct
+
+from clawft.policy.expansion import TooComplex
+from clawft.policy.lexer import Lexer, Operator, Redirect, Shared, Word
+from clawft.policy.parsed import Command
+from clawft.policy.place import place
+
+MAX_COMMANDS = 2_000
+MAX_STAGES = 64
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_PASSED_OVER = frozenset({"if", "then", "else", "elif", "fi", "while", "until", "!"})
+_DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
+_GROUP_ENDS = {"}": "{", "done": "do"}
+_NOT_A_FILE = re.compile(r"\d+-?|-")
+
+
+class _Group(Struct, frozen=True):
+    kind: str
+    fed: tuple[Command, ...]
+    start: int
+    function: str
+
+
+def read(text: str) -> list[Command]:
+    """Every program the line could run, those inside substitutions too. Raises TooComplex."""
+    return read_text(text, Shared(), 0)
+
+
+def read_text(text: str, shared: Shared, depth: int) -> list[Command]:
+    lexer = Lexer(text, shared, depth, read_text, partial(_read_list, closing=")"))
+    return _read_list(lexer, closing="")
+
+
+def _read_list(lexer: Lexer, closing: str) -> list[Command]:
+    sequence = _Sequence(lexer)
+    while (token := lexer.next()) is not None:
+        match token:
+            case Word(fields):
+                sequence.words.extend(fields)
+            case Redirect(text):
+                sequence.redirect(text)
+            case Operator(")") if closing and sequence.is_outermost():
+                break
+            case Operator(text):
+                sequence.operator(text)
+    sequence.operator("")
+    return sequence.commands
+
+
+class _Sequence:
+    """The commands of one list while it is read."""
+
+    def __init__(self, lexer: Lexer) -> None:
+        self.commands: list[Command] = []
+        self.words: list[str] = []
+        self._lexer = lexer
+        self._writes: list[str] = []
+        self._reads: list[str] = []
+        self._stdin = ""
+        self._fed: tuple[Command, ...] = ()
+        self._groups: list[_Group] = []
+        self._closed: tuple[Command, ...] = ()
+        self._function = ""
+        self._cases = 0
+
+    def is_outermost(self) -> bool:
+        first = next((word for word in self.words if word not in _PASSED_OVER), "")
+        return not self._cases and first != "case" and self._in_no_parentheses()
+
+    def redirect(self, text: str) -> None:
+        if text in ("<<", "<<-"):
+            self._stdin += self._lexer.here_document(strip_tabs=text == "<<-")
+            return
+        target = self._lexer.next()
+        if not isinstance(target, Word):
+            if isinstance(target, Operator):
+                self.operator(target.text)
+            return
+        name = "".join(target.fields[:1])
+        self.words.extend(target.fields[1:])
+        if text == "<<<":
+            self._stdin += " ".join(target.fields)
+        elif not (text in (">&", "<&") and _NOT_A_FILE.fullmatch(name)):
+            (self._reads if text in ("<", "<&") else self._writes).append(name)
+
+    def operator(self, text: str) -> None:
+        if text == "(" and self._names_function():
+            return
+        self._finish(text)
+        if text == "(":
+            self._open("(")
+        elif text == ")":
+            self._close("(")
+        elif text not in ("|", "|&"):
+            self._fed = self._groups[-1].fed if self._groups else ()
+
+    def _names_function(self) -> bool:
+        """A lone word before a parenthesis never runs: it names a function (or is a syntax error)."""
+        words = self.words[1:] if self.words[:1] == ["function"] else self.words
+        if len(words) != 1 or words[0] in _PASSED_OVER or words[0] in ("{", "do"):
+            return False
+        self._function, self.words = words[0], []
+        return self._lexer.take(")")
+
+    def _open(self, kind: str) -> None:
+        self._groups.append(_Group(kind, self._fed, len(self.commands), self._function or self._body_of()))
+        self._function = ""
+
+    def _close(self, kind: str) -> None:
+        if self._groups and self._groups[-1].kind == kind:
+            group = self._groups.pop()
+            self._fed, self._closed = group.fed, tuple(self.commands[group.start :])
+
+    def _body_of(self) -> str:
+        return self._groups[-1].function if self._groups else ""
+
+    def _finish(self, operator: str) -> None:
+        """Turn the words so far into a command, unless they are keywords, a pattern or an assignment."""
+        words = (
+            [] if operator == ")" and self._cases and self._in_no_parentheses() else self._without_keywords(self.words)
+        )
+        inner = tuple(self._lexer.inner)
+        self._lexer.inner = []
+        command = Command(
+            words=tuple(words),
+            writes=tuple(self._writes),
+            reads=tuple(self._reads),
+            stdin=self._stdin,
+            fed_by=self._fed,
+            inner=inner,
+            function=self._body_of(),
+            background=operator == "&",
+            folder=self._lexer.shared.folder,
+        )
+        self.commands.extend(inner)
+        self.words, self._writes, self._reads, self._stdin = [], [], [], ""
+        is_command = bool(command.words or command.writes or command.reads or command.stdin)
+        if is_command:
+            self._add(command)
+        if operator in ("|", "|&"):
+            self._pipe((command,) if is_command else self._closed)
+        if is_command or operator:
+            self._closed = () if operator != ")" else self._closed
+
+    def _in_no_parentheses(self) -> bool:
+        return all(group.kind != "(" for group in self._groups)
+
+    def _add(self, command: Command) -> None:
+        shared = self._lexer.shared
+        shared.commands += 1
+        if shared.commands > MAX_COMMANDS:
+            raise TooComplex
+        self.commands.append(command)
+        if command.name in ("cd", "pushd"):
+            target = next(iter(command.operands()), "~")
+            shared.folder = "" if target == "-" else place(target, shared.folder)
+        elif command.name in _DECLARES:
+            for word in command.arguments:
+                self._assign(word)
+
+    def _pipe(self, stages: tuple[Command, ...]) -> None:
+        self._fed += stages
+        if len(self._fed) > MAX_STAGES:
+            raise TooComplex
+
+    def _assign(self, word: str) -> bool:
+        assignment = _ASSIGNMENT.fullmatch(word)
+        if assignment is not None:
+            self._lexer.shared.known[assignment[1]] = assignment[2]
+        return assignment is not None
+
+    def _without_keywords(self, words: list[str]) -> list[str]:
+        at = 0
+        while at < len(words):
+            word = words[at]
+            if word in ("{", "do"):
+                self._open(word)
+            elif word in _GROUP_ENDS:
+                self._close(_GROUP_ENDS[word])
+            elif word == "function":
+                self._function = words[at + 1] if at + 1 < len(words) else ""
+                at += 1
+            elif word in ("for", "select", "case", "esac"):
+                self._compound(words[at:])
+                return []
+            elif word not in _PASSED_OVER and not self._assign(word):
+                break
+            at += 1
+        return words[at:]
+
+    def _compound(self, words: list[str]) -> None:
+        if words[0] == "case":
+            self._cases += 1
+        elif words[0] == "esac":
+            self._cases = max(0, self._cases - 1)
+        elif len(words) > 3 and words[2] == "in":
+            self._lexer.shared.known[words[1]] = " ".join(words[3:])

@@ -1,0 +1,149 @@
+"""The rungs a URL has to climb; the first that objects is the answer."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawft.model import Allow, Deny, Verdict
+from clawft.policy.address import judge, literal_addresses, looks_numeric
+from clawft.policy.globs import any_matches
+
+if TYPE_CHECKING:
+    from clawft.policy.url import UrlPolicy
+
+MAX_PORT = 65_535
+
+_SHAPE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?//([^/?#]*)", re.DOTALL)
+_ODD = re.compile(r"[\x00-\x20\x7f\\]")
+_ODD_IN_HOST = re.compile(r"[\x00-\x20\x7f\\/?#@<>^|%\[\]]")
+_STRIPPED_BY_BROWSERS = re.compile(r"[\t\r\n]")
+_HOST_PORT = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::(\d{0,5}))?")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_METADATA_NAMES = ("metadata", "metadata.*", "instance-data", "instance-data.*")
+
+
+class Parts(Struct, frozen=True):
+    """What matters of a URL. `scheme` is "" in `//host`; `host` is lower case, unescaped, without brackets."""
+
+    url: str
+    scheme: str
+    authority: str
+    host: str
+    port: str
+
+    def names(self) -> tuple[str, str]:
+        return self.host, f"{self.host}:{self.port}"
+
+
+def split(url: str) -> Parts | None:
+    """None if this is no URL with a host."""
+    found = _SHAPE.match(url)
+    if found is None:
+        return None
+    scheme, authority = (found[1] or "").lower(), found[2]
+    host_port = _HOST_PORT.fullmatch(authority.rpartition("@")[2])
+    if host_port is None or int(host_port[2] or 0) > MAX_PORT:
+        return Parts(url, scheme, authority, "", "")
+    return Parts(url, scheme, authority, _plain_host(host_port[1]), host_port[2] or "")
+
+
+def _plain_host(host: str) -> str:
+    if host.startswith("["):
+        return host[1:-1].lower()
+    unescaped = _ESCAPE.sub(lambda code: chr(int(code[1], 16)), host)
+    if not unescaped.isascii():
+        import unicodedata  # only hosts with foreign letters pay for its tables
+
+        unescaped = unicodedata.normalize("NFKC", unescaped).replace("。", ".")
+    return unescaped.lower().removesuffix(".")
+
+
+# ── the rungs ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Looked(Struct, frozen=True):
+    """One URL, the addresses its name has, and the policy: all a rung may look at."""
+
+    parts: Parts
+    addresses: tuple[str, ...]
+    policy: "UrlPolicy"
+
+
+class Rule(Struct, frozen=True):
+    name: str
+    objection: Callable[[Looked], str]
+    """Why not, or ""."""
+    hint: str
+
+
+def _malformed(looked: Looked) -> str:
+    parts = looked.parts
+    before_path = parts.url.partition("//")[0] + parts.authority
+    if _ODD.search(before_path) or _STRIPPED_BY_BROWSERS.search(parts.url):
+        return "it contains blanks, control characters or backslashes that programs read differently"
+    readable = parts.host and (":" in parts.host or not _ODD_IN_HOST.search(parts.host))
+    return "" if readable else "it names no host that can be read"
+
+
+def _scheme(looked: Looked) -> str:
+    scheme = looked.parts.scheme
+    return "" if not scheme or scheme in looked.policy.schemes else f"the scheme {scheme}:// is not allowed"
+
+
+def _credentials(looked: Looked) -> str:
+    return "it carries a user name or password" if "@" in looked.parts.authority else ""
+
+
+def _denied_host(looked: Looked) -> str:
+    return "the host is refused by the policy" if any_matches(looked.parts.names(), looked.policy.deny_hosts) else ""
+
+
+def _metadata(looked: Looked) -> str:
+    named = any_matches([looked.parts.host], _METADATA_NAMES) and not _host_allowed(looked)
+    return "the host is a cloud metadata service" if named else ""
+
+
+def _numeric(looked: Looked) -> str:
+    host = looked.parts.host
+    must_be_address = ":" in host or looks_numeric(host)
+    return "the host is a number, but no address" if must_be_address and not literal_addresses(host) else ""
+
+
+def _address(looked: Looked) -> str:
+    if _host_allowed(looked):
+        return ""
+    meant = (*literal_addresses(looked.parts.host), *looked.addresses)
+    objections = (judge(address, looked.policy.allow_networks) for address in meant)
+    return next((f"{looked.parts.host} is {objection}" for objection in objections if objection), "")
+
+
+def _host_allowed(looked: Looked) -> bool:
+    return any_matches(looked.parts.names(), looked.policy.allow_hosts)
+
+
+_HOST_HINT = 'to allow it: security.url_policy.allow_hosts = ["{host}"]'
+
+RULES: tuple[Rule, ...] = (
+    Rule("url-malformed", _malformed, "write it as https://host/path"),
+    Rule("url-scheme", _scheme, "use https, or add the scheme to security.url_policy.schemes"),
+    Rule("url-credentials", _credentials, "leave them out of the URL; pass them as a header or a configured secret"),
+    Rule("url-denied-host", _denied_host, "see security.url_policy.deny_hosts"),
+    Rule("url-metadata", _metadata, _HOST_HINT),
+    Rule("url-numeric-host", _numeric, "write the address as a.b.c.d"),
+    Rule("url-address", _address, _HOST_HINT + " or its network in security.url_policy.allow_networks"),
+)
+"""In the order they are tried."""
+
+
+def climb(looked: Looked) -> list[tuple[str, Verdict]]:
+    """What each rung says, down to the first that objects."""
+    said: list[tuple[str, Verdict]] = []
+    for rule in RULES:
+        objection = rule.objection(looked)
+        if objection:
+            hint = rule.hint.replace("{host}", looked.parts.host)
+            return [*said, (rule.name, Deny(rule.name, objection, hint))]
+        said.append((rule.name, Allow(rule.name)))
+    return said

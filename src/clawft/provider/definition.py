@@ -1,0 +1,161 @@
+"""One function as a tool: everything about it worked out once, so that a call only decodes, runs and encodes."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
+from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool
+from clawft.provider.context import ToolContext
+from clawft.provider.explain import wrong_arguments
+from clawft.provider.result import Output, read_output
+from clawft.provider.schema import Signature, read_signature
+
+Task = Literal["forbidden", "optional", "required"]
+Run = Callable[[bytes, ToolContext | None], Awaitable[Reply]]
+
+_log = logging.getLogger("clawft.tool")
+_encode = msgspec.json.encode
+_decode_result = msgspec.json.Decoder(CallToolResult).decode
+
+
+class FunctionTool:
+    """A tool and the way to run it. `run` takes arguments as bytes, `execute` as a mapping."""
+
+    __slots__ = ("in_thread", "run", "tool", "wants_context")
+
+    def __init__(self, tool: Tool, run: Run, *, wants_context: bool, in_thread: bool) -> None:
+        self.tool = tool
+        self.run = run
+        self.wants_context = wants_context
+        self.in_thread = in_thread
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def description(self) -> str:
+        return self.tool.description
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        return msgspec.json.decode(self.tool.input_schema)
+
+    async def execute(self, params: Mapping[str, Any], ctx: ToolContext) -> CallToolResult:
+        return as_result(await self.run(_encode(params), ctx))
+
+
+def as_result(reply: Reply) -> CallToolResult:
+    return _decode_result(reply.result)
+
+
+def define(
+    function: Callable[..., Any],
+    *,
+    name: str,
+    title: str,
+    alias: str,
+    annotations: Annotations,
+    task: Task,
+    needs: Capabilities,
+    input_schema: Mapping[str, Any] | None,
+) -> FunctionTool:
+    """Read the function once. A TypeError says why it cannot be a tool."""
+    signature = read_signature(function, name, input_schema)
+    output = read_output(signature.returns, name)
+    tool = Tool(
+        name=name,
+        wire=b"",
+        title=title,
+        description=inspect.cleandoc(function.__doc__ or ""),
+        input_schema=_encode(signature.schema),
+        output_schema=_encode(output.schema) if output.schema else b"",
+        annotations=annotations,
+        alias=alias,
+        task=task,
+        needs=needs,
+    )
+    return FunctionTool(
+        msgspec.structs.replace(tool, wire=_wire(tool)),
+        _runner(function, name, signature, output),
+        wants_context=signature.context_at >= 0,
+        in_thread=not inspect.iscoroutinefunction(function),
+    )
+
+
+def _wire(tool: Tool) -> bytes:
+    """The definition as it is listed."""
+    members: dict[str, Any] = {"name": tool.name}
+    if tool.title:
+        members["title"] = tool.title
+    if tool.description:
+        members["description"] = tool.description
+    members["inputSchema"] = msgspec.Raw(tool.input_schema)
+    if tool.output_schema:
+        members["outputSchema"] = msgspec.Raw(tool.output_schema)
+    if tool.annotations != Annotations():
+        members["annotations"] = tool.annotations
+    return _encode(members)
+
+
+def _runner(function: Callable[..., Any], name: str, signature: Signature, output: Output) -> Run:
+    decode = _decoder(signature)
+    invoke = _invoker(function, signature.keywords)
+    render = output.render
+    at = signature.context_at
+
+    async def run(arguments: bytes, context: ToolContext | None) -> Reply:
+        try:
+            values = decode(arguments)
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            raise wrong_arguments(name, arguments, signature.schema, problem) from None
+        if at >= 0:
+            values = (*values[:at], context, *values[at:])
+        try:
+            return render(await invoke(*values))
+        except (ToolError, RequestRefused):
+            raise
+        except Exception as failure:
+            raise _failed(name, failure) from failure
+
+    return run
+
+
+def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:
+    decode = msgspec.json.Decoder(signature.arguments).decode
+    if signature.whole:
+        return lambda arguments: (decode(arguments),)
+    values = msgspec.structs.astuple
+    return lambda arguments: values(decode(arguments))
+
+
+def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Awaitable[Any]]:
+    """A way to await the function with all values by position; one that blocks runs in a worker thread."""
+    call = function
+    if keywords:
+
+        def by_keyword(*values: Any) -> Any:
+            last = len(values) - len(keywords)
+            return function(*values[:last], **dict(zip(keywords, values[last:], strict=True)))
+
+        call = by_keyword
+    if inspect.iscoroutinefunction(function):
+        return call
+
+    async def in_thread(*values: Any) -> Any:
+        return await asyncio.to_thread(call, *values)
+
+    return in_thread
+
+
+def _failed(name: str, failure: Exception) -> ExecutionFailed:
+    """What the caller may know. The traceback goes to the log, not to the caller."""
+    if isinstance(failure, ClawftError):
+        return ExecutionFailed(f"{name}: {failure.message}", hint=failure.hint)
+    _log.error("tool %s failed", name, exc_info=failure)
+    return ExecutionFailed(f"{name}: {type(failure).__name__}: {failure}")

@@ -1,0 +1,80 @@
+"""Wrong arguments, told so that a model can put them right: which one, what is wrong, what is expected."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from clawft.errors import InvalidArguments
+
+MAX_NAMED = 5
+"""More wrong names than this are not listed."""
+MAX_NAME_CHARS = 80
+
+_PLACED = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<where>[^`]*)`)?", re.DOTALL)
+_FIELD = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<name>[^`]*)`")
+
+
+def wrong_arguments(tool: str, raw: bytes, schema: Mapping[str, Any], problem: Exception) -> InvalidArguments:
+    """The error for arguments that did not fit `schema`; `problem` is what the decoder said."""
+    complaints = _name_complaints(raw, schema) or [_translate(problem)]
+    return InvalidArguments(f"{tool}: {'; '.join(complaints)}", hint=f"usage: {usage(tool, schema)}")
+
+
+def usage(tool: str, schema: Mapping[str, Any]) -> str:
+    """`read(path: string, offset: integer = 0)`, from the schema."""
+    required = schema.get("required", ())
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    return f"{tool}({', '.join(_parameter(name, how, name in required) for name, how in properties.items())})"
+
+
+def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> str:
+    text = f"{name}: {_kind(schema)}"
+    if required or "default" not in schema:
+        return text
+    return f"{text} = {msgspec.json.encode(schema['default']).decode()}"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(msgspec.json.encode(value).decode() for value in schema["enum"])
+    if "anyOf" in schema:
+        return " | ".join(_kind(option) for option in schema["anyOf"])
+    return str(schema.get("type", "any"))
+
+
+def _name_complaints(raw: bytes, schema: Mapping[str, Any]) -> list[str]:
+    """All missing and unknown names at once; the decoder stops at the first."""
+    try:
+        given = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    known: Mapping[str, Any] = schema.get("properties", {})
+    missing = [f"missing '{name}'" for name in schema.get("required", ()) if name not in given]
+    unknown = [_unknown(name, known) for name in given if name not in known]
+    closed = schema.get("additionalProperties") is False
+    return (missing + (unknown if closed else []))[:MAX_NAMED]
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    import difflib  # only where somebody mistyped: not worth its import at start
+
+    name = name[:MAX_NAME_CHARS]
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"unknown argument '{name}'" + (f", did you mean '{near[0]}'?" if near else "")
+
+
+def _translate(problem: Exception) -> str:
+    if not isinstance(problem, msgspec.ValidationError):
+        return f"the arguments are not valid JSON: {problem}"
+    placed = _PLACED.fullmatch(str(problem))
+    what, where = (placed["what"], placed["where"] or "") if placed else (str(problem), "")
+    where = where.removeprefix(".")
+    field = _FIELD.fullmatch(what)
+    if field:
+        inner = f"{where}.{field['name']}" if where else field["name"]
+        return f"missing '{inner}'" if field["how"] == "missing required" else f"unknown argument '{inner}'"
+    what = what.replace("`", "")
+    what = f"must be {what.removeprefix('Expected ')}" if what.startswith("Expected ") else f"is wrong: {what}"
+    return f"'{where}' {what}" if where else f"the arguments {what}"

@@ -1,0 +1,113 @@
+"""Providers of outside packages: entry points of the group `clawft.providers`.
+
+We read the few text files ourselves. importlib.metadata would do it too, but its import alone costs more than our whole
+start; entry points that only a custom finder knows (zipped eggs) are not seen.
+An entry point is a Provider, or something that makes one when called with the workspace.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import Struct
+
+from clawft.provider.base import Provider
+
+GROUP = "clawft.providers"
+MAX_ENTRY_FILE_BYTES = 1_000_000
+
+_HEADER = f"[{GROUP}]".encode()
+_METADATA = (".dist-info", ".egg-info")
+
+
+class EntryPoint(Struct, frozen=True):
+    name: str
+    target: str
+    """`package.module:attribute`"""
+    package: str = ""
+
+
+class Broken(Struct, frozen=True):
+    """An entry point that gave no provider, and why."""
+
+    name: str
+    reason: str
+
+
+class Found(Struct, frozen=True):
+    providers: tuple[Provider, ...] = ()
+    broken: tuple[Broken, ...] = ()
+
+
+def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> Found:
+    """Load every entry point. One that does not work is reported and never stops the others."""
+    providers: list[Provider] = []
+    broken: list[Broken] = []
+    for entry in entry_points(sys.path if paths is None else paths):
+        try:
+            providers.append(_load(entry, workspace))
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 - foreign code may raise anything
+            broken.append(Broken(entry.name, f"{entry.target}: {type(failure).__name__}: {failure}"))
+    return Found(tuple(providers), tuple(broken))
+
+
+def entry_points(paths: Iterable[str]) -> list[EntryPoint]:
+    """Entry points of our group, in the order of `paths`; a package found twice counts once."""
+    found: list[EntryPoint] = []
+    seen: set[str] = set()
+    for folder in _metadata_folders(paths):
+        package = os.path.basename(folder).split("-", 1)[0].rsplit(".", 1)[0].lower()
+        text = _entry_text(folder)
+        if text and package not in seen:
+            seen.add(package)
+            found.extend(parse_entry_points(text, package))
+    return found
+
+
+def parse_entry_points(text: str, package: str = "") -> Iterator[EntryPoint]:
+    """The lines of our group in an `entry_points.txt`."""
+    ours = False
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            ours = line == f"[{GROUP}]"
+        elif ours and "=" in line and line[0] not in "#;":
+            name, target = (side.strip() for side in line.split("=", 1))
+            yield EntryPoint(name, target.partition("[")[0].strip(), package)
+
+
+def _metadata_folders(paths: Iterable[str]) -> Iterator[str]:
+    for path in dict.fromkeys(paths):
+        try:
+            names = sorted(os.listdir(path or "."))
+        except OSError:
+            continue  # a path entry that is a zip file, or is gone
+        yield from (os.path.join(path, name) for name in names if name.endswith(_METADATA))
+
+
+def _entry_text(folder: str) -> str:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            content = file.read(MAX_ENTRY_FILE_BYTES)
+    except OSError:
+        return ""
+    return content.decode("utf-8", "replace") if _HEADER in content else ""
+
+
+def _load(entry: EntryPoint, workspace: Path) -> Provider:
+    made = _attribute(entry.target)
+    if isinstance(made, type) or (callable(made) and not isinstance(made, Provider)):
+        made = cast("Any", made)(workspace)
+    if isinstance(made, Provider) and made.namespace:
+        return made
+    raise TypeError(f"gives a {type(made).__name__}, which is no Provider (namespace, list_tools, call_tool)")
+
+
+def _attribute(target: str) -> object:
+    module, _, path = target.partition(":")
+    found: object = import_module(module)
+    for name in filter(None, path.split(".")):
+        found = getattr(found, name)
+    return found

@@ -1,0 +1,145 @@
+"""From what a function returns to a reply.
+
+| returned | reply |
+|---|---|
+| `str` | one text block |
+| `None` | no content |
+| `Image`, `Audio`, lists of them, of strings and of content blocks | these blocks |
+| `CallToolResult`, `Reply` | as it is |
+| anything else | `structuredContent` and its JSON as text; what is no object is wrapped as `{"result": …}` |
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from types import NoneType
+from typing import Any, TypeGuard, cast, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from clawft.model import CallToolResult, Reply
+from clawft.provider.schema import schema_of, without_notes
+
+WRAPPED = "result"
+
+_encode = msgspec.json.encode
+_BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+
+
+class Image(Struct, frozen=True):
+    data: bytes
+    mime: str = "image/png"
+
+
+class Audio(Struct, frozen=True):
+    data: bytes
+    mime: str = "audio/wav"
+
+
+class Output(Struct, frozen=True):
+    """How results of one function are told. `schema` is None where there is nothing to promise."""
+
+    render: Callable[[Any], Reply]
+    schema: dict[str, Any] | None = None
+
+
+def read_output(hint: Any, name: str) -> Output:
+    """Decide by the return annotation; where it leaves the shape open, each value decides."""
+    kind = without_notes(hint)
+    if kind is str:
+        return Output(Reply.text)
+    if kind is NoneType or kind is None:
+        return Output(_nothing)
+    if kind in (bytes, bytearray, memoryview):
+        raise TypeError(f"tool {name}: bytes have no JSON form; return Image, Audio or text")
+    if _is_open(kind):
+        return Output(render_any)
+    return _typed(hint, name)
+
+
+def render_any(value: Any) -> Reply:
+    """A reply for a value of unknown type."""
+    match value:
+        case Reply():
+            return value
+        case CallToolResult():
+            return Reply.of(value)
+        case None:
+            return _nothing(value)
+        case str():
+            return Reply.text(value)
+        case Image() | Audio():
+            return _blocks([value])
+        case list() | tuple() if _are_blocks(cast("Sequence[Any]", value)):
+            return _blocks(cast("Sequence[Any]", value))
+        case _:
+            return _structured(value) if _encode(value)[:1] == b"{" else _wrapped(value)
+
+
+def _typed(hint: Any, name: str) -> Output:
+    try:
+        schema = schema_of(hint)
+    except TypeError as wrong:
+        raise TypeError(f"tool {name}: return type: {wrong}") from None
+    if schema.get("type") == "object":
+        return Output(_structured, schema)
+    definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
+    wrapped = {"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED], **definitions}
+    return Output(_wrapped, wrapped)
+
+
+def _is_open(kind: Any) -> bool:
+    """True where the annotation does not say what the value is, or says that it is content."""
+    if kind in (inspect.Signature.empty, Any, object, list, list[Any], list[dict[str, Any]]):
+        return True
+    return any(part in (Reply, CallToolResult, Image, Audio) for part in _parts(kind))
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    yield kind
+    if get_origin(kind) is not None:
+        for inner in get_args(kind):
+            yield from _parts(inner)
+
+
+def _nothing(_: None) -> Reply:
+    return Reply(b'{"content":[]}')
+
+
+def _structured(value: Any) -> Reply:
+    return _with_text(_encode(value))
+
+
+def _wrapped(value: Any) -> Reply:
+    return _with_text(b'{"' + WRAPPED.encode() + b'":' + _encode(value) + b"}")
+
+
+def _with_text(json: bytes) -> Reply:
+    text = _encode(json.decode())
+    return Reply(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + json + b"}")
+
+
+def _blocks(values: Sequence[Any]) -> Reply:
+    return Reply(_encode({"content": [_block(value) for value in values]}))
+
+
+def _block(value: Any) -> Any:
+    match value:
+        case str():
+            return {"type": "text", "text": value}
+        case Image():
+            return {"type": "image", "data": value.data, "mimeType": value.mime}
+        case Audio():
+            return {"type": "audio", "data": value.data, "mimeType": value.mime}
+        case _:
+            return value
+
+
+def _are_blocks(values: Sequence[Any]) -> bool:
+    return bool(values) and any(not isinstance(value, str) for value in values) and all(map(_is_block, values))
+
+
+def _is_block(value: Any) -> TypeGuard[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).get("type") in _BLOCK_TYPES
+    return isinstance(value, (str, Image, Audio))

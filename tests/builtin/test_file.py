@@ -1,0 +1,231 @@
+"""The file tools, on real files."""
+
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.builtin import file as family
+from clawft.builtin import search as searching
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
+from clawft.model import CallToolResult
+from clawft.provider.manifest import Manifest
+from tests.requirements import requirement
+
+CallTool = Callable[..., Awaitable[CallToolResult]]
+
+
+def text_of(result: CallToolResult) -> str:
+    return result.content[0]["text"]
+
+
+# ── read ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-01", "FR-005")
+async def test_read_gives_the_text_or_a_range_of_lines(call: CallTool, workspace: Path) -> None:
+    (workspace / "a.txt").write_bytes("one\ntwo ü\r\nthree\u2028still three\nlast".encode())
+    assert text_of(await call("file", "read", path="a.txt")) == "one\ntwo ü\r\nthree\u2028still three\nlast"
+    assert text_of(await call("file", "read", path="a.txt", offset=1, limit=1)) == "two ü\r\n"
+    assert text_of(await call("file", "read", path="a.txt", offset=2)) == "three\u2028still three\nlast"
+    assert text_of(await call("file", "read", path="a.txt", offset=99)) == ""
+    assert text_of(await call("file", "read_file", path="a.txt", limit=1)) == "one\n"
+
+
+@requirement("FILE-01", "FR-005")
+async def test_read_names_what_it_cannot_read(call: CallTool, workspace: Path) -> None:
+    (workspace / "image.png").write_bytes(b"\x89PNG\0\0")
+    (workspace / "latin.txt").write_bytes(b"caf\xe9")
+    (workspace / "folder").mkdir()
+    for path, said in (
+        ("missing.txt", "no such file or directory: 'missing.txt'"),
+        ("image.png", "'image.png' is a binary file"),
+        ("latin.txt", "'latin.txt' is not UTF-8 text: .* at byte 3"),
+        ("folder", "is a folder, not a file: 'folder'"),
+    ):
+        with pytest.raises(ExecutionFailed, match=said):
+            await call("file", "read", path=path)
+
+
+@requirement("FILE-03")
+async def test_every_tool_is_confined(call: CallTool, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    for name, arguments in (
+        ("read", {"path": "../secret"}),
+        ("write", {"path": "../secret", "content": "x"}),
+        ("write", {"path": "../new/x", "content": "x", "create_dirs": True}),
+        ("list", {"path": ".."}),
+        ("search", {"pattern": "secret", "path": "../secret"}),
+    ):
+        with pytest.raises(PermissionDenied, match=f"^{name}: permission denied: '.*' is outside the workspace"):
+            await call("file", name, **arguments)
+    assert (tmp_path / "secret").read_text() == "secret"
+    assert not (tmp_path / "new").exists()
+
+
+async def test_read_has_a_bound(call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(family, "MAX_TEXT_BYTES", 100)
+    (workspace / "long").write_text("0123456789\n" * 20)
+    (workspace / "wide").write_text("x" * 200)
+    with pytest.raises(ExecutionFailed, match=r"gives more than 100 bytes .use offset and limit"):
+        await call("file", "read", path="long")
+    assert len(text_of(await call("file", "read", path="long", offset=15, limit=3))) == 33
+    with pytest.raises(ExecutionFailed, match="a line of more than 100 bytes"):
+        await call("file", "read", path="wide", limit=1)
+
+
+@requirement("PLUG-04")
+async def test_the_manifest_is_enforced(call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace / "a").write_text("a")
+    monkeypatch.setattr(family, "MANIFEST", Manifest("com.example.none", "None"))
+    with pytest.raises(PermissionDenied, match="does not grant filesystem"):
+        await call("file", "read", path="a")
+
+
+# ── write ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("FILE-02")
+async def test_write_makes_and_replaces(call: CallTool, workspace: Path) -> None:
+    assert (await call("file", "write", path="a.txt", content="ü")).structured_content == {"path": "a.txt", "bytes": 2}
+    (workspace / "a.txt").chmod(0o640)
+    await call("file", "write_file", path="a.txt", content="new")
+    assert (workspace / "a.txt").read_text() == "new"
+    assert stat.S_IMODE((workspace / "a.txt").stat().st_mode) == 0o640
+    assert os.listdir(workspace) == ["a.txt"]
+
+
+@requirement("FILE-02", "FILE-03")
+async def test_folders_are_made_only_when_asked(call: CallTool, workspace: Path) -> None:
+    with pytest.raises(ExecutionFailed, match=r"no such file or directory: 'x/y/z.txt'"):
+        await call("file", "write", path="x/y/z.txt", content="")
+    await call("file", "write", path="x/y/z.txt", content="deep", create_dirs=True)
+    assert (workspace / "x/y/z.txt").read_text() == "deep"
+
+
+@requirement("FILE-02")
+async def test_write_follows_a_link_inside_and_keeps_it(call: CallTool, workspace: Path) -> None:
+    (workspace / "real").write_text("old")
+    (workspace / "link").symlink_to("real")
+    (workspace / "dangling").symlink_to("made")
+    await call("file", "write", path="link", content="new")
+    await call("file", "write", path="dangling", content="new")
+    assert (workspace / "link").is_symlink()
+    assert (workspace / "real").read_text() == (workspace / "made").read_text() == "new"
+
+
+@requirement("FILE-02")
+async def test_a_failed_write_leaves_the_old_text_and_no_draft(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "a.txt").write_text("old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ExecutionFailed, match=r"no space left on device: 'a.txt'"):
+        await call("file", "write", path="a.txt", content="new")
+    assert (workspace / "a.txt").read_text() == "old"
+    assert os.listdir(workspace) == ["a.txt"]
+
+
+async def test_write_replaces_neither_folder_nor_pipe(call: CallTool, workspace: Path) -> None:
+    (workspace / "folder").mkdir()
+    os.mkfifo(workspace / "pipe")
+    for path in ("folder", "pipe", "."):
+        with pytest.raises(ExecutionFailed):
+            await call("file", "write", path=path, content="x")
+    assert sorted(os.listdir(workspace)) == ["folder", "pipe"]
+
+
+# ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def tree(workspace: Path) -> Path:
+    for path, text in (
+        ("a.py", "import os\nprint('needle')\n"),
+        ("src/b.py", "x = 'needle' # needle\n"),
+        ("src/deep/c.txt", "Needle\nno\nneedle ü\r\n"),
+        (".git/config", "needle"),
+    ):
+        (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / path).write_bytes(text.encode())
+    (workspace / "bin").write_bytes(b"needle\0")
+    (workspace / "away").symlink_to("/etc")
+    return workspace
+
+
+async def listed(call: CallTool, **arguments: Any) -> list[tuple[str, str]]:
+    found = (await call("file", "list", **arguments)).structured_content
+    return [(each["path"], each["type"]) for each in found["entries"]]
+
+
+@requirement("FILE-03")
+@pytest.mark.usefixtures("tree")
+async def test_list_shows_a_folder_or_a_tree(call: CallTool) -> None:
+    top = [(".git", "folder"), ("a.py", "file"), ("away", "link"), ("bin", "file"), ("src", "folder")]
+    assert await listed(call) == top
+    assert await listed(call, path="src", recursive=True) == [
+        ("src/b.py", "file"),
+        ("src/deep", "folder"),
+        ("src/deep/c.txt", "file"),
+    ]
+    assert (".git/config", "file") not in await listed(call, recursive=True)
+    cut = (await call("file", "list", limit=2)).structured_content
+    assert (len(cut["entries"]), cut["truncated"]) == (2, True)
+    with pytest.raises(ExecutionFailed, match=r"not a folder: 'a.py'"):
+        await call("file", "list", path="a.py")
+
+
+async def hits(call: CallTool, pattern: str, **arguments: Any) -> list[tuple[str, int]]:
+    found = (await call("file", "search", pattern=pattern, **arguments)).structured_content
+    return [(each["path"], each["line"]) for each in found["matches"]]
+
+
+@pytest.mark.usefixtures("tree")
+@pytest.mark.parametrize("regex", [False, True])
+async def test_search_finds_lines(call: CallTool, regex: bool) -> None:
+    everywhere = [("a.py", 2), ("src/b.py", 1), ("src/deep/c.txt", 3)]
+    assert await hits(call, "needle", regex=regex) == everywhere
+    assert await hits(call, "needle", regex=regex, glob="*.py") == everywhere[:2]
+    assert await hits(call, "needle", regex=regex, glob="src/*") == everywhere[1:]
+    assert await hits(call, "needle", regex=regex, path="src/deep") == everywhere[2:]
+    assert await hits(call, "needle", regex=regex, path="a.py") == everywhere[:1]
+    assert await hits(call, "nowhere", regex=regex) == []
+    cut = (await call("file", "search", pattern="needle", regex=regex, limit=1)).structured_content
+    assert (len(cut["matches"]), cut["truncated"]) == (1, "limit of 1 matches")
+
+
+@pytest.mark.usefixtures("tree")
+async def test_a_pattern_is_literal_unless_said(call: CallTool) -> None:
+    assert await hits(call, "n..dle") == []
+    assert await hits(call, r"^\w+ ü$", regex=True) == [("src/deep/c.txt", 3)]
+    with pytest.raises(InvalidArguments, match=r"the pattern is wrong: .*unterminated"):
+        await call("file", "search", pattern="(", regex=True)
+
+
+@requirement("QUAL-12")
+async def test_a_pattern_that_explodes_is_killed(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "MAX_SECONDS", 0.5)
+    (workspace / "a").write_text("a" * 40 + "!")
+    with pytest.raises(ExecutionFailed, match=r"the pattern took longer than 0.5 s .simplify it"):
+        await call("file", "search", pattern="(a+)+$", regex=True)
+
+
+async def test_search_says_which_bound_it_reached(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "MAX_TOTAL_BYTES", 10)
+    for name in "abc":
+        (workspace / name).write_text("needle " * 100)
+    found = (await call("file", "search", pattern="needle")).structured_content
+    assert found["truncated"] == "10 bytes searched; name a folder or a glob"
+    assert found["files"] == 1
+    assert len(found["matches"][0]["text"]) == searching.MAX_LINE_CHARS + 1

@@ -1,0 +1,277 @@
+"""Commands, run as real processes."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import uvloop
+
+from clawft.builtin import process, shell
+from clawft.builtin.process import Tail, clear_environment
+from clawft.builtin.shell import shell_syntax, split_command
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
+from clawft.model import CallToolResult
+from clawft.provider.manifest import Manifest
+from tests.requirements import requirement
+
+CallTool = Callable[..., Awaitable[CallToolResult]]
+
+HANGING = f"""#!{sys.executable}
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+deaf = "import time, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", deaf])
+open("pids", "w").write(f"{{os.getpid()}} {{child.pid}}")
+print("so far", flush=True)
+print("so bad", file=sys.stderr, flush=True)
+time.sleep(600)
+"""
+
+
+def script(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+    return f"./{name}"
+
+
+async def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for something another process does; fails when the time is up."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110 - no event tells of another process's end
+            await asyncio.sleep(0.01)
+
+
+def gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+@requirement("EXEC-01", "T-7.9")
+async def test_a_command_gives_code_and_output(call: CallTool, workspace: Path) -> None:
+    (workspace / "sub dir").mkdir()
+    (workspace / "sub dir" / "x.txt").write_text("")
+    done = (await call("shell", "exec", command="ls -a 'sub dir'")).structured_content
+    assert done == {
+        "exit_code": 0,
+        "stdout": ".\n..\nx.txt\n",
+        "stderr": "",
+        "timed_out": False,
+        "truncated": False,
+    }
+    done = (await call("shell", "exec_shell", command="ls nope", cwd="sub dir")).structured_content
+    assert done["exit_code"] != 0
+    assert "nope" in done["stderr"]
+
+
+@requirement("EXEC-01")
+async def test_it_runs_in_the_folder_it_was_told(call: CallTool, workspace: Path) -> None:
+    (workspace / "sub").mkdir()
+    assert (await call("shell", "exec", command="pwd")).structured_content["stdout"].strip() == str(workspace.resolve())
+    inner = (await call("shell", "exec", command="pwd", cwd="sub")).structured_content["stdout"].strip()
+    assert inner == str((workspace / "sub").resolve())
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await call("shell", "exec", command="pwd", cwd="..")
+    with pytest.raises(ExecutionFailed, match="'nope'"):
+        await call("shell", "exec", command="pwd", cwd="nope")
+
+
+@requirement("EXEC-02")
+async def test_the_environment_is_cleared(call: CallTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", "very-secret")
+    done = (await call("shell", "exec", command="env")).structured_content["stdout"]
+    assert {line.split("=")[0] for line in done.splitlines()} <= {"PATH", "HOME", "LANG", "PWD", "SHLVL", "_"}
+    assert "very-secret" not in done
+    assert clear_environment({"API": "x"}) == {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+@requirement("EXEC-01")
+async def test_input_is_empty(call: CallTool) -> None:
+    done = (await call("shell", "exec", command="cat", timeout_s=10)).structured_content
+    assert (done["exit_code"], done["stdout"]) == (0, "")
+
+
+@requirement("EXEC-01")
+async def test_at_the_deadline_the_whole_group_is_gone_and_the_output_returned(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "TERM_GRACE_S", 0.2)
+    command = script(workspace, "hang", HANGING)
+    async with asyncio.timeout(20):
+        done = (await call("shell", "exec", command=command, timeout_s=2)).structured_content
+    assert (done["timed_out"], done["stdout"], done["stderr"]) == (True, "so far\n", "so bad\n")
+    assert done["exit_code"] == -9
+    for pid in map(int, (workspace / "pids").read_text().split()):
+        await until(lambda pid=pid: gone(pid))
+
+
+@requirement("EXEC-01")
+async def test_cancelling_ends_the_group(call: CallTool, workspace: Path) -> None:
+    command = script(workspace, "hang", HANGING)
+    running = asyncio.ensure_future(call("shell", "exec", command=command))
+    pids = workspace / "pids"
+    await until(lambda: pids.exists() and " " in pids.read_text())
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: gone(pid))
+
+
+@requirement("EXEC-01")
+async def test_what_a_command_leaves_behind_is_ended(call: CallTool, workspace: Path) -> None:
+    text = f"#!/bin/sh\n{sys.executable} -c 'import time; time.sleep(600)' & echo $! > left; echo done\n"
+    command = script(workspace, "leave", text)
+    async with asyncio.timeout(20):
+        done = (await call("shell", "exec", command=command)).structured_content
+    assert (done["exit_code"], done["stdout"], done["timed_out"]) == (0, "done\n", False)
+    await until(lambda: gone(int((workspace / "left").read_text())))
+
+
+@requirement("EXEC-01")
+async def test_one_that_leaves_the_group_does_not_hold_the_answer_up(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "DRAIN_S", 0.1)
+    text = f"#!{sys.executable}\nimport os, time\npid = os.fork()\nif pid:\n    open('left', 'w').write(str(pid))\n"
+    text += "    print('done', flush=True)\nelse:\n    os.setsid()\n    time.sleep(60)\n"
+    command = script(workspace, "escape", text)
+    async with asyncio.timeout(20):
+        done = (await call("shell", "exec", command=command)).structured_content
+    escaped = psutil.Process(int((workspace / "left").read_text()))
+    escaped.kill()
+    assert (done["exit_code"], done["stdout"]) == (0, "done\n")
+
+
+@requirement("EXEC-02")
+async def test_output_is_bounded_and_its_end_is_kept(call: CallTool, workspace: Path) -> None:
+    text = f"#!{sys.executable}\nimport sys\nsys.stdout.write('x' * 2_000_000 + 'the end')\n"
+    done = (await call("shell", "exec", command=script(workspace, "much", text))).structured_content
+    note, _, rest = done["stdout"].partition("\n")
+    assert note == f"[the first {2_000_007 - process.MAX_OUTPUT_BYTES} bytes are left out]"
+    assert len(rest) == process.MAX_OUTPUT_BYTES
+    assert rest.endswith("the end")
+    assert done["truncated"] is True
+
+
+def test_the_tail_keeps_the_last_bytes_however_they_come() -> None:
+    data = bytes(range(65, 91)) * 3
+    for size in (1, 2, 7, 10, 78):
+        tail = Tail(10)
+        for at in range(0, len(data), size):
+            tail.add(data[at : at + size])
+        assert tail.text() == "[the first 68 bytes are left out]\nQRSTUVWXYZ"
+    short = Tail(10)
+    short.add(b"0123456789")
+    assert (short.text(), short.lost) == ("0123456789", 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("cat a | grep b", "run the commands one after the other and pass the output on"),
+        ("make > log 2>&1", "stdout and stderr are returned separately"),
+        ("cd x && make", "one after the other"),
+        ("sleep 5 &", "nothing can stay in the background"),
+        ("echo $HOME", "variables are not expanded"),
+        ('echo "$(id)"', "variables are not expanded"),
+        ("echo `id`", "run the inner command first"),
+        ("a\nb", "'line break' has no meaning"),
+        ("echo 'open", "check the quotes"),
+        ("   ", "the command is empty"),
+        ("''", "the command is empty"),
+        ("echo a\0b", "null byte"),
+    ],
+)
+@requirement("EXEC-01")
+def test_what_only_a_shell_understands_is_refused_with_a_way_out(command: str, said: str) -> None:
+    with pytest.raises(InvalidArguments) as told:
+        split_command(command)
+    assert said in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("grep '|' 'a;b' \"c&d\"", ["grep", "|", "a;b", "c&d"]),
+        (r"echo \$5 a\|b", ["echo", "$5", "a|b"]),
+        ("awk '{print $1}' f\n", ["awk", "{print $1}", "f"]),
+        (r'echo "say \"hi\""', ["echo", 'say "hi"']),
+        ("find . -name *.py", ["find", ".", "-name", "*.py"]),
+    ],
+)
+def test_quoted_syntax_is_only_text(command: str, words: list[str]) -> None:
+    assert shell_syntax(command.strip()) == ""
+    assert split_command(command) == words
+
+
+@requirement("EXEC-01")
+async def test_a_program_that_is_not_there_is_named(call: CallTool, workspace: Path) -> None:
+    (workspace / "plain.txt").write_text("")
+    for command, said in (
+        ("no-such-program-at-all x", "command not found: 'no-such-program-at-all'"),
+        ("./nope", "'./nope' does not exist or cannot be executed"),
+        ("./plain.txt", "'./plain.txt' does not exist or cannot be executed"),
+    ):
+        with pytest.raises(ExecutionFailed, match=said):
+            await call("shell", "exec", command=command)
+
+
+@requirement("PLUG-04")
+async def test_the_manifest_is_enforced(call: CallTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "MANIFEST", Manifest("com.example.none", "None"))
+    with pytest.raises(PermissionDenied, match="does not grant shell"):
+        await call("shell", "exec", command="true")
+
+
+@requirement("EXEC-01")
+def test_it_works_on_uvloop_too(call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "TERM_GRACE_S", 0.2)
+    command = script(workspace, "hang", HANGING)
+
+    async def both() -> tuple[CallToolResult, CallToolResult]:
+        async with asyncio.timeout(20):
+            return await call("shell", "exec", command="pwd"), await call("shell", "exec", command=command, timeout_s=1)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        quick, hung = runner.run(both())
+    assert quick.structured_content["stdout"].strip() == str(workspace.resolve())
+    assert hung.structured_content["timed_out"] is True
+    assert hung.structured_content["stdout"] == "so far\n"
+
+
+@requirement("EXEC-01")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
+async def test_the_command_does_not_survive_us(workspace: Path) -> None:
+    if not process.dies_with_us():
+        pytest.skip("setpriv is not installed")
+    code = (
+        "import asyncio, os, sys; from clawft.builtin.process import run\n"
+        "async def main():\n"
+        "    folder = os.open(sys.argv[1], os.O_RDONLY)\n"
+        '    script = \'import os, time; open("pid", "w").write(str(os.getpid())); time.sleep(600)\'\n'
+        "    env = {'PATH': os.environ['PATH']}\n"
+        "    await run([sys.executable, '-c', script], folder=folder, env=env, timeout_s=600)\n"
+        "asyncio.run(main())\n"
+    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(workspace))
+    pid = workspace / "pid"
+    try:
+        await until(lambda: pid.exists() and pid.read_text() != "")
+    finally:
+        parent.kill()
+        await parent.wait()
+    await until(lambda: gone(int(pid.read_text())))
+
+
+async def test_no_descriptor_is_left_open(call: CallTool) -> None:
+    await call("shell", "exec", command="true")
+    before = len(os.listdir("/dev/fd"))
+    for command in ("true", "ls nope", "no-such-program-at-all"):
+        try:
+            await call("shell", "exec", command=command)
+        except ExecutionFailed:
+            pass
+    assert len(os.listdir("/dev/fd")) == before
