@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import secrets
 import signal
@@ -31,6 +32,8 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
+GC_THRESHOLDS = (50_000, 20, 20)
+"""Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -42,6 +45,8 @@ T = TypeVar("T")
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """On uvloop where there is one."""
+    gc.freeze()  # what start-up made stays for good
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         import uvloop
     except ImportError:
@@ -56,7 +61,7 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self.caller = Caller(agent=settings.agent, grant=Grant(settings.allow, settings.deny))
+        self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(Journal(journal_path(settings.home)), values=settings.audit_values)
         self.gateway = Gateway(
@@ -153,6 +158,13 @@ class App:
         """Nothing that happened is lost: tasks end, the audit is written."""
         await self.gateway.tasks.close()
         self._audit.close()
+
+
+def _grant(settings: Settings) -> Grant:
+    """Everything, as the one object that stands for it, or what the settings say."""
+    told = Grant(settings.allow, settings.deny)
+    everything = Caller().grant
+    return everything if told == everything else told
 
 
 def _stop_signal() -> asyncio.Future[None]:

@@ -220,7 +220,7 @@ class Silent:
         pass
 
 
-class Call(Struct, frozen=True):
+class Call(Struct, frozen=True, gc=False):
     """One tools/call on its way down.
 
     `name` is the canonical name, `asked` the spelling the caller used, `tool.name` the one the provider knows.
@@ -259,7 +259,7 @@ class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):
         return cls(content=[{"type": "text", "text": text}], is_error=True)
 
 
-class Reply(Struct, frozen=True):
+class Reply(Struct, frozen=True, gc=False):
     """The answer to a call: `result` is the JSON object that goes back, `refused` names the rule that said no."""
 
     result: bytes

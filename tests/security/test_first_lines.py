@@ -29,7 +29,11 @@ async def test_nothing_but_ping_is_answered_before_initialize(tmp_path: Path) ->
 @requirement("SHELL-03")
 @pytest.mark.parametrize(
     "hello",
-    [{}, {"protocolVersion": 5, "capabilities": {}, "clientInfo": {}}, {"protocolVersion": "2025-11-25", "capabilities": []}],
+    [
+        {},
+        {"protocolVersion": 5, "capabilities": {}, "clientInfo": {}},
+        {"protocolVersion": "2025-11-25", "capabilities": []},
+    ],
     ids=["empty", "version is a number", "capabilities is a list"],
 )
 async def test_a_failed_initialize_opens_nothing(tmp_path: Path, hello: dict[str, object]) -> None:

@@ -87,7 +87,7 @@ class Pipe:
         """The answer with this id; anything else goes to `others`."""
         while True:
             message = await self.read()
-            if isinstance(message, dict) and "method" not in message and message.get("id") == id:
+            if "method" not in message and message.get("id") == id:
                 return message
             self.others.append(message)
 
@@ -133,8 +133,13 @@ class Pipe:
 
 
 @asynccontextmanager
-async def mcp_server(folder: Path, *options: str, package: Path = PROBE) -> AsyncGenerator[Pipe]:
-    """Start `weft mcp-server` in `folder`; killed at the end if it still runs."""
+async def mcp_server(
+    folder: Path, *options: str, package: Path = PROBE, longest: int = LONGEST_LINE
+) -> AsyncGenerator[Pipe]:
+    """Start `weft mcp-server` in `folder`; killed at the end if it still runs.
+
+    `longest` is the longest line we can read, and half of what we take in before someone asks for it.
+    """
     with (folder / "stderr").open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
             *MCP_SERVER,
@@ -144,7 +149,7 @@ async def mcp_server(folder: Path, *options: str, package: Path = PROBE) -> Asyn
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=stderr,
-            limit=LONGEST_LINE,
+            limit=longest,
         )
     pipe = Pipe(process, folder)
     try:
@@ -161,4 +166,4 @@ async def _end(pipe: Pipe) -> None:
         except TimeoutError:
             pipe.process.kill()
             await pipe.process.wait()
-    await pipe.stdout.read()
+    await pipe.stdout.read()  # to its end, so that the transport is closed

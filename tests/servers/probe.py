@@ -50,7 +50,7 @@ def _leave(ctx: ToolContext, mark: str, what: str) -> None:
 
 
 @tool()
-async def shout() -> str:
+def shout() -> str:
     """Print on stdout in every way a careless tool could."""
     print("printed by a tool", flush=True)
     sys.stdout.write("written by a tool\n")

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,14 @@ def peak_memory(pid: int) -> int:
     return int(found[1]) * 1024 if found else psutil.Process(pid).memory_info().rss
 
 
+def is_gone(process: psutil.Process) -> bool:
+    """Ended; a zombie only waits for whoever adopted it."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 class NotServed(Exception):
     """The gateway did not say where it listens; its last lines are the message."""
 
@@ -71,7 +79,7 @@ class Served:
 
 
 @contextmanager
-def gateway(folder: Path, *options: str, package: Path = PROBE) -> Iterator[Served]:
+def gateway(folder: Path, *options: str, package: Path = PROBE) -> Generator[Served]:
     """Start `weft gateway` in `folder` on a free port, and end it afterwards if it still runs."""
     process = subprocess.Popen(
         [*GATEWAY, *options],

@@ -41,7 +41,9 @@ _CLASSES: dict[str, type | tuple[type, ...]] = {
 
 def argument_options(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="the tool, by any of its names")
-    parser.add_argument("pairs", metavar="KEY=VALUE", nargs="*", help="arguments; KEY:=JSON, KEY=@FILE (@- for stdin)")
+    parser.add_argument(
+        "pairs", metavar="KEY=VALUE", nargs="*", default=[], help="arguments; KEY:=JSON, KEY=@FILE (@- for stdin)"
+    )
     parser.add_argument("--args", metavar="JSON", help="all arguments as one JSON object, or @FILE")
 
 

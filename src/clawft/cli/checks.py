@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -76,13 +77,8 @@ def home(folder: Path) -> Iterator[Finding]:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Regular files below, up to a bound; links are not followed."""
-    seen = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            seen += 1
-            path = Path(place, name)
-            if seen <= MAX_FILES and not path.is_symlink():
-                yield path
+    found = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    return (path for path in islice(found, MAX_FILES) if not path.is_symlink())
 
 
 def _exposed(path: Path) -> Finding | None:

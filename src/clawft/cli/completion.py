@@ -25,6 +25,8 @@ class Node(Struct, frozen=True):
     options: tuple[tuple[str, str], ...] = ()
     values: Mapping[str, tuple[str, ...]] = {}
     """Option → what it takes."""
+    leaf: bool = False
+    """Its words are arguments: more of them may follow."""
 
 
 def nodes() -> Iterator[Node]:
@@ -46,7 +48,12 @@ def _leaf(path: str, verb: Verb) -> Node:
     parser = parser_of(f"weft {path}", verb)
     values = {option: tuple(choices) for option, choices in parser.known_values().items()}
     words = tuple((word, "") for option, choices in values.items() if not option.startswith("-") for word in choices)
-    return Node(path, verb.summary, words, tuple(parser.described_options().items()), values)
+    return Node(path, verb.summary, words, tuple(parser.described_options().items()), values, leaf=True)
+
+
+def _pattern(node: Node) -> str:
+    """For `case`: a leaf also matches with words behind it, a place with further commands only as it is."""
+    return f'"{node.path}"|"{node.path} "*' if node.leaf else f'"{node.path}"'
 
 
 # ── bash ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,15 +83,9 @@ complete -o default -F _weft weft
 
 
 def _bash_case(node: Node) -> str:
-    """A leaf also matches with words behind it, a place with further commands only as it is."""
     words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
     tools = f' $([ "$path" = "{node.path}" ] && {LIST_TOOLS})' if node.path in TAKES_TOOL else ""
-    pattern = f'"{node.path}"' if _leads_on(node) else f'"{node.path}"|"{node.path} "*'
-    return f'        {pattern}) words="{words}{tools}" ;;'
-
-
-def _leads_on(node: Node) -> bool:
-    return not node.path or (bool(node.words) and " " not in node.path and node.path != "completion")
+    return f'        {_pattern(node)}) words="{words}{tools}" ;;'
 
 
 def _all_values() -> dict[str, tuple[str, ...]]:
@@ -102,16 +103,16 @@ def zsh() -> str:
     return f"""#compdef weft
 # completion of weft for zsh: eval "$(weft completion zsh)", after compinit
 _weft() {{
-  local -a found path; local part
+  local -a found place; local part
   for part in "${{words[@]:1:CURRENT-2}}"; do
     [[ "$part" == -* ]] && break
-    path+=("$part")
+    place+=("$part")
   done
   case "${{words[CURRENT-1]}}" in
 {values}
     --workspace) _files -/; return ;;
   esac
-  case "${{path[*]}}" in
+  case "${{place[*]}}" in
 {cases}
   esac
   _describe 'weft' found || _files
@@ -123,8 +124,7 @@ compdef _weft weft
 def _zsh_case(node: Node) -> str:
     said = " ".join(f"'{word}:{_quiet(text)}'" for word, text in (*node.words, *node.options))
     tools = f' ${{(f)"$({LIST_TOOLS})"}}' if node.path in TAKES_TOOL else ""
-    pattern = f'"{node.path}"' if _leads_on(node) else f'"{node.path}"|"{node.path} "*'
-    return f"    {pattern}) found=({said}{tools}) ;;"
+    return f"    {_pattern(node)}) found=({said}{tools}) ;;"
 
 
 def _quiet(text: str) -> str:

@@ -54,6 +54,9 @@ def _tools(options: Options) -> list[Finding]:
     async def work(app: App) -> list[Finding]:
         return [*checks.tools(app), *checks.web_search(app), *checks.providers(app)]
 
+    import logging  # the app brings it anyway
+
+    logging.getLogger("clawft").setLevel(logging.ERROR)  # what it would warn of is among the findings
     try:
         return with_app(options, work)
     except ClawftError as failure:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawft.cli.options import common_options, settings
+from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import paint
 from clawft.errors import ClawftError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # help needs none of it
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
 MAX_PORT = 65_535
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class CannotListen(ClawftError):
@@ -46,27 +45,20 @@ def _port(text: str) -> int:
 
 
 def _serve(options: Options) -> int:
+    from clawft.app import LOOPBACK  # brings the whole house
+
     if options.no_auth and options.host not in LOOPBACK:
         raise WrongUsage(
             f"--no-auth on {options.host} would open every tool to the network",
             hint="leave out --no-auth, or listen on 127.0.0.1",
         )
-    from clawft.app import App, gateway_token, run  # brings the whole house
-
-    chosen = settings(options)
-    token = None if options.no_auth else gateway_token(chosen.home)
-
-    async def serve() -> int:
-        app = App.build(chosen)
-        try:
-            return await _listen(app, options, token)
-        finally:
-            await app.close()
-
-    return run(serve())
+    return with_app(options, lambda app: _listen(app, options))
 
 
-async def _listen(app: App, options: Options, token: str | None) -> int:
+async def _listen(app: App, options: Options) -> int:
+    from clawft.app import gateway_token  # loaded by now
+
+    token = None if options.no_auth else gateway_token(app.settings.home)
     try:
         await app.serve_http(options.host, options.port, token, lambda url: _announce(url, token, options))
     except OSError as failure:
@@ -87,16 +79,17 @@ def cannot_listen(failure: OSError, where: str) -> CannotListen:
 
 
 def _announce(url: str, token: str | None, options: Options) -> None:
+    lines = connect_lines(url, token)
     if options.json:
-        print(
-            msgspec.json.encode({"url": url, "token": token, "connect": connect_lines(url, token)}).decode(), flush=True
-        )
-        return
-    print(f"weft gateway is ready at {paint(url, 'bold')}\n")
-    for client, line in connect_lines(url, token).items():
-        print(f"{paint(client, 'dim')}\n  {line}\n")
-    kept = "" if token is None else " The token is kept in gateway.token of the home folder."
-    print(f"Ctrl-C stops it.{kept}", flush=True)
+        said = msgspec.json.encode({"url": url, "token": token, "connect": lines}).decode()
+    else:
+        clients = "".join(f"{paint(client, 'dim')}\n  {line}\n\n" for client, line in lines.items())
+        kept = "" if token is None else " The token is kept in gateway.token of the home folder."
+        said = f"weft gateway is ready at {paint(url, 'bold')}\n\n{clients}Ctrl-C stops it.{kept}"
+    try:
+        print(said, flush=True)
+    except BrokenPipeError:
+        pass  # nobody reads it; serving is what we were asked for
 
 
 def connect_lines(url: str, token: str | None) -> Mapping[str, str]:

@@ -57,11 +57,20 @@ def settings(options: Options) -> Settings:
     return loaded(options).settings
 
 
+def _say_who_warns() -> None:
+    """Warnings go to stderr like our errors do, and begin with our name like they do."""
+    import logging  # the app brings it anyway
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(logging.Formatter("weft: %(message)s"))
+
+
 def with_app(options: Options, work: Callable[[App], Awaitable[T]]) -> T:
     """Build the app for these options, do the work, and close it, whatever happens."""
     from clawft.app import App, run  # brings the whole house
 
     chosen = settings(options)
+    _say_who_warns()
 
     async def build_and_work() -> T:
         app = App.build(chosen)

@@ -12,20 +12,13 @@ from clawft.errors import ClawftError
 
 HELP_INDENT = 26
 
+Options = argparse.Namespace
+"""The values of one command line, by name of the option."""
+
 
 class WrongUsage(ClawftError):
     exit_code = 2
     blame = "the caller"
-
-
-class Options:
-    """The values of one command line, by name of the option. What a command did not define is an AttributeError."""
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.__dict__.update(values)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(name)
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,7 +32,7 @@ class Parser(argparse.ArgumentParser):
         if extra:
             kind = "option" if extra[0].startswith("-") else "argument"
             raise unknown(kind, extra[0], self.known_options() if kind == "option" else (), f"{self.prog} --help")
-        return Options(vars(namespace))
+        return namespace
 
     def known_options(self) -> list[str]:
         return [option for option in self._option_string_actions if option.startswith("--")]
@@ -79,10 +72,6 @@ def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> Wrong
 
 def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:
     return WrongUsage(f"{command} what? One of: {', '.join(verbs)}", hint=f"weft {command} --help")
-
-
-def no_options(parser: Parser) -> None:
-    """For a command without options of its own."""
 
 
 def json_option(parser: Parser) -> None:

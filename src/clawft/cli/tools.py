@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from clawft.cli.tool import flags, tokens
 if TYPE_CHECKING:  # `weft tools --help` needs none of it
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
+
+_SENTENCE_END = re.compile(r"\. (?=[^a-z])")
 
 MATCHES = ((8, "name"), (3, "title"), (1, "description"))
 """How much a word found there counts in a search."""
@@ -103,7 +106,7 @@ def _does(entry: Entry) -> str:
 def first_sentence(text: str) -> str:
     """Up to the first full stop that ends a sentence, or the first empty line."""
     line = one_line(text.strip().partition("\n\n")[0])
-    return line.partition(". ")[0].removesuffix(".")
+    return _SENTENCE_END.split(line, maxsplit=1)[0].removesuffix(".")
 
 
 VERBS = {

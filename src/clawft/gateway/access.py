@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -32,7 +33,7 @@ class Access:
 
     def check_place(self, headers: Headers) -> Refusal | None:
         """Against DNS rebinding and pages of other sites. The usual case costs two look-ups."""
-        host = _without_port(headers.get(b"host", b"").decode("latin-1"))
+        host = _without_port(headers.get(b"host", b""))
         if self._hosts is not None and host not in self._hosts:
             return Refusal(421, f"this gateway does not answer to the host {host[:100]!r}")
         origin = headers.get(b"origin")
@@ -57,7 +58,9 @@ class Access:
         return found
 
 
-def _without_port(host: str) -> str:
+@lru_cache(maxsize=256)
+def _without_port(header: bytes) -> str:
+    host = header.decode("latin-1")
     if host.startswith("["):
         return host.partition("]")[0].lower() + "]"
     return host.partition(":")[0].lower()

@@ -48,17 +48,15 @@ class Batch:
 
     def _start(self, request: Request) -> None:
         if request.method == "initialize":
-            self._answers.append(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
-            self._one_ended()
+            self._one_ended(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
             return
         work = self._conversation.answer(request, self._outlet)
-        task = self._conversation.running.start(request.id, work, self._answers.append)
-        if task is None:
-            self._one_ended()
-        else:
-            task.add_done_callback(lambda done: self._one_ended())  # answered or cancelled
+        self._conversation.running.start(request.id, work, self._one_ended)
 
-    def _one_ended(self) -> None:
+    def _one_ended(self, answer: bytes) -> None:
+        """Answered, or cancelled and so without an answer."""
+        if answer:
+            self._answers.append(answer)
         self._open -= 1
         if not self._open:
             self._finish()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from clawft.gateway.events import Event, ListChanged, ResourceUpdated
 from clawft.gateway.running import Running, answered, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
+from clawft.policy.visible import make_visible
 from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -53,15 +54,14 @@ class Conversation:
         work = quick or Conversation._list
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)
 
-    async def answer(self, request: Request, outlet: Outlet) -> bytes:
+    def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The whole answer message."""
-        return await answered(request.id, self._result(request, outlet), handshake.error_code)
+        work = self._call(request, outlet) if request.method in CALLS else self._result(request)
+        return answered(request.id, work, handshake.error_code)
 
-    async def _result(self, request: Request, outlet: Outlet) -> bytes:
+    async def _result(self, request: Request) -> bytes:
         method = request.method
         dispatch.check_method(method, self.caller)
-        if method in CALLS:
-            return await self._call(request, outlet)
         if method in LISTS:
             return self._list(request)
         if method == "completion/complete":
@@ -98,8 +98,9 @@ class Conversation:
             base.session,
         )
         self.opened = True
+        capabilities = _CAPABILITIES if REVISIONS[hello.revision].completions else _FIRST_CAPABILITIES
         return handshake.initialize_result(
-            hello.revision, _CAPABILITIES, self._gateway.server_info, self._gateway.instructions
+            hello.revision, capabilities, self._gateway.server_info, self._gateway.instructions
         )
 
     def _ping(self, request: Request) -> bytes:
@@ -149,7 +150,7 @@ class Conversation:
         """One request to the caller, on the stream of the call it belongs to."""
         waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
         id = self._asked.open(waiter)
-        outlet.send(jsonrpc.request(id, question.method, _encode(self._fit(question))))
+        outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(self._fit(question)))))
         try:
             async with asyncio.timeout(QUESTION_SECONDS):
                 answer = await waiter
@@ -187,15 +188,14 @@ class Conversation:
         self.running.cancel_all()
 
 
-_CAPABILITIES = _encode(
-    {
-        "tools": {"listChanged": True},
-        "resources": {"subscribe": True, "listChanged": True},
-        "prompts": {"listChanged": True},
-        "logging": {},
-        "completions": {},
-    }
-)
+_ALWAYS: dict[str, Any] = {
+    "tools": {"listChanged": True},
+    "resources": {"subscribe": True, "listChanged": True},
+    "prompts": {"listChanged": True},
+    "logging": {},
+}
+_FIRST_CAPABILITIES = _encode(_ALWAYS)
+_CAPABILITIES = _encode({**_ALWAYS, "completions": {}})
 
 _QUICK = {
     "initialize": Conversation._initialize,  # pyright: ignore[reportPrivateUsage]  # the table of this very class

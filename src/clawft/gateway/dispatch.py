@@ -73,7 +73,7 @@ def list_page(
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, gc=False):
     """What tools/call, prompts/get and resources/read have in common: a name, arguments, and the answers of a retry."""
 
     method: str

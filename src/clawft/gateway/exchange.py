@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -31,6 +31,15 @@ MAX_SUBSCRIPTIONS = 1_000
 _encode = msgspec.json.encode
 
 
+class Heard(Struct, frozen=True, gc=False):
+    """A request that has passed the ladder."""
+
+    request: Request
+    caller: Caller
+    told: Told
+    target: Target | None = None
+
+
 class Exchange:
     """Answers stateless requests of one principal. Holds no memory of them."""
 
@@ -38,26 +47,32 @@ class Exchange:
         self._gateway = gateway
         self._base = base
 
-    def read(self, request: Request, headers: Headers | None = None) -> tuple[Caller, Told]:
-        """Who calls. Raises what the ladder of the dialect refuses."""
+    def read(self, request: Request, headers: Headers | None = None) -> Heard:
+        """Who calls, and what. Raises what the ladder of the dialect refuses."""
         told = stateless.read_caller(request, headers)
         base = self._base
         caller = Caller(
             base.principal, base.agent, told.client, Era.STATELESS, told.revision, told.capabilities, base.grant
         )
         dispatch.check_method(request.method, caller)
+        if request.method not in CALLS:
+            return Heard(request, caller, told)
+        target = dispatch.read_target(request.method, request.params)
         if headers is not None and request.method == "tools/call":
-            self._check_params(request, caller, headers)
-        return caller, told
+            self._check_params(target, caller, headers)
+        return Heard(request, caller, told, target)
 
-    async def answer(self, request: Request, caller: Caller, told: Told, outlet: Outlet) -> bytes:
+    def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
-        method = request.method
-        if method in CALLS:
-            return await self._call(dispatch.read_target(method, request.params), caller, told, outlet)
-        if method in LISTS:
-            return dispatch.list_page(self._gateway, caller, method, request.params, self._finish_list)
-        return await _OTHERS[method](self, request, caller, outlet)
+        if heard.target is not None:
+            return self._call(heard.target, heard.caller, heard.told, outlet)
+        if heard.request.method in LISTS:
+            return self._list(heard)
+        return _OTHERS[heard.request.method](self, heard.request, heard.caller, outlet)
+
+    async def _list(self, heard: Heard) -> bytes:
+        method = heard.request.method
+        return dispatch.list_page(self._gateway, heard.caller, method, heard.request.params, self._finish_list)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,8 +108,8 @@ class Exchange:
             return self._start_task(target, caller, talk.used)
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
-        entry = self._gateway.find_visible(target.name, caller)
-        if entry is None or entry.tool.task == "forbidden":
+        entry = self._gateway.find(target.name)
+        if entry is None or entry.tool.task == "forbidden" or not self._gateway.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required":
             raise _needs_tasks(target.name)
@@ -106,10 +121,11 @@ class Exchange:
 
         return self._gateway.tasks.start(caller, run, known)
 
-    def _check_params(self, request: Request, caller: Caller, headers: Headers) -> None:
-        target = dispatch.read_target(request.method, request.params)
-        entry = self._gateway.find_visible(target.name, caller)
+    def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
+        entry = self._gateway.find(target.name)
         if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
+            return
+        if not self._gateway.find_visible(target.name, caller):
             return
         found = _mirrors(entry.tool.input_schema)
         if not isinstance(found, BadMirror):

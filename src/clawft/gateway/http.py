@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 
 from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
 from clawft.gateway.access import Access, Refusal
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_sessions import SessionDoor
 from clawft.gateway.http_stateless import StatelessDoor
+from clawft.gateway.http_visit import Visit
 from clawft.gateway.status import Status
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
-from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.headers import Headers
@@ -52,43 +53,42 @@ class HttpApp:
         refusal = self._access.check_place(headers)
         if refusal is not None:
             await _refuse(send, refusal)
-        elif path == self._path or path == self._path + "/":
-            await self._enter(scope, headers, receive, send)
-        else:
+        elif path != self._path and path != self._path + "/":
             await self._status.answer(scope["method"], path, send)
-
-    async def _enter(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        caller = self._access.caller(headers)
-        if isinstance(caller, Refusal):
-            await _refuse(send, caller)
-            return
-        method: str = scope["method"]
-        if method == "POST":
-            await self._post(scope, caller, receive, send)
-        elif method in ("GET", "DELETE") and not _is_stateless(headers):
-            await self._sessions.stream_or_end(method, headers, caller, receive, send)
         else:
-            allowed = b"POST" if _is_stateless(headers) else b"POST, GET, DELETE"
-            await asgi.answer(send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
+            caller = self._access.caller(headers)
+            if isinstance(caller, Refusal):
+                await _refuse(send, caller)
+            else:
+                await self._enter(Visit(scope, headers, caller, receive, send))
 
-    async def _post(self, scope: Scope, caller: Caller, receive: Receive, send: Send) -> None:
+    def _enter(self, visit: Visit) -> Awaitable[None]:
+        method: str = visit.scope["method"]
+        if method == "POST":
+            return self._post(visit)
+        if method in ("GET", "DELETE") and not _is_stateless(visit.headers):
+            return self._sessions.stream_or_end(visit)
+        allowed = b"POST" if _is_stateless(visit.headers) else b"POST, GET, DELETE"
+        return asgi.answer(visit.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
+
+    async def _post(self, visit: Visit) -> None:
         """One message in. Every way out of here has answered."""
-        headers: Headers = dict(scope["headers"])
-        if not _is_json(headers):
-            await asgi.answer(send, 415, b"the body must be application/json", [TEXT])
+        headers = visit.headers
+        if not _is_json(headers.get(b"content-type", b"")):
+            await asgi.answer(visit.send, 415, b"the body must be application/json", [TEXT])
             return
-        if not _accepts(headers):
-            await asgi.answer(send, 406, b"accept application/json and text/event-stream", [TEXT])
+        if not _accepts(headers.get(b"accept", b"*/*")):
+            await asgi.answer(visit.send, 406, b"accept application/json and text/event-stream", [TEXT])
             return
         try:
-            body = await asgi.read_body(receive, self._max_body)
+            body = await asgi.read_body(visit.receive, self._max_body)
             door, message = self._choose(body, headers)
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            await refuse_message(send, wrong, getattr(wrong, "id", None))
+            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
             return
-        await door(message, body, scope["headers"], caller, receive, send)
+        await door(visit, message, body)
 
     def _choose(self, body: bytes, headers: Headers) -> tuple[Door, Message | None]:
         """The door of the era this message belongs to; None for a batch, which only sessions may know."""
@@ -102,10 +102,7 @@ class HttpApp:
         return self._sessions.post, message
 
 
-Door = Callable[
-    [Message | None, bytes, list[tuple[bytes, bytes]], Caller, Receive, Send],
-    Awaitable[None],
-]
+Door = Callable[[Visit, Message | None, bytes], Awaitable[None]]
 
 
 def _is_stateless(headers: Headers) -> bool:
@@ -114,12 +111,14 @@ def _is_stateless(headers: Headers) -> bool:
     return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
 
 
-def _is_json(headers: Headers) -> bool:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip().lower() == b"application/json"
+@lru_cache(maxsize=256)
+def _is_json(content_type: bytes) -> bool:
+    return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
-def _accepts(headers: Headers) -> bool:
-    accept = headers.get(b"accept", b"*/*").lower()
+@lru_cache(maxsize=256)
+def _accepts(accept: bytes) -> bool:
+    accept = accept.lower()
     if b"*/*" in accept:
         return True
     return (b"application/json" in accept or b"application/*" in accept) and (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
-from clawft.gateway.running import Running
+from clawft.gateway.running import Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
-from clawft.link.asgi import JSON, Receive, Send, Watch
+from clawft.link.asgi import JSON, Send
 
 
 def always_ok(answer: bytes) -> int:
@@ -16,66 +16,68 @@ def always_ok(answer: bytes) -> int:
 
 
 class HttpAnswer:
-    """The way back for one request. `status` gives an answer's HTTP status; `gone` is told when the caller leaves."""
+    """The way back for one request, and the outlet for what is said before its answer."""
+
+    __slots__ = ("_gone", "_new_stream", "_pump", "_send", "_status", "_stream")
 
     def __init__(
         self,
-        stream: EventStream,
-        receive: Receive,
         send: Send,
+        new_stream: Callable[[], EventStream] = EventStream,
         status: Callable[[bytes], int] = always_ok,
-        gone: Callable[[], object] = lambda: None,
     ) -> None:
-        self._stream = stream
-        self._receive = receive
+        """`status` gives the HTTP status of an answer."""
         self._send = send
+        self._new_stream = new_stream
         self._status = status
-        self._gone = gone
-        self._answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
-        stream.on_open = self._turn_into_stream
+        self._stream: EventStream | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._gone = False
 
-    async def serve(self, running: Running, key: bytes, work: Coroutine[None, None, bytes], id: bytes = b"") -> None:
-        """Run the work and send its answer, unless the caller leaves or cancels it."""
-        task = running.start(key, work, self._deliver, id)
-        if task is not None:
-            task.add_done_callback(self._give_up)
-        watch = Watch(self._receive, self._left)
-        try:
-            await self._send_answer()
-        except asyncio.CancelledError:
-            if not self._answer.cancelled():
-                raise
-        finally:
-            watch.stop()
+    # ── as an outlet ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _send_answer(self) -> None:
-        message = await self._answer
-        if message is None:
-            await asgi.stream(self._send, self._stream.read())
-        elif not message:
-            await asgi.answer(self._send, 202)  # cancelled: nothing more is said about it, but HTTP wants an end
+    def send(self, message: bytes) -> None:
+        self._opened().send(message)
+
+    def hang_up(self, retry_ms: int) -> None:
+        self._opened().hang_up(retry_ms)
+
+    def _opened(self) -> EventStream:
+        """The stream, begun with the first thing that is said on it."""
+        if self._stream is None:
+            self._stream = self._new_stream()
+            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._send, self._stream.read()))
+        return self._stream
+
+    # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def serve(self, work: Work, running: Running, key: bytes, id: bytes) -> None:
+        """Run the work in this very task and send its answer."""
+        message = await running.run_here(key, work, id)
+        if self._stream is not None:
+            await self._end_stream(self._stream, message)
+        elif not self._gone:
+            await self._send_whole(message)
+
+    async def _send_whole(self, message: bytes) -> None:
+        if message:
+            await asgi.answer(self._send, self._status(message), message, JSON_HEADERS)
         else:
-            await asgi.answer(self._send, self._status(message), message, [JSON])
+            await asgi.answer(self._send, 202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
-    def _deliver(self, message: bytes) -> None:
-        if self._stream.opened:
-            self._stream.finish(message)
-        elif not self._answer.done():
-            self._answer.set_result(message)
+    async def _end_stream(self, stream: EventStream, message: bytes) -> None:
+        if message:
+            stream.finish(message)
+        else:
+            stream.end()
+        if self._pump is not None:
+            await asyncio.gather(self._pump, return_exceptions=True)
 
-    def _turn_into_stream(self) -> None:
-        if not self._answer.done():
-            self._answer.set_result(None)
+    def left(self) -> None:
+        """The caller has gone; a stream that can be resumed goes on without it."""
+        self._gone = True
+        if self._stream is not None:
+            self._stream.detach()
 
-    def _give_up(self, task: asyncio.Task[None]) -> None:
-        """The work ended without an answer: it was cancelled."""
-        if self._stream.opened:
-            self._stream.end()
-        elif not self._answer.done():
-            self._answer.set_result(b"")
 
-    def _left(self) -> None:
-        self._gone()
-        self._stream.detach()
-        if not self._answer.done():
-            self._answer.cancel()
+JSON_HEADERS = (JSON,)

@@ -8,13 +8,13 @@ from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_answer import HttpAnswer
+from clawft.gateway.http_visit import Visit
 from clawft.gateway.sessions import Session, Sessions
 from clawft.gateway.streams import EventStream, read_event_id
 from clawft.link import asgi
-from clawft.link.asgi import JSON, TEXT, Receive, Send, Watch
+from clawft.link.asgi import JSON, TEXT, Send
 from clawft.model import Caller
 from clawft.wire import jsonrpc
-from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
 
@@ -30,31 +30,23 @@ class SessionDoor:
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def post(
-        self,
-        message: Message | None,
-        body: bytes,
-        headers: list[tuple[bytes, bytes]],
-        caller: Caller,
-        receive: Receive,
-        send: Send,
-    ) -> None:
+    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
         if isinstance(message, Request) and message.method == "initialize":
-            await self._initialize(message, caller, send)
+            await self._initialize(message, visit.caller, visit.send)
             return
-        session = await self._session(dict(headers), caller, send)
+        session = await self._session(visit)
         if session is None:
             return
-        if message is None:
-            await self._batch(session, body, receive, send)
-        elif isinstance(message, Request):
-            await self._request(session, message, receive, send)
+        if isinstance(message, Request):
+            await self._request(session, message, visit)
+        elif message is None:
+            await self._batch(session, body, visit.send)
         else:
             if isinstance(message, Notification):
                 session.conversation.notice(message)
             else:
                 session.conversation.fill(message)
-            await asgi.answer(send, 202)
+            await asgi.answer(visit.send, 202)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -74,19 +66,20 @@ class SessionDoor:
             raise Busy("shutting down", hint="connect again")
         return self.sessions.open(caller)
 
-    async def _request(self, session: Session, request: Request, receive: Receive, send: Send) -> None:
+    async def _request(self, session: Session, request: Request, visit: Visit) -> None:
         conversation = session.conversation
         answer = conversation.answer_now(request)
         if answer is not None:
-            await asgi.answer(send, 200, answer, [JSON])
+            await asgi.answer(visit.send, 200, answer, [JSON])
             return
-        stream = session.new_stream(primed=REVISIONS[conversation.caller.revision].polling)
-        back = HttpAnswer(stream, receive, send)
-        await back.serve(conversation.running, request.id, conversation.answer(request, stream))
-        if not stream.opened:
-            session.drop(stream)
+        back = HttpAnswer(visit.send, session.new_stream)
+        stop_watching = visit.watch(back.left)
+        try:
+            await back.serve(conversation.answer(request, back), conversation.running, request.id, request.id)
+        finally:
+            stop_watching()
 
-    async def _batch(self, session: Session, body: bytes, receive: Receive, send: Send) -> None:
+    async def _batch(self, session: Session, body: bytes, send: Send) -> None:
         """2025-03-26 only: all answers together, as JSON."""
         if not REVISIONS[session.conversation.caller.revision].batches:
             await _refuse(send, BadEnvelope("batches are not part of this protocol revision"))
@@ -106,47 +99,46 @@ class SessionDoor:
 
     # ── GET and DELETE ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def stream_or_end(self, method: str, headers: Headers, caller: Caller, receive: Receive, send: Send) -> None:
-        session = await self._session(headers, caller, send)
+    async def stream_or_end(self, visit: Visit) -> None:
+        session = await self._session(visit)
         if session is None:
             return
-        if method == "DELETE":
+        if visit.scope["method"] == "DELETE":
             self.sessions.end(session)
-            await asgi.answer(send, 204)
-        elif b"text/event-stream" not in headers.get(b"accept", b"") and b"*/*" not in headers.get(b"accept", b""):
-            await asgi.answer(send, 406, b"accept text/event-stream", [TEXT])
+            await asgi.answer(visit.send, 204)
+        elif not _takes_events(visit.headers.get(b"accept", b"")):
+            await asgi.answer(visit.send, 406, b"accept text/event-stream", [TEXT])
+        elif LAST_EVENT in visit.headers:
+            await self._resume(session, visit)
+        elif session.aside.busy:
+            await asgi.answer(visit.send, 409, b"this session's stream is already open", [TEXT])
         else:
-            await self._stream(session, headers, receive, send)
+            await _pump(session.aside, visit)
 
-    async def _stream(self, session: Session, headers: Headers, receive: Receive, send: Send) -> None:
-        stream = session.aside
-        if LAST_EVENT in headers:
-            try:
-                name, after = read_event_id(headers[LAST_EVENT])
-            except BadParams as wrong:
-                await _refuse(send, wrong)
-                return
-            found = session.stream(name)
-            if found is None:
-                await asgi.answer(send, 404, b"this stream is no longer kept", [TEXT])
-                return
-            stream = found
-            stream.resume(after)
-        elif stream.busy:
-            await asgi.answer(send, 409, b"this session's stream is already open", [TEXT])
+    async def _resume(self, session: Session, visit: Visit) -> None:
+        """A reader comes back to the stream it knows, and hears what it has missed."""
+        try:
+            name, after = read_event_id(visit.headers[LAST_EVENT])
+        except BadParams as wrong:
+            await _refuse(visit.send, wrong)
             return
-        await _pump(stream, receive, send)
+        stream = session.stream(name)
+        if stream is None:
+            await asgi.answer(visit.send, 404, b"this stream is no longer kept", [TEXT])
+            return
+        stream.resume(after)
+        await _pump(stream, visit)
 
-    async def _session(self, headers: Headers, caller: Caller, send: Send) -> Session | None:
-        """The session these headers name; None after an answer that says why not."""
-        id = headers.get(SESSION)
+    async def _session(self, visit: Visit) -> Session | None:
+        """The session this visit names; None after an answer that says why not."""
+        id = visit.headers.get(SESSION)
         if id is None:
             error = BadEnvelope("the header Mcp-Session-Id is missing", hint="send initialize first")
-            await _refuse(send, error)
+            await _refuse(visit.send, error)
             return None
-        session = self.sessions.find(id.decode("latin-1"), caller.principal)
+        session = self.sessions.find(id.decode("latin-1"), visit.caller.principal)
         if session is None:
-            await asgi.answer(send, 404, jsonrpc.failure(None, BadEnvelope.code, "unknown session"), [JSON])
+            await asgi.answer(visit.send, 404, jsonrpc.failure(None, BadEnvelope.code, "unknown session"), [JSON])
         return session
 
     async def drain(self, grace: float) -> None:
@@ -155,13 +147,17 @@ class SessionDoor:
         self.sessions.close()
 
 
-async def _pump(stream: EventStream, receive: Receive, send: Send) -> None:
+def _takes_events(accept: bytes) -> bool:
+    return b"text/event-stream" in accept or b"*/*" in accept
+
+
+async def _pump(stream: EventStream, visit: Visit) -> None:
     """Send what the stream has until it ends or its reader leaves; the stream itself lives on."""
-    watch = Watch(receive, stream.detach)
+    stop_watching = visit.watch(stream.detach)
     try:
-        await asgi.stream(send, stream.read())
+        await asgi.stream(visit.send, stream.read())
     finally:
-        watch.stop()
+        stop_watching()
 
 
 async def _refuse(send: Send, error: BadEnvelope | ParseError | BadParams) -> None:

@@ -8,11 +8,10 @@ from clawft.errors import BadEnvelope, ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.http_answer import HttpAnswer
+from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import Running, answered
-from clawft.gateway.streams import EventStream
 from clawft.link import asgi
-from clawft.link.asgi import JSON, Receive, Send
-from clawft.model import Caller
+from clawft.link.asgi import JSON, Send
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.codes import status_of
@@ -27,38 +26,35 @@ class StatelessDoor:
         self.running = Running(MAX_IN_FLIGHT)
         self._keys = itertools.count(1)
 
-    async def post(
-        self,
-        message: Message | None,
-        body: bytes,
-        headers: list[tuple[bytes, bytes]],
-        caller: Caller,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        if isinstance(message, Notification):
-            await asgi.answer(send, 202)  # nothing a notification could do without a session
-        elif isinstance(message, Request):
-            await self._request(message, headers, caller, receive, send)
+    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
+        if isinstance(message, Request):
+            await self._request(visit, message)
+        elif isinstance(message, Notification):
+            await asgi.answer(visit.send, 202)  # nothing a notification could do without a session
         else:
-            await _refuse(
-                send, None, BadEnvelope("send one request or notification; clients of this era send no answers")
-            )
+            wrong = BadEnvelope("send one request or notification; clients of this era send no answers")
+            await _refuse(visit.send, None, wrong)
 
-    async def _request(
-        self, request: Request, headers: list[tuple[bytes, bytes]], base: Caller, receive: Receive, send: Send
-    ) -> None:
-        exchange = Exchange(self._gateway, base)
+    async def _request(self, visit: Visit, request: Request) -> None:
+        exchange = Exchange(self._gateway, visit.caller)
         try:
-            caller, told = exchange.read(request, headers_of.routing_headers(headers))
+            heard = exchange.read(request, headers_of.routing_headers(visit.scope["headers"]))
         except ClawftError as wrong:
-            await _refuse(send, request.id, wrong)
+            await _refuse(visit.send, request.id, wrong)
             return
-        stream = EventStream()
-        work = answered(request.id, exchange.answer(request, caller, told, stream), stateless.error_code)
+        back = HttpAnswer(visit.send, status=status_of)
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
-        back = HttpAnswer(stream, receive, send, status_of, gone=lambda: self.running.cancel(key))
-        await back.serve(self.running, key, work, request.id)
+
+        def leave() -> None:
+            back.left()
+            self.running.cancel(key)
+
+        stop_watching = visit.watch(leave)
+        work = answered(request.id, exchange.answer(heard, back), stateless.error_code)
+        try:
+            await back.serve(work, self.running, key, request.id)
+        finally:
+            stop_watching()
 
     async def drain(self, grace: float) -> None:
         await self.running.drain(grace)

@@ -23,7 +23,7 @@ from clawft.gateway.running import Running, answered
 from clawft.model import Caller, Era
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.framing import TooLong
-from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
@@ -87,29 +87,32 @@ class PipeCaller:
             self._take(message)
 
     def _take(self, message: Message) -> None:
-        match message:
-            case Request():
-                try:
-                    self._request(message)
-                except RecursionError:  # the door reads a little deeper than the rooms behind it
-                    self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
-            case Notification():
-                self._notice(message)
-            case Response() | Failure():
-                self._conversation.fill(message)
+        if isinstance(message, Request):
+            try:
+                self._request(message)
+            except RecursionError:  # the door reads a little deeper than the rooms behind it
+                self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
+        elif isinstance(message, Notification):
+            self._notice(message)
+        else:
+            self._conversation.fill(message)
 
     def _request(self, request: Request) -> None:
         refusal = self._settle_era(request)
         if refusal is not None:
             self._write(jsonrpc.failure_of(request.id, refusal))
         elif self._era is Era.STATELESS:
-            self._running.start(request.id, self._stateless(request), self._write)
+            self._running.start(request.id, self._stateless(request), self._deliver)
         else:
             answer = self._conversation.answer_now(request)
             if answer is not None:
                 self._write(answer)
             else:
-                self._running.start(request.id, self._conversation.answer(request, self), self._write)
+                self._running.start(request.id, self._conversation.answer(request, self), self._deliver)
+
+    def _deliver(self, answer: bytes) -> None:
+        if answer:  # a cancelled request has none
+            self._write(answer)
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
         """The first request decides; afterwards the other era is refused."""
@@ -135,8 +138,7 @@ class PipeCaller:
         return await answered(request.id, self._answer_stateless(request), stateless.error_code)
 
     async def _answer_stateless(self, request: Request) -> bytes:
-        caller, told = self._exchange.read(request)
-        return await self._exchange.answer(request, caller, told, self)
+        return await self._exchange.answer(self._exchange.read(request), self)
 
     def _notice(self, notification: Notification) -> None:
         if self._era is not Era.STATELESS:

@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from clawft.errors import BadParams, MissingCapability
 from clawft.model import Caller, Kind, Question, Reply
+from clawft.policy.visible import make_visible
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
@@ -99,7 +100,7 @@ def digest_of(method: str, name: str, arguments: bytes) -> str:
 def input_required(questions: Mapping[str, Question], state: str) -> Reply:
     requests = {key: {"method": q.method, "params": dict(q.params)} for key, q in questions.items()}
     payload = msgspec.json.encode({"inputRequests": requests, "requestState": state})
-    return Reply(payload, kind=Kind.INPUT_REQUIRED)
+    return Reply(make_visible(payload), kind=Kind.INPUT_REQUIRED)
 
 
 def read_answers(raw: Mapping[str, Raw]) -> Answers:

@@ -4,88 +4,202 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
 from clawft.wire import jsonrpc
 
 MAX_IN_FLIGHT = 1_024
+MAX_IDLE_WORKERS = 64
 
 log = logging.getLogger("clawft.gateway")
 
+Work = Coroutine[Any, Any, bytes]
 Answer = Callable[[bytes], None]
+
+NOTHING = b""
+"""What a cancelled request is answered with."""
+
+
+class Job:
+    """One request in flight: queued, or run by a task."""
+
+    __slots__ = ("cancelled", "deliver", "id", "task", "work")
+
+    def __init__(self, id: bytes, work: Work, deliver: Answer | None = None) -> None:
+        self.id = id
+        self.work = work
+        self.deliver = deliver
+        self.task: asyncio.Task[Any] | None = None
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        if not self.cancelled:
+            self.cancelled = True
+            if self.task is not None:
+                self.task.cancel()
 
 
 class Running:
-    """Starts each request as a task of its own and delivers exactly one answer for it, unless it was cancelled."""
+    """Runs requests and gives exactly one answer for each, unless it was cancelled.
+
+    Requests from a pipe are handed to workers: tasks that live on, because starting a task costs more than most calls
+    do. A worker that has to wait leaves the next request to another. Requests over HTTP have a task already and run
+    there.
+    """
 
     def __init__(self, limit: int = MAX_IN_FLIGHT) -> None:
         self._limit = limit
-        self._tasks: dict[bytes, asyncio.Task[None]] = {}
+        self._jobs: dict[bytes, Job] = {}
+        self._queue: deque[Job] = deque()
+        self._idle: list[asyncio.Future[None]] = []
+        self._workers: set[asyncio.Task[None]] = set()
+        self._emptied: asyncio.Event | None = None
         self._closing = False
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._jobs)
 
-    def start(
-        self, key: bytes, work: Coroutine[None, None, bytes], deliver: Answer, id: bytes = b""
-    ) -> asyncio.Task[None] | None:
-        """None if it was refused; the refusal is delivered. `id` is the request's own, where `key` is not."""
+    # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, key: bytes, work: Work, deliver: Answer) -> None:
+        """Have it run soon. Delivered is its answer, the refusal to run it, or NOTHING if it was cancelled."""
         refusal = self._refusal(key)
         if refusal is not None:
             work.close()
-            deliver(jsonrpc.failure_of(id or key, refusal))
-            return None
-        task = asyncio.get_running_loop().create_task(self._run(key, work, deliver, id or key))
-        task.add_done_callback(lambda done: self._forget(key, done, work))
-        self._tasks[key] = task
-        return task
+            deliver(jsonrpc.failure_of(key, refusal))
+            return
+        job = self._jobs[key] = Job(key, work, deliver)
+        self._queue.append(job)
+        if len(self._queue) == 1:
+            self._wake_worker()
 
-    def _forget(self, key: bytes, done: asyncio.Task[None], work: Coroutine[None, None, bytes]) -> None:
-        """A task that was cancelled before its first step has not tidied up after itself."""
-        if self._tasks.get(key) is done:
-            del self._tasks[key]
+    def _wake_worker(self) -> None:
+        """One worker for the queue. If it gets stuck in a call, the look afterwards wakes another for the rest."""
+        loop = asyncio.get_running_loop()
+        while self._idle:
+            idle = self._idle.pop()
+            if not idle.done():
+                idle.set_result(None)
+                break
+        else:
+            worker = loop.create_task(self._live_as_worker())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+        loop.call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        if self._queue:
+            self._wake_worker()
+
+    async def _live_as_worker(self) -> None:
+        loop = asyncio.get_running_loop()
+        me = asyncio.current_task(loop)
+        clean = copy_context()
+        while me is not None:
+            while self._queue:
+                await self._run(self._queue.popleft(), me)
+                if copy_context() != clean:
+                    loop.call_soon(self._look_again)
+                    return  # what one call set in its context, the next must not see: a new worker goes on
+            if len(self._idle) >= MAX_IDLE_WORKERS:
+                return
+            idle = loop.create_future()
+            self._idle.append(idle)
+            await idle
+
+    async def _run(self, job: Job, me: asyncio.Task[Any]) -> None:
+        answer = await self._answer_of(job, me)
+        if job.deliver is not None:
+            job.deliver(answer)
+
+    # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run_here(self, key: bytes, work: Work, id: bytes) -> bytes:
+        """Run it in the current task, which is its own. NOTHING if it was cancelled through us."""
+        refusal = self._refusal(key)
+        me = asyncio.current_task()
+        if refusal is not None or me is None:
             work.close()
+            return jsonrpc.failure_of(id, refusal or Busy("there is no task to run in"))
+        job = self._jobs[key] = Job(key, work)
+        return await self._answer_of(job, me, id)
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer_of(self, job: Job, me: asyncio.Task[Any], id: bytes = b"") -> bytes:
+        if job.cancelled:
+            job.work.close()
+            self._forget(job)
+            return self._last_word(id or job.id)
+        job.task = me
+        try:
+            return await job.work
+        except asyncio.CancelledError:
+            if not job.cancelled:
+                raise  # it was our task that was cancelled, not the request
+            return self._last_word(id or job.id)
+        finally:
+            self._forget(job)
+            if job.cancelled:
+                me.uncancel()
+
+    def _last_word(self, id: bytes) -> bytes:
+        if not self._closing:
+            return NOTHING
+        return jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
+
+    def _forget(self, job: Job) -> None:
+        del self._jobs[job.id]
+        if not self._jobs and self._emptied is not None:
+            self._emptied.set()
 
     def _refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:
             return Busy("shutting down", hint="connect again")
-        if key in self._tasks:
+        if key in self._jobs:
             return BadEnvelope(f"the id {key[:100].decode('utf-8', 'replace')} is in use by a request in flight")
-        if len(self._tasks) >= self._limit:
+        if len(self._jobs) >= self._limit:
             return Busy(f"busy: {self._limit} requests are in flight on this connection", hint="wait for some answers")
         return None
 
-    async def _run(self, key: bytes, work: Coroutine[None, None, bytes], deliver: Answer, id: bytes) -> None:
-        try:
-            answer = await work
-        except asyncio.CancelledError:
-            if self._closing:
-                deliver(jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time"))
-            return
-        finally:
-            del self._tasks[key]
-        deliver(answer)
-
     def cancel(self, key: bytes) -> None:
         """Stop it; nothing more is sent for this id. Unknown ids are fine: the answer may just have gone out."""
-        task = self._tasks.get(key)
-        if task is not None:
-            task.cancel()
+        job = self._jobs.get(key)
+        if job is not None:
+            job.cancel()
 
     def cancel_all(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
+        for job in list(self._jobs.values()):
+            job.cancel()
 
     async def drain(self, grace: float) -> None:
         """Refuse new requests, let the running ones finish, then end them with a clear error."""
         self._closing = True
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=grace)
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if not await self._empty_within(grace):
+            self.cancel_all()
+            await self._empty_within(_LAST_SECONDS)
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _empty_within(self, seconds: float) -> bool:
+        if not self._jobs:
+            return True
+        self._emptied = asyncio.Event()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._emptied.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+_LAST_SECONDS = 2.0
 
 
 async def answered(id: bytes, work: Coroutine[None, None, bytes], code_of: Callable[[ClawftError], int]) -> bytes:

@@ -12,6 +12,7 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.streams import EventStream
 from clawft.model import Caller
+from clawft.wire.revisions import REVISIONS
 
 MAX_SESSIONS = 1_000
 IDLE_SECONDS = 1_800.0
@@ -30,18 +31,15 @@ class Session:
         self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.aside})
         self._opened = 0
 
-    def new_stream(self, *, primed: bool) -> EventStream:
+    def new_stream(self) -> EventStream:
+        """For a request that has something to say before its answer."""
         self._opened += 1
         name = str(self._opened)
+        primed = REVISIONS[self.conversation.caller.revision].polling
         stream = self._streams[name] = EventStream(name, primed=primed)
         if len(self._streams) > MAX_STREAMS:
             self._forget_one()
         return stream
-
-    def drop(self, stream: EventStream) -> None:
-        """A stream that never carried anything needs no resuming."""
-        for name in [name for name, known in self._streams.items() if known is stream]:
-            del self._streams[name]
 
     def stream(self, name: str) -> EventStream | None:
         return self._streams.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from clawft.errors import BadParams
 from clawft.wire import sse
@@ -31,7 +31,6 @@ class EventStream:
         self._reader = 0
         self.opened = False
         self.ended = False
-        self.on_open: Callable[[], None] | None = None
 
     # ── the writing side ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -64,8 +63,6 @@ class EventStream:
         if self._primed:
             self._count += 1
             self._put(sse.priming(self._id(self._count)))
-        if self.on_open is not None:
-            self.on_open()
 
     def _push(self, message: bytes, essential: bool) -> None:
         if not essential and self._waiting_bytes > MAX_WAITING:
@@ -96,6 +93,8 @@ class EventStream:
         """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away."""
         self._reader += 1
         me = self._reader
+        if not self._waiting:
+            yield b""  # the head goes out at once: a caller that opens a stream waits for it
         while True:
             if self._waiting:
                 yield self._drain()

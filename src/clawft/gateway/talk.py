@@ -71,10 +71,12 @@ class Reports:
 class HandshakeTalk(Reports):
     """Questions go out as requests of ours, on the stream of the call they belong to."""
 
+    __slots__ = ("_asker",)
+
     def __init__(
         self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType, asker: Asker
     ) -> None:
-        super().__init__(caller, outlet, token, level)
+        Reports.__init__(self, caller, outlet, token, level)
         self._asker = asker
 
     async def ask(self, questions: Mapping[str, Question]) -> Answers:

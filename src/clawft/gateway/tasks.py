@@ -21,6 +21,7 @@ from clawft.errors import INTERNAL_ERROR, BadParams, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers, answers_it, require
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
+from clawft.policy.visible import make_visible
 
 TTL_MS = 300_000
 POLL_MS = 500
@@ -120,7 +121,7 @@ class Task:
             shape.result = Raw(self.result)
         if self.status == "failed":
             shape.error = self.error
-        return msgspec.json.encode(shape)
+        return make_visible(msgspec.json.encode(shape))
 
 
 class Board:

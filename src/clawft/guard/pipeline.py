@@ -6,8 +6,7 @@ in `guard/`, give it a row in the list in `app.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Awaitable, Sequence
 from typing import Protocol, runtime_checkable
 
 from clawft.model import Call, Caller, Next, Origin, Reply, Tool
@@ -18,7 +17,9 @@ class Guard(Protocol):
         """Has this guard anything to say about this tool? Asked once, when the tool is published."""
         ...
 
-    async def __call__(self, call: Call, after: Next) -> Reply: ...
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        """Usually an `async def`. A guard that only lets pass or refuses may return `after(call)` as it is."""
+        ...
 
 
 @runtime_checkable
@@ -33,5 +34,9 @@ def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> N
     step = end
     for guard in reversed(guards):
         if guard.applies(tool, origin):
-            step = partial(guard, after=step)
+            step = _bound(guard, step)
     return step
+
+
+def _bound(guard: Guard, after: Next) -> Next:
+    return lambda call: guard(call, after)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.policy.visible import is_clean, make_visible
@@ -14,7 +15,7 @@ from clawft.store.leftovers import Leftovers, cut
 DEFAULT_LIMIT = 65_536
 
 _members = msgspec.json.Decoder(dict[str, Raw])
-_blocks = msgspec.json.Decoder(list[dict[str, Any]])
+_blocks = msgspec.json.Decoder(list[Raw])
 
 
 class ResultGuard:
@@ -42,77 +43,113 @@ class ResultGuard:
         return msgspec.structs.replace(reply, result=make_visible(result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
-        members = _members.decode(reply.result)
-        content = _blocks.decode(members.get("content", Raw(b"[]")))
+        try:
+            members = _members.decode(reply.result)
+            content = _blocks.decode(members.get("content", _NO_BLOCKS))
+        except msgspec.DecodeError:
+            return reply  # no tool result, so there is no text in it that we could cut
         shortened = self._shorten_blocks(call, content)
         structured = members.get("structuredContent")
         if structured is not None and len(structured) > self._limit:
-            return self._without_structure(call, members, shortened, bytes(structured))
+            return self._without_structure(call, reply, members, shortened)
         if shortened is content:
             return reply
         return _rebuilt(reply, members, shortened)
 
-    def _shorten_blocks(self, call: Call, content: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _shorten_blocks(self, call: Call, content: list[Raw]) -> list[Raw]:
         """The same list if everything fits."""
-        total = sum(len(text.encode()) for text in map(_text_of, content))
-        if total <= self._limit:
+        texts = [_text_of(block) for block in content]
+        if sum(map(len, texts)) <= self._limit:
             return content
-        whole = "\n".join(text for text in map(_text_of, content) if text).encode()
-        room = self._limit
-        kept: list[dict[str, Any]] = []
-        for block in content:
-            text = _text_of(block).encode()
-            if text and room <= 0:
-                continue
-            piece = cut(text, room)
-            room -= len(text)
-            kept.append(block if len(piece) == len(text) else _with_text(block, piece.decode()))
-        _append_note(kept, self._note(call, whole, total - self._limit))
-        return kept
+        kept, shown = _fitting(content, texts, self._limit)
+        whole = b"\n".join(text for text in texts if text)
+        return _with_note(kept, self._note(call, whole, shown))
 
-    def _note(self, call: Call, whole: bytes, missing: int) -> str:
+    def _note(self, call: Call, whole: bytes, shown: int) -> str:
         handle = self._leftovers.keep(whole, call.caller.principal)
-        told = f"[truncated] {missing} more bytes"
+        told = f"[truncated] {len(whole) - shown} more bytes"
         if not handle:
             return f"{told} were too much to keep; ask {call.name} for less"
-        return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{self._limit}}}'
+        return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
 
-    def _without_structure(
-        self, call: Call, members: dict[str, Raw], content: list[dict[str, Any]], structured: bytes
-    ) -> Reply:
+    def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Raw]) -> Reply:
         """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
-        del members["structuredContent"]
+        structured = bytes(members.pop("structuredContent"))
         handle = self._leftovers.keep(structured, call.caller.principal)
         note = f"[truncated] the structured result has {len(structured)} bytes"
         where = f': call weft__read_result with {{"handle":"{handle}","offset":0}}' if handle else ""
-        content = [*content, {"type": "text", "text": note + where}]
+        content = [*content, _text_block(note + where)]
         if call.tool.output_schema:
             members["isError"] = Raw(b"true")
-        return _rebuilt(Reply(b"", is_error=bool(call.tool.output_schema)), members, content)
+            reply = msgspec.structs.replace(reply, is_error=True)
+        return _rebuilt(reply, members, content)
 
 
-def _text_of(block: dict[str, Any]) -> str:
-    if block.get("type") == "resource":
-        resource = block.get("resource")
-        block = resource if isinstance(resource, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # JSON of unknown shape
-    text = block.get("text", "")
-    return text if isinstance(text, str) else ""
+# ── blocks: read only as far as their text, so that the rest of each stays as it came ────────────────────────────────
 
 
-def _with_text(block: dict[str, Any], text: str) -> dict[str, Any]:
-    if block.get("type") == "resource":
-        return {**block, "resource": {**block["resource"], "text": text}}
-    return {**block, "text": text}
+class _View(Struct):
+    type: Any = None
+    text: Any = None
+    resource: Raw | UnsetType = UNSET
 
 
-def _append_note(content: list[dict[str, Any]], note: str) -> None:
-    """Right behind the cut text where that is a plain block, else as a block of its own."""
-    if content and content[-1].get("type") == "text":
-        content[-1] = {**content[-1], "text": content[-1]["text"] + "\n" + note}
+_view = msgspec.json.Decoder(_View)
+_NO_BLOCKS = Raw(b"[]")
+
+
+def _text_of(block: Raw) -> bytes:
+    """The text of a text block or an embedded resource; empty for everything else."""
+    try:
+        view = _view.decode(block)
+        if view.type == "resource" and view.resource is not UNSET:
+            view = _view.decode(view.resource)
+    except msgspec.DecodeError:
+        return b""
+    return view.text.encode() if isinstance(view.text, str) else b""
+
+
+def _fitting(content: Sequence[Raw], texts: Sequence[bytes], limit: int) -> tuple[list[Raw], int]:
+    """The blocks that fit, the last text cut; and how far that is in all texts joined by line ends."""
+    kept: list[Raw] = []
+    room = limit
+    at = shown = 0
+    for block, text in zip(content, texts, strict=True):
+        if text and room <= 0:
+            continue
+        piece = cut(text, room)
+        room -= len(text)
+        kept.append(block if len(piece) == len(text) else _with_text(block, piece))
+        if text:
+            shown = at + len(piece) + (len(piece) == len(text))
+            at += len(text) + 1
+    return kept, shown
+
+
+def _with_text(block: Raw, text: bytes) -> Raw:
+    """The same block with another text where `_text_of` found one."""
+    members = _members.decode(block)
+    spelled = Raw(msgspec.json.encode(text.decode()))
+    if _view.decode(block).type == "resource" and "resource" in members:
+        resource = _members.decode(members["resource"])
+        members["resource"] = Raw(msgspec.json.encode({**resource, "text": spelled}))
     else:
-        content.append({"type": "text", "text": note})
+        members["text"] = spelled
+    return Raw(msgspec.json.encode(members))
 
 
-def _rebuilt(reply: Reply, members: dict[str, Raw], content: list[dict[str, Any]]) -> Reply:
+def _with_note(content: list[Raw], note: str) -> list[Raw]:
+    """Right behind the cut text where that is a plain block, else as a block of its own."""
+    *others, last = content or [_NO_BLOCKS]
+    if _text_of(last) and _view.decode(last).type == "text":
+        return [*others, _with_text(last, _text_of(last) + b"\n" + note.encode())]
+    return [*content, _text_block(note)]
+
+
+def _text_block(text: str) -> Raw:
+    return Raw(msgspec.json.encode({"type": "text", "text": text}))
+
+
+def _rebuilt(reply: Reply, members: dict[str, Raw], content: list[Raw]) -> Reply:
     members["content"] = Raw(msgspec.json.encode(content))
     return msgspec.structs.replace(reply, result=msgspec.json.encode(members))

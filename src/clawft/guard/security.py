@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -20,6 +21,8 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a host name; empty if there are none."""
 
 _arguments = msgspec.json.Decoder(dict[str, Any])
+_SIMPLER = "send them as plain JSON, each key once"
+_KEY = re.compile(rb'"\s*:')
 
 
 class Security:
@@ -31,9 +34,10 @@ class Security:
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
 
-    async def __call__(self, call: Call, after: Next) -> Reply:
-        if not found_in.suspicious(call.arguments):
-            return await after(call)
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        return self._judged(call, after) if found_in.suspicious(call.arguments) else after(call)
+
+    async def _judged(self, call: Call, after: Next) -> Reply:
         verdict = await self.judge(call.arguments)
         if isinstance(verdict, Ask) and await _person_allows(call, verdict):
             return await after(call)
@@ -46,8 +50,12 @@ class Security:
         """The strictest word on these arguments."""
         try:
             decoded = _arguments.decode(arguments)
-        except msgspec.DecodeError:
-            return Allow()  # the tool itself will say what is wrong with them
+        except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
+            return Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER)
+        if _is_ambiguous(arguments, decoded):
+            return Deny(
+                "unreadable", "a key occurs twice in the arguments, so the tool may read another value", _SIMPLER
+            )
         asks: list[Ask] = []
         async for _, verdict in self.verdicts(decoded):
             if isinstance(verdict, Deny):
@@ -69,6 +77,36 @@ class Security:
         if isinstance(early, Deny) or not host or url.literal_addresses(host):
             return early
         return url.decide(address, await self._resolve(host), self._urls)
+
+
+def _is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
+    """Does a key occur twice in one object? Readers differ in which of the two they take."""
+    if len(_KEY.findall(raw)) == _count_keys(decoded):
+        return False
+    import json  # few arguments come here: those with a quote and a colon inside a string
+
+    twice = False
+
+    def look(pairs: list[tuple[str, object]]) -> None:
+        nonlocal twice
+        twice = twice or len(dict(pairs)) != len(pairs)
+
+    json.loads(raw, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return twice
+
+
+def _count_keys(decoded: object) -> int:
+    count = 0
+    waiting = [decoded]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            members = cast("dict[str, object]", value)
+            count += len(members)
+            waiting.extend(members.values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[object]", value))
+    return count
 
 
 async def resolve_host(host: str) -> Sequence[str]:
@@ -99,8 +137,7 @@ async def _person_allows(call: Call, asked: Ask) -> bool:
         },
     )
     answer = (await call.talk.ask({"weft_allow": question}))["weft_allow"]
-    content = answer.get("content")
-    return answer.get("action") == "accept" and isinstance(content, dict) and content.get("allow") is True
+    return answer.get("action") == "accept" and (answer.get("content") or {}) == {"allow": True}
 
 
 def _together(asks: Sequence[Ask]) -> Ask:

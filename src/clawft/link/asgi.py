@@ -13,6 +13,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+TELL_WHEN_GONE = "clawft.tell_when_gone"
+"""An ASGI extension of our own server: `tell(callback)` instead of a task that waits for the disconnect message."""
 MAX_BODY = 4 * 1024 * 1024
 WATCH_AFTER_SECONDS = 0.02
 """Answers that take longer than this are watched for a caller that leaves."""
@@ -61,7 +63,7 @@ def _too_long(limit: int) -> MessageTooLong:
 async def answer(send: Send, status: int, body: bytes = b"", headers: Sequence[Header] = ()) -> None:
     """One whole answer."""
     length = (b"content-length", b"%d" % len(body))
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.start", "status": status, "headers": (*headers, length)})
     await send({"type": "http.response.body", "body": body})
 
 

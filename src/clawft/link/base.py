@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from clawft.errors import LinkError
+from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
 LinkKind = Literal["stdio", "http", "sse", "sdk"]
@@ -42,8 +43,8 @@ class Link(Protocol):
         """The handshake is done: from now on this revision is spoken."""
         ...
 
-    async def request(self, outgoing: Outgoing) -> Response | Failure:
-        """Cancelling the wait tells the server, in the form of its transport."""
+    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+        """Cancelling the wait, or running out of patience, tells the server in the form of its transport."""
         ...
 
     async def notify(self, method: str, params: bytes = b"") -> None: ...

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
+from clawft.link.asgi import TELL_WHEN_GONE
 from clawft.link.http_answer import BODYLESS, CONTINUE, LAST_CHUNK, Framing, frame, refusal_answer
 from clawft.link.http_head import Head, Refusal
 
@@ -60,6 +61,7 @@ class Exchange:
         self._headers: Iterable[tuple[bytes, bytes]] = ()
         self._framing: Framing | None = None
         self._left = 0
+        self._tell: Callable[[], object] | None = None
 
     def scope(self) -> Scope:
         head = self.head
@@ -76,7 +78,18 @@ class Exchange:
             "headers": head.headers,
             "client": self._peer.client,
             "server": self._peer.server,
+            "extensions": {TELL_WHEN_GONE: self.tell_when_gone},
         }
+
+    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+        """Have it called when the client goes; what is returned takes that back."""
+        self._tell = callback
+        if self.gone:
+            callback()
+        return self._tell_nobody
+
+    def _tell_nobody(self) -> None:
+        self._tell = None
 
     # The connection's side
 
@@ -99,6 +112,9 @@ class Exchange:
         """The client has gone: `receive` says so, `send` raises."""
         self.gone = True
         self.wake()
+        if self._tell is not None:
+            tell, self._tell = self._tell, None
+            tell()
 
     def refuse(self, refusal: Refusal) -> bool:
         """Answer in the application's place. False when its own answer is under way and can only be cut off."""

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING
 
-from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, SessionLost, WireError
+from clawft.errors import (
+    LinkClosed,
+    LinkError,
+    LinkRefused,
+    MessageTooLong,
+    NeedsAuth,
+    RequestTimeout,
+    SessionLost,
+    WireError,
+)
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.patience import Patience
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -46,6 +56,7 @@ class HttpLink:
         self._revision = ""
         self._client: ClientSession | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._goodbyes: set[asyncio.Task[None]] = set()
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         import aiohttp  # on first use: see above
@@ -63,16 +74,28 @@ class HttpLink:
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def request(self, outgoing: Outgoing) -> Response | Failure:
+    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         id = self._ids.open(None)
         try:
-            return await self._request(id, outgoing)
-        except asyncio.CancelledError:
+            return await self._within(patience, self._request(id, outgoing))
+        except (asyncio.CancelledError, RequestTimeout):
             if not outgoing.revision and outgoing.method != "initialize":
-                await self._tell_cancelled(id)
+                self._aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
         finally:
             self._ids.close(id)
+
+    async def _within(self, patience: Patience | None, work: Awaitable[Response | Failure]) -> Response | Failure:
+        if patience is None:
+            return await work
+        try:
+            async with asyncio.timeout(None) as scope:
+                patience.begin(lambda: scope.reschedule(0))
+                return await work
+        except TimeoutError:
+            raise patience.timeout() from None
+        finally:
+            patience.end()
 
     async def _request(self, id: int, outgoing: Outgoing) -> Response | Failure:
         body = jsonrpc.request(id, outgoing.method, outgoing.params)
@@ -95,8 +118,11 @@ class HttpLink:
     async def answer(self, message: bytes) -> None:
         await self._post_aside(message)
 
-    async def _tell_cancelled(self, id: int) -> None:
-        await self._post_aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+    def _aside(self, message: bytes) -> None:
+        """Send it while whoever caused it is already leaving."""
+        task = asyncio.get_running_loop().create_task(self._post_aside(message))
+        self._goodbyes.add(task)
+        task.add_done_callback(self._goodbyes.discard)
 
     async def _post_aside(self, message: bytes) -> None:
         """A message without an answer: an error status is noted, not raised into whatever call is running."""
@@ -245,6 +271,7 @@ class HttpLink:
         client, self._client = self._client, None
         if client is None:
             return
+        await asyncio.gather(*self._goodbyes, return_exceptions=True)
         if self._session_id:
             try:
                 async with asyncio.timeout(_GOODBYE_SECONDS):

@@ -6,14 +6,16 @@ import asyncio
 import os
 import stat
 import sys
+import threading
 from collections.abc import Callable
 from typing import IO
 
-from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong
+from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, one_line
 
 PAUSE_READING_ABOVE = 1024 * 1024
 """Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
 PIPE_BYTES = 1024 * 1024
+READ_BYTES = 65_536
 
 Accept = Callable[[bytes | TooLong], None]
 
@@ -66,7 +68,7 @@ class LineWriter(asyncio.BaseProtocol):
             return
         if not self._lines:
             self._loop.call_soon(self._flush)
-        self._lines.append(message)
+        self._lines.append(one_line(message))
         self._waiting += len(message)
 
     def unread(self) -> int:
@@ -97,7 +99,7 @@ class LineWriter(asyncio.BaseProtocol):
     async def finish(self, seconds: float) -> None:
         """Let what is written reach the other side, within bounds."""
         self._flush()
-        if self._transport is None:
+        if self._transport is None or self.broken.done():
             return
         self._transport.set_write_buffer_limits(high=0)
         try:
@@ -120,15 +122,15 @@ async def open_stdio(accept: Accept, writer: LineWriter) -> LineReader:
     if _is_pipe(output):
         transport, _ = await loop.connect_write_pipe(lambda: writer, output)
     else:
-        transport = BlockingWrites(output)
+        transport = BlockingWrites(output, writer)
     writer.attach(transport)
     grow(sys.stdin.fileno(), output.fileno())
     if _is_pipe(sys.stdin.buffer):
         source, reader = await loop.connect_read_pipe(lambda: LineReader(accept), sys.stdin.buffer)
-        writer.throttle(source)
     else:
         reader = LineReader(accept)
-        loop.run_in_executor(None, _pump, sys.stdin.buffer, loop, reader)
+        source = BlockingReads(sys.stdin.fileno(), reader)
+    writer.throttle(source)
     return reader
 
 
@@ -140,9 +142,10 @@ def _take_stdout() -> IO[bytes]:
 
 
 def _is_pipe(file: IO[bytes]) -> bool:
-    """Can the loop wait for it? Regular files (`weft mcp-server < requests.jsonl`) it cannot."""
+    """Can the loop wait for it? Not for a file (`weft mcp-server < requests.jsonl`), not for /dev/null; and a terminal
+    that is input and output at once would be read by both sides."""
     mode = os.fstat(file.fileno()).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISCHR(mode)
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def grow(*descriptors: int) -> None:
@@ -158,14 +161,20 @@ def grow(*descriptors: int) -> None:
 
 
 class BlockingWrites(asyncio.WriteTransport):
-    """A regular file as output: writes never wait for a reader, so they may simply be made."""
+    """A file or terminal as output: writes hardly wait, so they may simply be made."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], protocol: asyncio.BaseProtocol) -> None:
         super().__init__()
         self._file = file
+        self._protocol = protocol
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._file.write(data)
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as full:
+            self._protocol.connection_lost(full)
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -177,8 +186,50 @@ class BlockingWrites(asyncio.WriteTransport):
         self._file.close()
 
 
-def _pump(source: IO[bytes], loop: asyncio.AbstractEventLoop, reader: LineReader) -> None:
-    while data := source.read(65_536):
-        loop.call_soon_threadsafe(reader.data_received, data)
-    loop.call_soon_threadsafe(reader.eof_received)
-    loop.call_soon_threadsafe(reader.connection_lost, None)
+class BlockingReads(asyncio.ReadTransport):
+    """A file or terminal as input, read by a thread: one piece at a time, and none while paused.
+
+    The thread is a daemon: one that waits for a terminal must not keep us from leaving.
+    """
+
+    def __init__(self, descriptor: int, protocol: asyncio.Protocol) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._protocol = protocol
+        self._loop = asyncio.get_running_loop()
+        self._wanted = threading.Event()
+        self._wanted.set()
+        threading.Thread(target=self._run, name="stdin", daemon=True).start()
+
+    def pause_reading(self) -> None:
+        self._wanted.clear()
+
+    def resume_reading(self) -> None:
+        self._wanted.set()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def _run(self) -> None:
+        try:
+            while self._wanted.wait() and (data := self._read()):
+                taken = threading.Event()
+                self._loop.call_soon_threadsafe(self._take, data, taken)
+                taken.wait()
+            self._loop.call_soon_threadsafe(self._end)
+        except RuntimeError:  # the loop is closed: nobody wants it any more
+            return
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, READ_BYTES)
+        except OSError:  # a terminal that was closed
+            return b""
+
+    def _take(self, data: bytes, taken: threading.Event) -> None:
+        self._protocol.data_received(data)
+        taken.set()
+
+    def _end(self) -> None:
+        self._protocol.eof_received()
+        self._protocol.connection_lost(None)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, start
 from clawft.link.stdio_in import LineReader, LineWriter, grow
 from clawft.wire import jsonrpc
@@ -56,19 +57,25 @@ class StreamLink:
     def settled(self, revision: str) -> None:
         pass  # lines look the same in every revision
 
-    async def request(self, outgoing: Outgoing) -> Response | Failure:
+    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         if self._broken is not None:
             raise self._broken
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
         self._writer.write(jsonrpc.request(id, outgoing.method, outgoing.params))
+        if patience is not None:
+            patience.begin(waiter.cancel)
         try:
             return await waiter
         except asyncio.CancelledError:
             self._tell_cancelled(id, outgoing.method)
+            if patience is not None and patience.expired:
+                raise patience.timeout() from None
             raise
         finally:
             self._waiting.close(id)
+            if patience is not None:
+                patience.end()
 
     def _tell_cancelled(self, id: int, method: str) -> None:
         if method != "initialize" and self._broken is None:

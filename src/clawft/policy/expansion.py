@@ -4,6 +4,8 @@ import re
 
 MAX_BRACE_WORDS = 64
 
+_VARIABLE = re.compile(r"\$\{([^{}]*)\}")
+
 _ANSI_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,6}|[0-7]{1,3}|.)", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
@@ -14,7 +16,7 @@ class TooComplex(Exception):
 
 def braces(field: str) -> list[str]:
     """`{rm,-rf,/}` → three words; each list of the field in turn."""
-    words = [field]
+    words = [_VARIABLE.sub("\x01\\1\x02", field)]  # the braces of a variable are no list
     for _ in range(field.count("{")):
         expanded = [piece for word in words for piece in _first_list(word)]
         if len(expanded) > MAX_BRACE_WORDS:
@@ -22,7 +24,7 @@ def braces(field: str) -> list[str]:
         if len(expanded) == len(words):
             break
         words = expanded
-    return words
+    return [word.replace("\x01", "${").replace("\x02", "}") for word in words]
 
 
 def _first_list(word: str) -> list[str]:

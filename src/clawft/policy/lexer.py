@@ -133,6 +133,8 @@ class Lexer:
         if found is None:
             return ""
         self.at = found.end()
+        if "$" in found[1] or "`" in found[1]:  # legal, never meant, and hard to tell where it ends
+            raise TooComplex
         delimiter = re.sub(r"['\"\\]", "", found[1])
         newline = self.text.find("\n", self.at)
         if newline < 0:
@@ -159,7 +161,8 @@ class Lexer:
 
     def _word(self) -> Word:
         fields: list[list[str]] = [[]]
-        has_brace = has_quote = False
+        quoted: set[int] = set()
+        has_brace = False
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in "<>" and self.text.startswith("(", self.at + 1):
@@ -175,9 +178,11 @@ class Lexer:
                 has_brace = has_brace or "{" in plain[0]
                 fields[-1].append(plain[0])
             else:
-                has_quote = True
+                if char != "\\":
+                    quoted.add(len(fields))
                 fields[-1].append(self._quoted(char))
-        joined = tuple(text for field in fields if (text := "".join(field)) or has_quote)
+        # A field that expanded to nothing is no word, unless there were quotes to hold its place.
+        joined = tuple(text for at, field in enumerate(fields, 1) if (text := "".join(field)) or at in quoted)
         return Word(tuple(piece for field in joined for piece in braces(field)) if has_brace else joined)
 
     def _quoted(self, char: str) -> str:

@@ -19,7 +19,7 @@ _SYSTEM = frozenset(
 )
 _DEEP_SYSTEM = frozenset({"/usr/bin", "/usr/lib", "/usr/lib64", "/usr/sbin", "/usr/share", "/usr/local", "/var/lib"})
 _HOMES = frozenset({"home", "Users"})
-_MAYBE_EMPTY = re.compile(r"\$\{\w+\}/[/.*]*")
+_MAYBE_EMPTY = re.compile(r"\$\{[^{}?]*\}|\$\(…\)")
 _DISK = re.compile(r"/dev/(?:r?disk|sd|hd|vd|xvd|nvme|mmcblk|dm-|md|loop|nbd|zd|mapper/|k?mem$|port$|block/|root$)")
 
 _SECRETS: tuple[str, ...] = (
@@ -84,10 +84,20 @@ def _spelled(top: str, parts: list[str]) -> str:
     return "/".join(["~", *parts]) if top == "~" else top + "/".join(parts)
 
 
+def without_unknown(word: str) -> str:
+    """The word, if everything the line does not tell (`${NAME}`, the output of a command) turns out to be empty."""
+    return _MAYBE_EMPTY.sub("", word) if "$" in word else word
+
+
 def kind_of(word: str, folder: str = "") -> Kind:
     """What would be lost with this place."""
-    if _MAYBE_EMPTY.fullmatch(word[:MAX_PLACE]):
-        return "maybe-root"
+    at_least = without_unknown(word)
+    if at_least != word:
+        return "maybe-root" if at_least and _kind(at_least, folder) != "other" else "other"
+    return _kind(word, folder)
+
+
+def _kind(word: str, folder: str) -> Kind:
     where = place(word, folder)
     if where == "~":
         return "home"

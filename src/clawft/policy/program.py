@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from clawft.policy.expansion import TooComplex
 from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, Shared
 from clawft.policy.parsed import Command
+from clawft.policy.place import without_unknown
 from clawft.policy.shell import MAX_COMMANDS, read_text
 
 MAX_STARTS = 16
@@ -132,8 +133,7 @@ def searched(command: Command) -> list[str]:
 
 def _behind(command: Command, budget: _Budget) -> Iterator[Command]:
     name = command.name
-    if is_opaque(command):
-        yield replace(command, words=command.words[1:])
+    yield from _emptied(command)
     if name in WRAPPERS:
         yield from _wrapped(command, name)
     if name in ("find", "gfind", "fd", "fdfind"):
@@ -144,6 +144,15 @@ def _behind(command: Command, budget: _Budget) -> Iterator[Command]:
             shared = Shared()
             shared.folder = command.folder
             yield from read_text(script, shared, 0)
+
+
+def _emptied(command: Command) -> Iterator[Command]:
+    """The same, if what the line does not tell is nothing: words vanish, and so does part of the program's name."""
+    program = without_unknown(command.words[0]) if command.words else ""
+    arguments = tuple(word for word in command.arguments if without_unknown(word))
+    words = (program, *arguments) if program else arguments
+    if words != command.words:
+        yield replace(command, words=words)
 
 
 def _wrapped(command: Command, name: str) -> Iterator[Command]:

@@ -9,25 +9,38 @@ from __future__ import annotations
 import re
 
 _HIDDEN = re.compile(
-    rb"\x7f"
-    rb"|\xc2[\x80-\x9f\xad]"  # C1 controls, soft hyphen
-    rb"|\xd8\x9c"  # Arabic letter mark
-    rb"|\xe1\xa0\x8e"  # Mongolian vowel separator
-    rb"|\xe2\x80[\x8b\x8e\x8f\xaa-\xae]"  # zero width space, direction marks, bidi overrides
-    rb"|(?<![\x80-\xff])\xe2\x80[\x8c\x8d]|\xe2\x80[\x8c\x8d](?![\xc2-\xf4])"  # joiners, but not inside emoji
-    rb"|\xe2\x81[\xa0-\xa4\xa6-\xaf]"  # word joiner, invisible operators, bidi isolates
-    rb"|\xef\xbb\xbf|\xef\xbf[\xb9-\xbb]"  # byte order mark, interlinear marks
-    rb"|\xf3\xa0[\x80\x81\x84-\x87][\x80-\xbf]"  # tags, supplementary variation selectors
+    rb"[\x7f\xc2\xcd\xd8\xe1-\xe3\xef\xf0\xf3](?:"  # one class first: three times as fast as plain alternatives
+    rb"(?<=\x7f)|(?<=\xc2)[\x80-\x9f\xad]"  # delete, C1 controls, soft hyphen
+    rb"|(?<=\xd8)\x9c|(?<=\xcd)\x8f"  # Arabic letter mark, grapheme joiner
+    rb"|(?<=\xe1)(?:\xa0[\x8b-\x8f]|\x9e[\xb4\xb5])"  # Mongolian selectors and vowel separator, Khmer inherent vowels
+    rb"|(?<=\xe1)\x85[\x9f\xa0]|(?<=\xe3)\x85\xa4|(?<=\xef)\xbe\xa0"  # Hangul fillers
+    rb"|(?<=\xe2)\x80[\x8b\x8e\x8f\xaa-\xae]"  # zero width space, direction marks, bidi overrides
+    rb"|(?<![\x80-\xff]\xe2)(?<=\xe2)\x80[\x8c\x8d]|(?<=\xe2)\x80[\x8c\x8d](?![\xc2-\xf4])"  # joiners, but not in emoji
+    rb"|(?<=\xe2)\x80[\x8c\x8d](?=\xe2\x80[\x8c\x8d])|(?<=\xe2\x80[\x8c\x8d]\xe2)\x80[\x8c\x8d]"  # and not in a row
+    rb"|(?<=\xe2)\x81[\xa0-\xaf]"  # word joiner, invisible operators, bidi isolates
+    rb"|(?:(?<=\xef\xb8[\x80-\x8f]\xef)|(?<=\\u[fF][eE]0[0-9a-fA-F]\xef))\xb8[\x80-\x8f]"  # selectors in a row: bits
+    rb"|(?<=\xef)\xbb\xbf|(?<=\xef)\xbf[\xb9-\xbb]"  # byte order mark, interlinear marks
+    rb"|(?<=\xf0)\x9b\xb2[\xa0-\xa3]|(?<=\xf0)\x9d\x85[\xb3-\xba]"  # shorthand and musical format controls
+    rb"|(?<=\xf3)\xa0[\x80-\xbf][\x80-\xbf])"  # tags, supplementary variation selectors
 )
 _ESCAPE = re.compile(rb"\\u(?P<low>[0-9a-fA-F]{4})(?:\\u(?P<trail>[dD][c-fC-F][0-9a-fA-F]{2}))?|\\.", re.DOTALL)
+_TELLING = re.compile(rb"\\[ubf]")
+"""Escapes that may spell something hidden."""
 _KEPT_CONTROLS = frozenset({0x09, 0x0A, 0x0D})
+_JOINERS = (0x200C, 0x200D)
+_JOINABLE_BEFORE = re.compile(rb"(?:[\x80-\xff]|\\u(?!00[0-7]|200[cdCD])[0-9a-fA-F]{4})\Z")
+_JOINABLE_AFTER = re.compile(rb"(?!\xe2\x80[\x8c\x8d])[\xc2-\xf4]|\\u(?!00[0-7]|200[cdCD])[0-9a-fA-F]{4}")
+_SELECTORS = range(0xFE00, 0xFE10)
+_AFTER_SELECTOR = re.compile(rb"(?:\xef\xb8[\x80-\x8f]|\\u[fF][eE]0[0-9a-fA-F])\Z")
+_SHORT = {b"\\b": 0x08, b"\\f": 0x0C}
+"""Controls that JSON can spell with a letter."""
 
 
 def is_clean(raw: bytes) -> bool:
     """True if there is surely nothing hidden in this JSON. Cheap for what nearly every message looks like."""
-    if raw.isascii():
-        return b"\\u" not in raw and b"\x7f" not in raw
-    return b"\\u" not in raw and _HIDDEN.search(raw) is None
+    if b"\\" in raw and _TELLING.search(raw) is not None:
+        return False
+    return b"\x7f" not in raw if raw.isascii() else _HIDDEN.search(raw) is None
 
 
 def make_visible(raw: bytes) -> bytes:
@@ -54,13 +67,31 @@ def _spell_bytes(found: re.Match[bytes]) -> bytes:
 
 def _spell_escape(found: re.Match[bytes]) -> bytes:
     if found["low"] is None:
-        return found.group()  # another escape: consumed whole, so that `\\u` after a backslash is not misread
+        # Another escape: consumed whole, so that `\\u` after a backslash is not misread.
+        short = _SHORT.get(found.group())
+        return found.group() if short is None else _mark(short).encode()
     code = int(found["low"], 16)
+    if code in _JOINERS and found["trail"] is None and _joins(found):
+        return found.group()
+    if code in _SELECTORS and found["trail"] is None and _AFTER_SELECTOR.search(_before(found)):
+        return _mark(code).encode()
     if found["trail"] is not None and 0xD800 <= code < 0xDC00:
         code = 0x10000 + ((code - 0xD800) << 10) + (int(found["trail"], 16) - 0xDC00)
     elif found["trail"] is not None:
         return _spell_one(code, found.group()[:6]) + found.group()[6:]
     return _spell_one(code, found.group())
+
+
+def _joins(found: re.Match[bytes]) -> bool:
+    """Does this joiner, written as an escape, stand between two characters that can be joined?"""
+    before = _before(found)
+    joinable = _JOINABLE_BEFORE.search(before) and not before.endswith((b"\xe2\x80\x8c", b"\xe2\x80\x8d"))
+    return bool(joinable and _JOINABLE_AFTER.match(found.string, found.end()))
+
+
+def _before(found: re.Match[bytes]) -> bytes:
+    """What stands there before it, as far as one escape reaches."""
+    return found.string[max(0, found.start() - 6) : found.start()]
 
 
 def _spell_one(code: int, spelled: bytes) -> bytes:

@@ -41,7 +41,7 @@ def state_folder(agent: str, plugin: str) -> Path:
 
 
 class FileStore:
-    """A KeyValueStore. The folder is made on the first write. File work runs in threads; the loop never waits for it."""
+    """A KeyValueStore. The folder is made on the first write. File work runs in threads, never on the loop."""
 
     def __init__(self, folder: Path, clock: Clock = time.time) -> None:
         self._folder = folder

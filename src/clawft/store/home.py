@@ -4,11 +4,11 @@ import errno
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clawft.errors import ExecutionFailed
+from clawft.errors import Busy
 
 LOCK_SECONDS = 10.0
 """How long to wait for another process before giving up."""
@@ -41,23 +41,28 @@ def private_dir(path: Path) -> Path:
     return missing[0] if missing else path
 
 
-def write_private(path: Path, data: bytes) -> None:
-    """Replace the file: whoever reads sees the old or the new content, even if we are killed half-way."""
+def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
+    """Replace the file: whoever reads sees the old or the new content, even if we are killed half-way.
+
+    Without `sync` that holds for the end of our process, not for that of the machine.
+    """
     temporary = path.parent / f"{TEMPORARY}{os.urandom(8).hex()}"
     try:
-        _write_new(temporary, data)
+        _write_new(temporary, data, sync)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if sync:
+        _sync_folder(path.parent)
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def _write_new(path: Path, data: bytes, sync: bool) -> None:
     descriptor = os.open(path, _NEW_FILE, PRIVATE_FILE)
     with open(descriptor, "wb", buffering=0) as file:
         write_all(file.fileno(), data)
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -79,8 +84,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold the lock file `path` against every other thread and process; the system frees it if we die. Blocks."""
+def locked(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
+    """Hold the lock file `path` against every other thread and process; the system frees it if we die.
+
+    Blocks the thread. Raises Busy if the lock cannot be had in time.
+    """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
         _wait_for(descriptor, path, seconds)
@@ -96,7 +104,7 @@ def _wait_for(descriptor: int, path: Path, seconds: float) -> None:
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while not _try_lock(descriptor):
         if time.monotonic() >= end:
-            raise ExecutionFailed(
+            raise Busy(
                 f"another process has held {path} for more than {seconds:g} s",
                 hint="end the other clawft process that hangs, then try again",
             )

@@ -1,32 +1,31 @@
 """An append-only file of JSON lines, each sealed to the one before it by a hash.
 
-Several processes may append to one journal. A changed, removed, inserted or reordered line breaks the chain; a tail cut
-off shows against the head file beside it. It proves what happened to the file, not who did it.
+Several processes may append to one journal. A changed, removed, inserted or moved line breaks the chain; a tail
+that was cut off shows against the head file beside it. That proves that the file was touched, not by whom: who can
+write both files can also make up a new chain.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.home import locked, private_dir, write_private
+from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entry, read_link, seal
+from clawft.store.home import PRIVATE_FILE, locked, private_dir, write_all
 
-GENESIS = "0" * 64
 ROTATE_BYTES = 64 * 1024 * 1024
-_TAIL_BYTES = 256 * 1024
-_SEAL = b',"hash":"'
+MAX_LINE_BYTES = MAX_ENTRY_BYTES + 1_024
+"""An entry and its seal."""
 
-
-class _Link(Struct):
-    seq: int
-    prev: str
-    hash: str
+_BLOCK = 64 * 1024
+_HEAD = b'{"seq":%-20d,"hash":"%b"}\n'  # always as long as before: one small write in place
+_BINARY = getattr(os, "O_BINARY", 0)
 
 
 class Intact(Struct, frozen=True):
@@ -34,56 +33,63 @@ class Intact(Struct, frozen=True):
 
 
 class Broken(Struct, frozen=True):
-    """The first line that is not as it was written (0: the head file says that lines are missing at the end)."""
+    """The first line that is not as it was written (0: lines are missing at the end)."""
 
     file: str
     line: int
     reason: str
 
 
-_link = msgspec.json.Decoder(_Link)
-_head = msgspec.json.Decoder(_Link)
-
-
 class Journal:
     def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES) -> None:
         self._path = path
         self._rotate_bytes = rotate_bytes
-        self._last = _Link(0, "", GENESIS)
-        self._seen: tuple[int, int] | None = None
+        self._end = START
+        self._seen: tuple[int, int, int] | None = None
 
-    def append(self, entries: Sequence[bytes]) -> None:
-        """Write JSON objects as one batch, behind whatever others have written meanwhile."""
+    def append(self, entries: Sequence[bytes | Mapping[str, Any]]) -> None:
+        """Write JSON objects as one batch behind whatever others have written meanwhile. Blocks."""
+        encoded = [check_entry(entry if isinstance(entry, bytes) else msgspec.json.encode(entry)) for entry in entries]
+        if not encoded:
+            return
         private_dir(self._path.parent)
-        with locked(self._path.with_suffix(".lock")):
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(descriptor, "ab", 0) as file:
-                self._catch_up(file.fileno())
-                file.write(b"".join(self._seal(entry) for entry in entries))
-                status = os.fstat(file.fileno())
-                self._seen = (status.st_ino, status.st_size)
-            write_private(self._path.with_suffix(".head"), msgspec.json.encode(self._last), sync=False)
-            if status.st_size > self._rotate_bytes:
+        with locked(_lock(self._path)):
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, PRIVATE_FILE)
+            try:
+                size = self._write(descriptor, encoded)
+            finally:
+                os.close(descriptor)
+            _write_head(self._path, self._end)
+            if size > self._rotate_bytes:
                 self._rotate()
 
-    def _catch_up(self, descriptor: int) -> None:
-        """Continue from the real last line; what nobody else has touched need not be read again."""
-        status = os.fstat(descriptor)
-        if self._seen == (status.st_ino, status.st_size):
-            return
-        self._last = _last_link(self._path) or _read_head(self._path) or _Link(0, "", GENESIS)
+    def _write(self, descriptor: int, entries: list[bytes]) -> int:
+        """Returns the new size."""
+        self._catch_up(descriptor)
+        lines, end = seal(entries, self._end)
+        self._seen = None  # if the disk is full half-way, the next batch looks again
+        write_all(descriptor, lines)
+        self._end, self._seen = end, _state(descriptor)
+        return self._seen[2]
 
-    def _seal(self, entry: bytes) -> bytes:
-        last = self._last
-        body = b'{"seq":%d,' % (last.seq + 1) + entry[1:-1] + b',"prev":"%s"' % last.hash.encode()
-        seal = hashlib.sha256(body).hexdigest()
-        self._last = _Link(last.seq + 1, last.hash, seal)
-        return body + _SEAL + seal.encode() + b'"}\n'
+    def _catch_up(self, descriptor: int) -> None:
+        """Find the end of the chain, unless the file is just as we left it.
+
+        Where the head file knows of later lines than the journal has, the chain goes on from there: the gap shows.
+        """
+        if self._seen == _state(descriptor):
+            return
+        _drop_torn_line(descriptor)
+        last, head = read_link(_last_line(descriptor)), _read_head(self._path)
+        self._end = last if last is not None and last.seq > head.seq else head
 
     def _rotate(self) -> None:
         """The chain goes on in a new file."""
-        self._path.rename(self._path.with_name(f"{self._path.stem}-{self._last.seq:012d}{self._path.suffix}"))
+        self._path.rename(self._path.with_name(f"{self._path.stem}-{self._end.seq:020d}{self._path.suffix}"))
         self._seen = None
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def files(path: Path) -> list[Path]:
@@ -93,80 +99,124 @@ def files(path: Path) -> list[Path]:
 
 
 def verify(path: Path) -> Intact | Broken:
-    """Follow the chain from its first line to its last."""
-    expected: _Link | None = None
-    count = 0
-    for file in files(path):
-        for number, line in enumerate(_lines(file), 1):
-            found = _read_sealed(line, expected)
-            if isinstance(found, str):
-                return Broken(file.name, number, found)
-            expected = found
-            count += 1
-    head = _read_head(path)
-    if head is not None and (expected is None or head.seq > expected.seq):
-        return Broken(path.name, 0, f"lines after {expected.seq if expected else 0} are missing; there were {head.seq}")
-    return Intact(count)
+    """Follow the chain from its first line to its last. What is appended meanwhile is left for the next time."""
+    if not path.parent.is_dir():
+        return Intact(0)
+    with ExitStack() as opened:
+        with locked(_lock(path)):
+            head = _read_head(path)
+            streams = [opened.enter_context(file.open("rb")) for file in files(path)]
+            sizes = [os.fstat(stream.fileno()).st_size for stream in streams]
+        end = START
+        for stream, size in zip(streams, sizes, strict=True):
+            for number, line in enumerate(_lines(stream, size), 1):
+                found = check(line, end)
+                if isinstance(found, str):
+                    return Broken(Path(stream.name).name, number, found)
+                end = found
+    return _against_head(path, end, head)
 
 
-def _read_sealed(line: bytes, before: _Link | None) -> _Link | str:
-    """The link of a line, or what is wrong with it."""
-    body, found, seal = line.rpartition(_SEAL)
-    try:
-        link = _link.decode(line)
-    except msgspec.DecodeError as wrong:
-        return f"not a sealed line: {wrong}"
-    if not found or hashlib.sha256(body).hexdigest() != link.hash or seal != link.hash.encode() + b'"}':
-        return "the line was changed"
-    if before is not None and (link.prev != before.hash or link.seq != before.seq + 1):
-        return f"expected line {before.seq + 1} here, found {link.seq}: lines were removed, inserted or moved"
-    if before is None and link.seq != 1:
-        return f"the journal begins with line {link.seq}: lines before it are missing"
-    return link
+def _against_head(path: Path, end: Link, head: Link) -> Intact | Broken:
+    if head.seq > end.seq:
+        return Broken(path.name, 0, f"the lines from {end.seq + 1} to {head.seq} are missing at the end")
+    if head.seq == end.seq and head.hash != end.hash:
+        return Broken(path.name, 0, f"line {end.seq} at the end is not the one that was written")
+    return Intact(end.seq)
 
 
 def tail(path: Path, count: int) -> list[Raw]:
     """The last lines, oldest first."""
-    last: deque[Raw] = deque(maxlen=count)
-    for file in files(path):
-        last.extend(Raw(line) for line in _lines(file))
-    return list(last)
+    if not path.parent.is_dir():
+        return []
+    found: list[bytes] = []
+    with locked(_lock(path)):
+        for file in reversed(files(path)):
+            if len(found) < count:
+                found = _last_lines(file, count - len(found)) + found
+    return [Raw(line) for line in found]
 
 
 def find(path: Path, id: str) -> Raw | None:
-    """The line of this call, by its id or its number."""
-    wanted = (b'"id":"%s"' % id.encode(), b'{"seq":%s,' % id.encode())
-    for file in files(path):
-        for line in _lines(file):
-            if wanted[0] in line or line.startswith(wanted[1]):
-                return Raw(line)
-    return None
-
-
-def _lines(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as stream:
-        for line in stream:
-            yield line.rstrip(b"\n")
-
-
-def _last_link(path: Path) -> _Link | None:
-    """The link of the last whole line. A torn one (a crash in the middle of a write) is closed off, and so shows."""
-    with path.open("rb+") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _TAIL_BYTES))
-        data = file.read()
-        if data and not data.endswith(b"\n"):
-            file.write(b"\n")
-    for line in reversed(data.splitlines()):
+    """The newest line with this id, or the line with this number."""
+    by_id, by_number = b'"id":%b' % msgspec.json.encode(id), b'{"seq":%b,' % id.encode()
+    for file in reversed(files(path)):
         try:
-            return _link.decode(line)
-        except msgspec.DecodeError:
+            with file.open("rb") as stream:
+                found = [line for line in _lines(stream) if by_id in line or line.startswith(by_number)]
+        except FileNotFoundError:  # renamed meanwhile, by a rotation
             continue
+        if found:
+            return Raw(found[-1])
     return None
 
 
-def _read_head(path: Path) -> _Link | None:
+# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _lock(path: Path) -> Path:
+    return path.with_suffix(".lock")
+
+
+def _state(descriptor: int) -> tuple[int, int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino, status.st_size
+
+
+def _lines(stream: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+    """Lines without their ends, of the first `size` bytes. An overlong one comes in pieces that can pass no check."""
+    rest = size if size is not None else os.fstat(stream.fileno()).st_size
+    while rest > 0 and (line := stream.readline(min(rest, MAX_LINE_BYTES))):
+        rest -= len(line)
+        yield line.removesuffix(b"\n")
+
+
+def _last_lines(file: Path, count: int) -> list[bytes]:
+    with file.open("rb") as stream:
+        end = _end_of(stream.fileno(), count + 1, MAX_LINE_BYTES * count)
+    return end.removesuffix(b"\n").split(b"\n")[-count:] if end else []
+
+
+def _last_line(descriptor: int) -> bytes:
+    return _end_of(descriptor, 2, MAX_LINE_BYTES).removesuffix(b"\n").rpartition(b"\n")[2]
+
+
+def _end_of(descriptor: int, breaks: int, most: int) -> bytes:
+    """The end of a file with at least this many line breaks, read backwards; the whole file if it has fewer."""
+    start = size = os.fstat(descriptor).st_size
+    blocks: list[bytes] = []
+    while start > 0 and breaks > 0 and size - start < most:
+        length = min(_BLOCK, start)
+        start -= length
+        os.lseek(descriptor, start, os.SEEK_SET)
+        block = os.read(descriptor, length)
+        breaks -= block.count(b"\n")
+        blocks.append(block)
+    return b"".join(reversed(blocks))
+
+
+def _drop_torn_line(descriptor: int) -> None:
+    """A line without its end was being written when its process was killed; nobody was told that it is there."""
+    end = _end_of(descriptor, 1, MAX_LINE_BYTES)
+    if end and not end.endswith(b"\n"):
+        torn = len(end) - (end.rfind(b"\n") + 1)
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
+
+
+def _head_file(path: Path) -> Path:
+    return path.with_suffix(".head")
+
+
+def _write_head(path: Path, end: Link) -> None:
+    descriptor = os.open(_head_file(path), os.O_WRONLY | os.O_CREAT | _BINARY, PRIVATE_FILE)
     try:
-        return _head.decode(path.with_suffix(".head").read_bytes())
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
+        write_all(descriptor, _HEAD % (end.seq, end.hash.encode()))
+    finally:
+        os.close(descriptor)
+
+
+def _read_head(path: Path) -> Link:
+    try:
+        return read_link(_head_file(path).read_bytes().partition(b"\n")[0]) or START
+    except FileNotFoundError:
+        return START

@@ -25,6 +25,7 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import Link, Outgoing
+from clawft.link.patience import Patience
 from clawft.model import Era
 from clawft.wire import jsonrpc
 from clawft.wire import meta as metas
@@ -92,10 +93,10 @@ class Session:
 
     async def _discover(self, version: str = STATELESS[-1]) -> Peer | None:
         """The stateless peer, or None if there is no proof of one."""
+        probe = self._outgoing_stateless("server/discover", {}, version)
         try:
-            async with asyncio.timeout(PROBE_SECONDS):
-                answer = await self._link.request(self._outgoing_stateless("server/discover", {}, version))
-        except (TimeoutError, LinkRefused):
+            answer = await self._link.request(probe, Patience("server/discover", PROBE_SECONDS))
+        except (RequestTimeout, LinkRefused):
             return None
         if isinstance(answer, Response):
             return _read_discover(answer.result)
@@ -120,8 +121,7 @@ class Session:
         params = _encode(
             {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
         )
-        async with _deadline("initialize", CONNECT_SECONDS):
-            answer = await self._link.request(Outgoing("initialize", params))
+        answer = await self._link.request(Outgoing("initialize", params), Patience("initialize", CONNECT_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
         peer = _read_initialize(answer.result)
@@ -133,12 +133,15 @@ class Session:
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def link(self) -> Link:
+        return self._link
+
     async def request(
         self, method: str, members: Mapping[str, Any] | None = None, *, seconds: float = REQUEST_SECONDS
     ) -> bytes:
         """The bare result. Raises JsonRpcFailure for an error answer, RequestTimeout when none comes."""
-        async with _deadline(method, seconds):
-            answer = await self._link.request(self.outgoing(method, members or {}))
+        answer = await self._link.request(self.outgoing(method, members or {}), Patience(method, seconds))
         if isinstance(answer, Failure):
             raise answer.read()
         return answer.result
@@ -214,24 +217,6 @@ class Session:
 
 
 MAX_QUESTIONS = 64
-
-
-class _deadline:  # noqa: N801 - reads like the statement it is
-    """`async with` that turns the end of patience into RequestTimeout."""
-
-    def __init__(self, what: str, seconds: float) -> None:
-        self._what = what
-        self._seconds = seconds
-        self._timeout = asyncio.timeout(seconds)
-
-    async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
-
-    async def __aexit__(self, *exc: Any) -> None:
-        try:
-            await self._timeout.__aexit__(*exc)
-        except TimeoutError:
-            raise RequestTimeout(self._what, int(self._seconds * 1000)) from None
 
 
 def _read_discover(result: bytes) -> Peer | None:

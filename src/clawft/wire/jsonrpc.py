@@ -15,20 +15,24 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
 
 NULL = b"null"
+MAX_BATCH_BYTES = 1024 * 1024
+"""Each member becomes an object of its own: many tiny ones would take fifty times their size."""
+MAX_BESIDE_BYTES = 1024 * 1024
+"""What may stand in a request beside its params; it is read for keys that occur twice."""
 
 
-class Request(Struct, frozen=True):
+class Request(Struct, frozen=True, gc=False):
     id: bytes
     method: str
     params: bytes = b""
 
 
-class Notification(Struct, frozen=True):
+class Notification(Struct, frozen=True, gc=False):
     method: str
     params: bytes = b""
 
 
-class Response(Struct, frozen=True):
+class Response(Struct, frozen=True, gc=False):
     id: bytes
     result: bytes
 
@@ -39,7 +43,7 @@ class JsonRpcError(Struct, frozen=True, omit_defaults=True):
     data: Any = UNSET
 
 
-class Failure(Struct, frozen=True):
+class Failure(Struct, frozen=True, gc=False):
     """An error answer. `error` is the raw object, so that what we do not know passes through; `read` gives the view."""
 
     id: bytes
@@ -63,7 +67,7 @@ class _OnlyId(Struct):
     method: Raw | UnsetType = UNSET
 
 
-class _Envelope(Struct):
+class _Envelope(Struct, gc=False):
     jsonrpc: str | UnsetType = UNSET
     id: Raw | UnsetType = UNSET
     method: str | UnsetType = UNSET
@@ -120,6 +124,8 @@ def is_batch(line: bytes) -> bool:
 
 def decode_batch(line: bytes) -> list[bytes]:
     """The members of a JSON array, still raw. Raises ParseError."""
+    if len(line) > MAX_BATCH_BYTES:
+        raise ParseError(f"a batch of more than {MAX_BATCH_BYTES} bytes", hint="send its messages one by one")
     try:
         return [bytes(member) for member in _batch.decode(line)]
     except (msgspec.DecodeError, RecursionError) as wrong:
@@ -204,8 +210,10 @@ def _refuse_duplicates(line: bytes, id: bytes | None, params: bytes) -> None:
     def note_keys(pairs: list[tuple[str, Any]]) -> None:
         outermost[:] = [key for key, _ in pairs]  # called for inner objects first, for the message itself last
 
+    line = line.replace(params, b"0", 1) if params else line
+    if len(line) > MAX_BESIDE_BYTES:
+        raise BadEnvelope(f"more than {MAX_BESIDE_BYTES} bytes beside the params", id=id)
     try:
-        line = line.replace(params, b"0", 1) if params else line
         json.loads(line, object_pairs_hook=note_keys, parse_int=str, parse_float=str)
     except RecursionError:
         raise _too_deep() from None

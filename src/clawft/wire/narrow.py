@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct, field
 
 from clawft.wire.revisions import Revision
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _blocks = msgspec.json.Decoder(list[Raw])
-_value = msgspec.json.Decoder(dict[str, Any])
+
+
+class _Block(Struct):
+    """What of a content block a note about it can tell."""
+
+    type: Any = None
+    mime: Any = field(default="unknown type", name="mimeType")
+    name: Any = "resource"
+    uri: Any = ""
+
+
+_block_view = msgspec.json.Decoder(_Block)
 
 
 def definition(wire: bytes, revision: Revision) -> bytes:
@@ -42,23 +53,31 @@ def is_needed(revision: Revision) -> bool:
 
 
 def result(payload: bytes, revision: Revision) -> bytes:
-    """A tool result as this revision knows it."""
-    members = _object.decode(payload)
+    """A tool result as this revision knows it. One that is no tool result at all passes as it is."""
+    try:
+        members = _object.decode(payload)
+        blocks = _blocks.decode(members.get("content", _NO_BLOCKS))
+    except msgspec.DecodeError:
+        return payload
     if not revision.structured:
         members.pop("structuredContent", None)
     if "content" in members:
-        blocks = [_block(bytes(block), revision) for block in _blocks.decode(members["content"])]
-        members["content"] = Raw(b"[" + b",".join(blocks) + b"]")
+        members["content"] = Raw(b"[" + b",".join(_block(bytes(block), revision) for block in blocks) + b"]")
     return msgspec.json.encode(members)
 
 
+_NO_BLOCKS = Raw(b"[]")
+
+
 def _block(wire: bytes, revision: Revision) -> bytes:
-    block = _value.decode(wire)
-    kind = block.get("type")
-    if kind == "audio" and not revision.audio:
-        return _text(f"[audio, {block.get('mimeType', 'unknown type')}: this client cannot play it]")
-    if kind == "resource_link" and not revision.resource_links:
-        return _text(f"{block.get('name', 'resource')}: {block.get('uri', '')}")
+    try:
+        block = _block_view.decode(wire)
+    except msgspec.DecodeError:
+        return wire
+    if block.type == "audio" and not revision.audio:
+        return _text(f"[audio, {block.mime}: this client cannot play it]")
+    if block.type == "resource_link" and not revision.resource_links:
+        return _text(f"{block.name}: {block.uri}")
     return wire
 
 

@@ -1,0 +1,1 @@
+"""What we are measured against. Each file is a program; none imports clawft."""

@@ -1,0 +1,80 @@
+"""Lines sealed to one another, as pure functions.
+
+A line is `{"seq":N, …the entry…, "prev":"<hash of the line before>","hash":"<sha256 of all that stands before it>"}`.
+The hash covers `prev`, and so every line before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import InvalidArguments
+
+GENESIS = "0" * 64
+MAX_ENTRY_BYTES = 1_048_576
+
+_SEAL = b',"hash":"'
+_SEALED_END = len(_SEAL) + 64 + len('"}')
+
+
+class Link(Struct, frozen=True):
+    """A line's place in the chain."""
+
+    seq: int = 0
+    hash: str = GENESIS
+    prev: str = ""
+
+
+START = Link()
+
+_link = msgspec.json.Decoder(Link)
+_sha256 = hashlib.sha256
+
+
+def seal(entries: Iterable[bytes], after: Link) -> tuple[bytes, Link]:
+    """The entries as lines that continue the chain, and its new end."""
+    lines: list[bytes] = []
+    seq, end = after.seq, after.hash.encode()
+    before = end
+    for entry in entries:
+        seq += 1
+        body = b'{"seq":%d,%b,"prev":"%b"' % (seq, entry[1:-1], end)
+        before, end = end, _sha256(body).hexdigest().encode()
+        lines.append(b'%b,"hash":"%b"}\n' % (body, end))
+    return b"".join(lines), Link(seq, end.decode(), before.decode())
+
+
+def check_entry(entry: bytes) -> bytes:
+    """The entry, if it is something a line can be made of: one JSON object with members, on one line."""
+    if not (entry.startswith(b'{"') and entry.endswith(b"}")) or b"\n" in entry or b"\r" in entry:
+        raise InvalidArguments("a journal entry must be one JSON object on one line, with at least one member")
+    if len(entry) > MAX_ENTRY_BYTES:
+        raise InvalidArguments(f"a journal entry of {len(entry)} bytes", hint=f"keep it within {MAX_ENTRY_BYTES} bytes")
+    return entry
+
+
+def read_link(line: bytes) -> Link | None:
+    """What a line says about itself; None if it is no sealed line at all."""
+    try:
+        return _link.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def check(line: bytes, before: Link) -> Link | str:
+    """The link of a line that follows `before`, or what is wrong with it."""
+    link = read_link(line)
+    if link is None:
+        return "this is no line of the journal"
+    body = line[:-_SEALED_END]
+    if line[-_SEALED_END:] != b'%b%b"}' % (_SEAL, link.hash.encode()) or _sha256(body).hexdigest() != link.hash:
+        return "the line was changed"
+    if link.seq == before.seq + 1 and link.prev == before.hash:
+        return link
+    if before == START:
+        return f"the journal begins with line {link.seq}: the lines before it are missing"
+    return f"expected line {before.seq + 1}, found line {link.seq}: lines were removed, inserted, moved or replaced"

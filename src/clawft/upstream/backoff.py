@@ -1,0 +1,35 @@
+"""How often a server may be restarted, and how long we wait before. Pure but for the dice."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+FIRST_SECONDS = 0.5
+LONGEST_SECONDS = 30.0
+JITTER = 0.2
+MAX_RESTARTS = 5
+WINDOW_SECONDS = 60.0
+
+
+class Backoff:
+    """Counts losses; None from `next_wait` means: give up."""
+
+    def __init__(self, restarts: int = MAX_RESTARTS, window: float = WINDOW_SECONDS) -> None:
+        self._restarts = restarts
+        self._window = window
+        self._losses: deque[float] = deque(maxlen=restarts + 1)
+        self.total = 0
+
+    def next_wait(self, now: float) -> float | None:
+        self._losses.append(now)
+        recent = [when for when in self._losses if now - when <= self._window]
+        if len(recent) > self._restarts:
+            return None
+        self.total += 1
+        wait = min(FIRST_SECONDS * 2 ** (len(recent) - 1), LONGEST_SECONDS)
+        return wait * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, guards nothing
+
+    def forgive(self) -> None:
+        """The user, or a new configuration, says: try again."""
+        self._losses.clear()

@@ -1,0 +1,87 @@
+"""What servers told us last time, on disk: tools are listed from here before a child is up."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.store.home import private_dir, write_private
+from clawft.upstream.spec import UpstreamSpec
+
+TTL_SECONDS = 300.0
+
+
+class Remembered(Struct):
+    """One server's answers. `fingerprint` ties them to the spec they came from."""
+
+    fingerprint: str
+    stored: float
+    era: Literal["handshake", "stateless"]
+    tools: list[Raw] = []
+    resources: list[Raw] = []
+    templates: list[Raw] = []
+    prompts: list[Raw] = []
+    instructions: str = ""
+
+    def is_fresh(self, now: float, ttl: float = TTL_SECONDS) -> bool:
+        return 0 <= now - self.stored < ttl
+
+
+_remembered = msgspec.json.Decoder(Remembered)
+
+
+def fingerprint(spec: UpstreamSpec) -> str:
+    """What makes it the same server: where it is and how it is started, not how we treat it."""
+    identity = (spec.command, spec.args, spec.url, sorted(spec.env), spec.cwd)
+    return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
+
+
+class SchemaCache:
+    """One file per server. Old answers are still good for listing; only fresh ones save asking again."""
+
+    def __init__(self, folder: Path, ttl: float = TTL_SECONDS) -> None:
+        self._folder = folder
+        self._ttl = ttl
+        self._known: dict[str, Remembered] = {}
+
+    def get(self, spec: UpstreamSpec) -> Remembered | None:
+        """The last answers of this very server, however old."""
+        found = self._known.get(spec.name) or self._load(spec.name)
+        if found is None or found.fingerprint != fingerprint(spec):
+            return None
+        self._known[spec.name] = found
+        return found
+
+    def is_fresh(self, spec: UpstreamSpec) -> bool:
+        found = self.get(spec)
+        return found is not None and found.is_fresh(time.time(), self._ttl)
+
+    def put(self, spec: UpstreamSpec, answers: Remembered) -> None:
+        self._known[spec.name] = answers
+        private_dir(self._folder)
+        write_private(self._path(spec.name), msgspec.json.encode(answers), sync=False)
+
+    def invalidate(self, name: str) -> None:
+        """The list has changed: ask again next time, keep the old one for listing meanwhile."""
+        found = self._known.get(name) or self._load(name)
+        if found is not None:
+            found.stored = 0.0
+            self._known[name] = found
+
+    def invalidate_all(self) -> None:
+        for name in list(self._known):
+            self.invalidate(name)
+
+    def _load(self, name: str) -> Remembered | None:
+        try:
+            return _remembered.decode(self._path(name).read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"

@@ -1,0 +1,48 @@
+"""How many calls one server gets at a time: some run, some wait, the rest are told at once that it is busy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from clawft.errors import Busy
+
+MAX_RUNNING = 64
+MAX_QUEUED = 256
+
+
+class Gate:
+    def __init__(self, server: str, running: int = MAX_RUNNING, queued: int = MAX_QUEUED) -> None:
+        self._server = server
+        self._running_limit = running
+        self._queue_limit = queued
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self.running = 0
+
+    async def enter(self) -> None:
+        """Raises Busy when running and waiting places are all taken."""
+        if self.running < self._running_limit:
+            self.running += 1
+            return
+        if len(self._queue) >= self._queue_limit:
+            raise Busy(
+                f"{self._server} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
+                hint="try again when some have finished",
+            )
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave()  # the place was given to us while we were leaving
+            raise
+
+    def leave(self) -> None:
+        """Hand the place to the next in the queue, or give it back."""
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.running -= 1

@@ -1,0 +1,88 @@
+"""What a server offers, read item by item: one malformed entry loses that entry, not the server."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure
+from clawft.model import Annotations, Tool
+from clawft.policy.visible import make_visible
+from clawft.upstream.cache import Remembered
+from clawft.upstream.session import Session
+
+log = logging.getLogger("clawft.upstream")
+
+
+class _ToolView(Struct, rename="camel"):
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    input_schema: Raw | UnsetType = UNSET
+    output_schema: Raw | UnsetType = UNSET
+    annotations: Annotations | UnsetType = UNSET
+
+
+_tool_view = msgspec.json.Decoder(_ToolView)
+_EMPTY_SCHEMA = b'{"type":"object"}'
+
+
+def read_tool(wire: bytes) -> Tool:
+    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError."""
+    shown = make_visible(wire)
+    view = _tool_view.decode(shown)
+    schema = _EMPTY_SCHEMA if view.input_schema is UNSET else bytes(view.input_schema)
+    return Tool(
+        name=view.name,
+        wire=shown if view.input_schema is not UNSET else shown[:-1] + b',"inputSchema":' + _EMPTY_SCHEMA + b"}",
+        title="" if view.title is UNSET else view.title,
+        description="" if view.description is UNSET else view.description,
+        input_schema=schema,
+        output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
+        annotations=Annotations() if view.annotations is UNSET else view.annotations,
+    )
+
+
+def read_tools(items: list[Raw], server: str) -> tuple[Tool, ...]:
+    """Those that can be read; of two with one name the first."""
+    tools: dict[str, Tool] = {}
+    for item in items:
+        try:
+            tool = read_tool(bytes(item))
+        except (msgspec.DecodeError, RecursionError) as wrong:
+            log.warning("%s: a tool was left out: %s", server, wrong)
+            continue
+        if tools.setdefault(tool.name, tool) is not tool:
+            log.warning("%s: the tool %r is listed twice", server, tool.name)
+    return tuple(tools.values())
+
+
+async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
+    """Everything the server declares, and nothing it does not."""
+    peer = session.peer
+    answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
+    answers.instructions = peer.instructions
+    if peer.supports("tools"):
+        answers.tools = await _list(session, "tools/list", "tools")
+    if peer.supports("prompts"):
+        answers.prompts = await _list(session, "prompts/list", "prompts")
+    if peer.supports("resources"):
+        answers.resources = await _list(session, "resources/list", "resources")
+        answers.templates = await _list(session, "resources/templates/list", "resourceTemplates")
+    return answers
+
+
+async def _list(session: Session, method: str, member: str) -> list[Raw]:
+    try:
+        return [Raw(item) for item in await session.list_all(method, member)]
+    except JsonRpcFailure as refused:
+        if refused.error_code != METHOD_NOT_FOUND:
+            raise
+        return []
+
+
+def members(raw: Raw) -> dict[str, Any]:
+    return msgspec.json.decode(raw, type=dict[str, Any])

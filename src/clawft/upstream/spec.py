@@ -1,0 +1,55 @@
+"""What we want of one server. Frozen and comparable: a changed spec is a changed server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Trust = Literal["untrusted", "trusted"]
+Isolation = Literal["shared", "per-session"]
+
+DEFAULT_TIMEOUT_MS = 30_000
+HARD_LIMIT_FACTOR = 10
+"""Progress may extend a deadline, at most to this many times its length."""
+
+
+class ToolRules(Struct, frozen=True):
+    """Which tools of the server are offered, and how long each may take."""
+
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+    timeout_ms: dict[str, int] = {}
+
+
+class SandboxTable(Struct, frozen=True):
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+
+
+class UpstreamSpec(Struct, frozen=True):
+    """Either `command` with `args`, or `url`. `scope` names the layer it came from and is no part of what it is."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    url: str = ""
+    env: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    cwd: str = "."
+    enabled: bool = True
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    trust: Trust = "untrusted"
+    required: bool = False
+    isolation: Isolation = "shared"
+    sandbox: str | SandboxTable = "auto"
+    tools: ToolRules = ToolRules()
+
+    @property
+    def transport(self) -> Literal["stdio", "http"]:
+        return "stdio" if self.command else "http"
+
+    def deadline_of(self, tool: str) -> float:
+        """Seconds a call of this tool may take without a sign of life."""
+        return self.tools.timeout_ms.get(tool, self.timeout_ms) / 1000

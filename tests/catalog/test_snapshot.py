@@ -1,0 +1,168 @@
+"""One immutable table of everything offered: no tool takes another's name, every spelling finds its own."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+
+from clawft.catalog.names import Form
+from clawft.catalog.snapshot import Entry, Offer, Snapshot, build, rename
+from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+from tests.requirements import requirement
+
+
+def tool(name: str, alias: str = "") -> Tool:
+    return Tool(name, json.dumps({"name": name, "inputSchema": {"type": "object"}}).encode(), alias=alias)
+
+
+def goes_to(place: str) -> Callable[[Tool], Next]:
+    """A way down that answers with the place and the native name it was reached by."""
+
+    def bind(bound: Tool) -> Next:
+        async def run(call: Call) -> Reply:
+            return Reply.text(f"{place}/{bound.name}")
+
+        return run
+
+    return bind
+
+
+def server(name: str, *tools: Tool) -> Offer:
+    return Offer(Origin(f"mcp:{name}", server=name, trusted=False), tools, goes_to(name))
+
+
+def inside(namespace: str, *tools: Tool) -> Offer:
+    return Offer(Origin(namespace), tools, goes_to(namespace))
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    return [entry.name for entry in snapshot.entries]
+
+
+def reached(snapshot: Snapshot, name: str) -> str:
+    entry = snapshot.find(name)
+    assert entry is not None, name
+    return asyncio.run(_run(entry))
+
+
+async def _run(entry: Entry) -> str:
+    reply = await entry.run(Call(Caller(), entry.canonical, entry.tool, entry.origin))
+    return json.loads(reply.result)["content"][0]["text"]
+
+
+@requirement("PROV-06", "AC-14", "T-7.6", "S3-E11")
+def test_equal_tool_names_of_different_servers_never_mix() -> None:
+    snapshot = build([server("a", tool("search")), server("b", tool("search")), inside("git", tool("search"))])
+    assert names(snapshot) == ["a__search", "b__search", "git__search"]
+    assert [reached(snapshot, name) for name in names(snapshot)] == ["a/search", "b/search", "git/search"]
+
+
+@requirement("PROV-09")
+@pytest.mark.parametrize("form", list(Form))
+def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
+    snapshot = build([server("github", tool("create_issue")), inside("file", tool("read", alias="read_file"))], form)
+    for spelling in (
+        "github__create_issue",
+        "mcp:github__create_issue",
+        "mcp__github__create_issue",
+        "mcp:github:create_issue",
+    ):
+        assert reached(snapshot, spelling) == "github/create_issue"
+    for spelling in ("file__read", "mcp__file__read", "mcp:file__read", "mcp:file:read", "read_file"):
+        assert reached(snapshot, spelling) == "file/read"
+
+
+@requirement("PROV-07", "T-7.7")
+@pytest.mark.parametrize(
+    "name", ["", "create_issue", "other__create_issue", "github", "github__", "github__create", "GITHUB__create_issue"]
+)
+def test_other_names_find_nothing(name: str) -> None:
+    assert build([server("github", tool("create_issue"))]).find(name) is None
+
+
+@requirement("PROV-13", "S4-EX-02")
+def test_with_bare_names_a_server_wins_over_a_built_in() -> None:
+    snapshot = build([inside("file", tool("read", alias="read_file")), server("fs", tool("read_file"))], Form.BARE)
+    assert reached(snapshot, "read_file") == "fs/read_file"
+    assert reached(snapshot, "file__read") == "file/read"
+    assert names(snapshot) == ["read_file", "file__read"]
+
+
+@requirement("PROV-13")
+def test_of_two_servers_with_one_bare_name_the_later_keeps_its_prefix() -> None:
+    snapshot = build([server("one", tool("go")), server("two", tool("go"))], Form.BARE)
+    assert names(snapshot) == ["go", "two__go"]
+    assert (reached(snapshot, "go"), reached(snapshot, "two__go"), reached(snapshot, "one__go")) == (
+        "one/go",
+        "two/go",
+        "one/go",
+    )
+
+
+@requirement("PROV-06")
+def test_of_two_tools_with_one_name_the_second_is_refused_with_a_message() -> None:
+    """`a_` + `__b` and `a` + `___b` would read the same."""
+    snapshot = build([server("a_", tool("b")), server("a", tool("_b"))])
+    assert names(snapshot) == ["a___b"]
+    assert reached(snapshot, "a___b") == "a_/b"
+    assert [clash.name for clash in snapshot.clashes] == ["a___b"]
+    assert "would get the name of" in snapshot.clashes[0].reason
+
+
+@requirement("PROV-06")
+@pytest.mark.parametrize("form", list(Form))
+def test_a_server_that_lists_a_tool_twice_has_it_once(form: Form) -> None:
+    snapshot = build([server("a", tool("b"), tool("b"))], form)
+    assert len(snapshot.entries) == 1
+    assert len(snapshot.clashes) == 1
+
+
+@requirement("PROV-06")
+def test_no_spelling_takes_over_a_name_that_another_tool_is_listed_under() -> None:
+    """A server called `mcp` could otherwise catch calls meant for others."""
+    snapshot = build([server("x", tool("y")), server("mcp", tool("x__y"))])
+    assert reached(snapshot, "mcp__x__y") == "mcp/x__y"
+    assert reached(snapshot, "x__y") == "x/y"
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize("form", list(Form))
+def test_a_rule_about_a_tool_is_never_asked_about_another(form: Form) -> None:
+    """A provider and a server of one name: the spellings of both are looked up by their own canonical name."""
+    snapshot = build([inside("x", tool("y", alias="z")), server("x", tool("y"))], form)
+    for entry in snapshot.entries:
+        assert snapshot.canonical[entry.canonical] is entry
+
+
+@requirement("SHELL-05", "PROV-04")
+def test_the_order_is_the_order_of_registration() -> None:
+    offers = [server(name, tool("b"), tool("a")) for name in ("z", "m", "a")]
+    assert names(build(offers)) == ["z__b", "z__a", "m__b", "m__a", "a__b", "a__a"]
+    assert names(build(offers)) == names(build(offers))
+
+
+@requirement("PROV-18", "F9b-T26")
+@pytest.mark.parametrize("form", list(Form))
+def test_a_thousand_tools_of_twenty_servers_route_to_their_own(form: Form) -> None:
+    offers = [server(f"s{n}", *(tool(f"tool_{i}") for i in range(50))) for n in range(20)]
+    snapshot = build(offers, form)
+    assert len(set(names(snapshot))) == 1000
+    assert snapshot.clashes == ()
+    for n in range(20):
+        for i in range(0, 50, 7):
+            assert reached(snapshot, f"s{n}__tool_{i}") == f"s{n}/tool_{i}"
+    for entry in snapshot.entries:
+        assert snapshot.find(entry.name) is entry
+
+
+@requirement("WIRE-21")
+def test_a_definition_is_renamed_and_otherwise_untouched() -> None:
+    wire = b'{"x":1.10,"name":"old","inputSchema":{"maximum":123456789012345678901234567890,"$defs":{}},"z":[1E5]}'
+    assert rename(wire, 'n"ew') == wire.replace(b'"old"', b'"n\\"ew"')
+
+
+@requirement("SHELL-20")
+def test_nothing_offered_is_nothing_found() -> None:
+    assert build([]).entries == ()
+    assert build([]).find("a") is None

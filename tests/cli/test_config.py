@@ -1,0 +1,74 @@
+"""`weft config`."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.config.keys import BY_NAME
+from tests.requirements import requirement
+
+
+@pytest.fixture
+def file(home: Path) -> Path:
+    path = home / "config.toml"
+    path.write_text('[tools]\ndeny = ["shell__*"]\n[result]\nlimit = 1000\n')
+    return path
+
+
+@requirement("CONF-22")
+def test_show_is_toml_with_every_key(run: Any, file: Path) -> None:
+    done = run("config", "show", "--names", "mcp")
+    tables = tomllib.loads(done.out)
+    assert tables["result"]["limit"] == 1000
+    assert tables["tools"]["names"] == "mcp"
+    assert all(f"\n{name} = " in f"\n{done.out}" for name in BY_NAME)
+
+
+@requirement("CONF-22")
+def test_show_with_origin_names_file_and_line(run: Any, file: Path) -> None:
+    lines = run("config", "show", "--origin", "--deny", "web__*").out.splitlines()
+    origins = {line.partition(" = ")[0]: line.rpartition("# ")[2] for line in lines}
+    assert origins["result.limit"] == f"{file}:4"
+    assert origins["tools.deny"] == f"{file}:2, command line"
+    assert origins["audit.enabled"] == "default"
+
+
+@requirement("CONF-22", "AGENT-14")
+def test_show_as_json(run: Any, file: Path, home: Path, workspace: Path) -> None:
+    shown = run("config", "show", "--json").json
+    assert (shown["home"], shown["workspace"], shown["agent"]) == (str(home), str(workspace.resolve()), "default")
+    assert shown["values"].keys() == BY_NAME.keys()
+    assert shown["origins"] == {"tools.deny": [f"{file}:2"], "result.limit": [f"{file}:4"]}
+
+
+@requirement("CONF-22", "CONF-23")
+def test_path_names_the_files_in_their_order(run: Any, file: Path, home: Path, tmp_path: Path) -> None:
+    agents = str(home / "agents" / "coder" / "config.toml")
+    shown = run("config", "path", "--json", "--agent", "coder").json
+    assert shown["files"] == [{"path": str(file), "exists": True}, {"path": agents, "exists": False}]
+    elsewhere = run("config", "path", "--json", CLAWFT_HOME=str(tmp_path / "other")).json
+    assert elsewhere["home"] == str(tmp_path / "other")
+
+
+@requirement("CONF-22", "CONF-13")
+def test_check_lists_all_problems_and_fails(run: Any, file: Path) -> None:
+    assert (run("config", "check").code, run("config", "check").out) == (0, "the configuration is fine\n")
+    file.write_text("[tools]\nalow = []\n[result]\nlimit = 0\n")
+    done = run("config", "check")
+    assert done.code == 1
+    assert f"{file}:2: unknown key 'tools.alow', did you mean 'tools.allow'?" in done.out
+    assert f"{file}:4: result.limit must be" in done.out
+    as_json = run("config", "check", "--json")
+    assert (as_json.code, as_json.json["ok"], len(as_json.json["problems"])) == (1, False, 2)
+
+
+@requirement("CONF-12")
+def test_a_broken_file_is_named_with_its_line(run: Any, file: Path) -> None:
+    file.write_text("[tools]\nallow = = 1\n")
+    done = run("config", "show")
+    assert done.code == 2
+    assert done.err.startswith(f"weft: {file}:2: no valid TOML: ")

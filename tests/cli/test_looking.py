@@ -1,0 +1,212 @@
+"""Commands that only look: resources, prompts, audit, policy, doctor."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.requirements import requirement
+
+# ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("AGENT-14")
+def test_resources_are_listed_and_read(run: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hello")
+    listed = run("resources", "list", "--json").json
+    assert "workspace:///a.txt" in [resource["uri"] for resource in listed["resources"]]
+    assert listed["resourceTemplates"]
+    assert run("resources", "read", "workspace:///a.txt").out == "hello\n"
+    contents = run("resources", "read", "workspace:///a.txt", "--json").json["contents"]
+    assert contents[0]["text"] == "hello"
+
+
+@requirement("AGENT-14")
+def test_a_missing_resource_says_where_to_look(run: Any) -> None:
+    done = run("resources", "read", "nothing://here")
+    assert done.code == 1
+    assert done.err == "weft: resource not found: nothing://here\nhint: weft resources list\n"
+
+
+@requirement("RES-07", "AGENT-14")
+def test_prompts_are_listed_and_filled_in(run: Any, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("some text")
+    prompts = run("prompts", "list", "--json").json["prompts"]
+    assert "weft__explain_file" in [prompt["name"] for prompt in prompts]
+    done = run("prompts", "get", "weft__explain_file", "path=a.txt")
+    assert done.out.startswith("user:\n")
+    assert "some text" in done.out
+    assert run("prompts", "get", "weft__explain_file", "path=a.txt", "--json").json["messages"]
+
+
+@requirement("RES-07", "AGENT-14")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["weft__explain_file"], 2, "weft__explain_file needs path"),
+        (["weft__explain_fil", "path=a"], 1, "did you mean weft__explain_file?"),
+        (["weft__explain_file", "pat=a"], 2, "did you mean 'path'?"),
+    ],
+)
+def test_a_prompt_says_what_is_missing(run: Any, words: list[str], code: int, said: str) -> None:
+    done = run("prompts", "get", *words)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+
+
+# ── audit ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-11", "AGENT-14")
+def test_the_audit_tells_shows_and_verifies(run: Any) -> None:
+    assert run("audit", "tail", "--json").json == {"lines": []}
+    assert run("audit", "verify", "--json").json == {"ok": True, "lines": 0}
+    run("tools", "call", "memory__list")
+    run("tools", "call", "memory__recall", "key=x")
+    lines = run("audit", "tail", "-n", "1", "--json").json["lines"]
+    assert [line["tool"] for line in lines] == ["memory__recall"]
+    assert run("audit", "show", lines[0]["id"], "--json").json == lines[0]
+    assert run("audit", "verify").out == "2 lines, none was touched\n"
+    assert "memory__list" in run("audit", "tail").out
+
+
+@requirement("GUARD-11")
+def test_a_touched_line_is_found(run: Any, home: Path) -> None:
+    run("tools", "call", "memory__list")
+    run("tools", "call", "memory__list")
+    journal = home / "audit" / "audit.jsonl"
+    journal.write_text(journal.read_text().replace("memory__list", "memory__lost", 1))
+    done = run("audit", "verify")
+    assert (done.code, done.out) == (1, "")
+    assert "audit.jsonl:1: " in done.err
+    assert "\nhint: " in done.err
+    assert run("audit", "verify", "--json").json["line"] == 1
+    assert "audit.jsonl:1: " in run("doctor").out
+    journal.write_bytes(b"\xff nonsense\n" + journal.read_bytes())
+    assert run("audit", "tail").code == 0
+
+
+@requirement("AGENT-14")
+def test_an_unknown_line_says_where_to_look(run: Any) -> None:
+    done = run("audit", "show", "nope")
+    assert (done.code, done.err) == (1, "weft: no line has the id nope\nhint: weft audit tail\n")
+
+
+# ── policy ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-13", "GUARD-03")
+def test_a_command_is_explained_rule_by_rule(run: Any) -> None:
+    found = run("policy", "explain", "shell__exec", "command=rm -rf /", "--json").json
+    assert (found["verdict"], found["rule"]) == ("deny", "destroy-root")
+    assert "security.command_policy.allow" in found["hint"]
+    rules = {each["rule"]: each["verdict"] for each in found["looked"]}
+    assert rules["tools.allow"] == "allow"
+    assert rules["destroy-root"] == "deny"
+    assert rules["fork-bomb"] == "allow"
+    assert run("policy", "explain", "shell__exec", "command=ls -la", "--json").json["verdict"] == "allow"
+    assert run("policy", "explain", "shell__exec", "command=sudo ls", "--json").json["verdict"] == "ask"
+
+
+@requirement("GUARD-13", "GUARD-04")
+def test_an_address_is_explained(run: Any) -> None:
+    done = run("policy", "explain", "web__fetch", "url=http://127.0.0.1/x")
+    assert done.code == 0
+    assert done.out.startswith("deny  web__fetch: ")
+    assert "url-address" in done.out
+    assert "security.url_policy.allow_hosts" in done.out
+
+
+@requirement("GUARD-13", "GUARD-14")
+def test_the_configuration_changes_the_verdict(run: Any, home: Path) -> None:
+    (home / "config.toml").write_text('[security.url_policy]\nallow_hosts = ["127.0.0.1"]\n')
+    assert run("policy", "explain", "web__fetch", "url=http://127.0.0.1/x", "--json").json["verdict"] == "allow"
+
+
+@requirement("GUARD-13", "GUARD-06")
+def test_permission_names_the_glob(run: Any) -> None:
+    denied = run("policy", "explain", "file__read", "path=x", "--deny", "file__*", "--json").json
+    assert (denied["verdict"], denied["rule"], denied["reason"]) == ("deny", "tools.deny", "'file__*' hides it")
+    unlisted = run("policy", "explain", "file__read", "path=x", "--allow", "web__*", "--json").json
+    assert (unlisted["verdict"], unlisted["rule"]) == ("deny", "tools.allow")
+
+
+# ── doctor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def findings(done: Any, what: str) -> list[tuple[str, str]]:
+    return [(each["level"], each["said"]) for each in done.json["findings"] if each["what"] == what]
+
+
+@requirement("AGENT-14")
+def test_a_healthy_house(run: Any) -> None:
+    done = run("doctor", "--json")
+    assert (done.code, done.json["ok"]) == (0, True)
+    assert findings(done, "python")[0][0] == "ok"
+    assert "web__search is not offered" in findings(done, "web search")[0][1]
+    assert {each["level"] for each in done.json["findings"]} == {"ok", "warn"}
+    assert all(each["hint"] for each in done.json["findings"] if each["level"] != "ok")
+
+
+@requirement("AGENT-14")
+def test_open_doors_are_found(run: Any, home: Path) -> None:
+    home.chmod(0o755)
+    token = home / "gateway.token"
+    token.write_text("secret")
+    token.chmod(0o644)
+    config = home / "config.toml"
+    config.write_text("")
+    config.chmod(0o666)
+    done = run("doctor", "--json")
+    assert done.code == 1
+    said = findings(done, "home")
+    assert [level for level, _ in said] == ["warn", "fail", "fail"]
+    assert any(str(token) in text for _, text in said)
+    assert any(str(config) in text for _, text in said)
+    assert f"chmod 600 {token}" in run("doctor").out
+    assert token.stat().st_mode & 0o777 == 0o644, "a doctor looks, it does not operate"
+
+
+@requirement("AGENT-14", "CONF-13")
+def test_a_wrong_configuration_is_a_finding_and_no_crash(run: Any, home: Path) -> None:
+    (home / "config.toml").write_text("[tools]\nalow = []\n")
+    done = run("doctor", "--json")
+    assert done.code == 1
+    assert "config.toml:2: unknown key 'tools.alow'" in findings(done, "config")[0][1]
+    assert run("doctor", "--agent", "../x").code == 1
+    assert run("doctor", "--workspace", "missing").code == 1
+
+
+@requirement("AGENT-14", "PROV-10")
+def test_shortened_names_and_broken_providers_are_reported(run: Any, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    metadata = package / "strange-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (package / "strange_tools.py").write_text(
+        "from clawft.provider.function import FunctionProvider, tool\n"
+        "from clawft.store.memory import MemoryStore\n"
+        "@tool(name='x' * 80)\n"
+        "def long_one() -> str:\n"
+        "    'Long.'\n"
+        "    return ''\n"
+        "def provider(workspace):\n"
+        "    made = FunctionProvider('strange', workspace=workspace, store=MemoryStore())\n"
+        "    made.add(long_one)\n"
+        "    return made\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[clawft.providers]\nstrange = strange_tools:provider\nbroken = no_such_module:provider\n"
+    )
+    paths = os.pathsep.join(filter(None, (str(package), os.environ.get("PYTHONPATH", ""))))
+    done = run("doctor", "--json", PYTHONPATH=paths)
+    assert done.code == 1
+    assert any(said.startswith(f"strange__{'x' * 80} is offered as ") for _, said in findings(done, "tools"))
+    assert findings(done, "provider")[0][0] == "fail"
+    assert "no_such_module" in findings(done, "provider")[0][1]
+    assert done.err == ""
+    listed = run("tools", "list", PYTHONPATH=paths)
+    assert listed.code == 0
+    assert listed.err.startswith("weft: provider broken: ")

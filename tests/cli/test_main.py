@@ -1,0 +1,173 @@
+"""The manners of the command line: exit codes, where things are printed, what is suggested."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft._version import __version__
+from clawft.cli.main import COMMANDS
+from tests.requirements import requirement
+
+HEAVY = (
+    "argparse",
+    "asyncio",
+    "msgspec",
+    "aiohttp",
+    "uvloop",
+    "logging",
+    "tomllib",
+    "importlib.metadata",
+    "clawft.app",
+)
+
+
+@requirement("AGENT-14")
+def test_version_and_help(run: Any) -> None:
+    assert (run("--version").out, run("--version").code) == (f"weft {__version__}\n", 0)
+    told = run("--help")
+    assert told.code == 0
+    assert all(f"\n  {command} " in told.out for command in COMMANDS)
+
+
+def imported_by(words: list[str], environment: dict[str, str]) -> set[str]:
+    """The modules loaded when the command has done its work."""
+    script = f"import sys; from clawft.cli.main import main; main({words}); print(*sys.modules, file=sys.stderr)"
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(told.stderr.split())
+
+
+@requirement("QUAL-16")
+@pytest.mark.parametrize("words", [["--version"], ["--help"]])
+def test_version_and_help_import_nothing_heavy(words: list[str], environment: dict[str, str]) -> None:
+    imported = imported_by(words, environment)
+    assert "clawft.cli.main" in imported
+    assert imported.isdisjoint(HEAVY)
+
+
+@requirement("QUAL-16")
+def test_serving_on_stdio_imports_nothing_of_http_and_no_other_command(environment: dict[str, str]) -> None:
+    imported = imported_by(["mcp-server"], environment)
+    others = {f"clawft.cli.{module}" for module, _ in COMMANDS.values()} - {"clawft.cli.mcp_server"}
+    assert "clawft.cli.mcp_server" in imported
+    assert imported.isdisjoint({"aiohttp", "httptools", "importlib.metadata", "email", "tomllib", *others})
+
+
+@requirement("AGENT-14")
+def test_a_poor_encoding_is_no_crash(run: Any) -> None:
+    done = run("--help", PYTHONIOENCODING="ascii")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("usage: weft COMMAND \\u2026\n")
+
+
+@requirement("AGENT-14")
+def test_no_command_is_wrong_usage(run: Any) -> None:
+    done = run()
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("usage: weft COMMAND")
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize(
+    ("words", "what", "hint"),
+    [
+        (["tols", "list"], "unknown command: tols", "did you mean tools?"),
+        (["--verson"], "unknown option: --verson", "did you mean --version?"),
+        (["qqqqqq"], "unknown command: qqqqqq", "weft --help"),
+        (["tools", "lst"], "unknown tools command: lst", "did you mean list?"),
+        (["tools"], "tools what? One of: list, search, show, call", "weft tools --help"),
+        (["tools", "list", "--alow", "x"], "unknown option: --alow", "did you mean --allow?"),
+        (["tools", "list", "--alow=x"], "unknown option: --alow=x", "did you mean --allow?"),
+        (["tools", "list", "extra"], "unknown argument: extra", "weft tools list --help"),
+        (["tools", "list", "--names", "odd"], "invalid choice: 'odd'", "weft tools list --help"),
+        (["tools", "call"], "the following arguments are required: NAME\n", "weft tools call --help"),
+        (["gateway", "--port", "70000"], "a port is 0 to 65535, not '70000'", "weft gateway --help"),
+        (["gateway", "--no-auth", "--host", "0.0.0.0"], "would open every tool to the network", "leave out --no-auth"),
+    ],
+)
+def test_wrong_usage_says_what_was_meant(run: Any, words: list[str], what: str, hint: str) -> None:
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("weft: ")
+    assert what in done.err
+    assert f"\nhint: {hint}" in done.err
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(run: Any, command: str) -> None:
+    done = run(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"usage: weft {command}")
+
+
+@requirement("CONF-13", "AGENT-14")
+def test_a_wrong_configuration_ends_every_command_with_file_and_line(run: Any, home: Path) -> None:
+    (home / "config.toml").write_text("[tools]\nalow = []\n")
+    done = run("tools", "list")
+    assert (done.code, done.out) == (2, "")
+    told = f"weft: {home}/config.toml:2: unknown key 'tools.alow', did you mean 'tools.allow'?\nhint: "
+    assert done.err.startswith(told)
+
+
+@requirement("AGENT-14")
+def test_a_home_that_cannot_be_used_is_no_traceback(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run("tools", "list", CLAWFT_HOME=str(tmp_path / "file" / "home"))
+    assert done.code in (1, 2)
+    assert re.match(r"weft: .*Not a directory\nhint: .+\n$", done.err)
+
+
+@requirement("AGENT-14")
+def test_a_reader_that_had_enough_is_no_error(weft: list[str], environment: dict[str, str]) -> None:
+    process = subprocess.Popen(
+        [*weft, "completion", "bash"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    assert process.wait(60) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+@requirement("AGENT-14")
+def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
+    weft: list[str], environment: dict[str, str], workspace: Path
+) -> None:
+    """The child tells that it runs by what it writes; then we interrupt."""
+    os.mkfifo(workspace / "started")
+    process = subprocess.Popen(
+        [
+            *weft,
+            "tools",
+            "call",
+            "shell__exec",
+            'command=python3 -c \'open("started","w").close();import time;time.sleep(60)\'',
+        ],
+        env=environment,
+        cwd=workspace,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with (workspace / "started").open() as started:
+        started.read()  # opens when the child does
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "")

@@ -1,0 +1,203 @@
+"""`weft gateway`, `weft mcp-server` and `weft completion` as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.cli.gateway import cannot_listen, connect_lines
+from clawft.cli.main import COMMANDS, verbs_of
+from tests.requirements import requirement
+
+Process = subprocess.Popen[str]
+
+
+@contextmanager
+def serving(argv: list[str], environment: dict[str, str], workspace: Path) -> Generator[Process]:
+    """The process, ended at the latest when we leave."""
+    process = subprocess.Popen(
+        argv, cwd=workspace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+# ── gateway ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-16", "AGENT-14")
+@pytest.mark.timeout(60)
+def test_the_gateway_says_where_it_is_and_with_which_token(
+    weft: list[str], environment: dict[str, str], workspace: Path, home: Path
+) -> None:
+    with serving([*weft, "gateway", "--port", "0", "--json"], environment, workspace) as process:
+        assert process.stdout
+        told = json.loads(process.stdout.readline())
+        assert told["token"] == (home / "gateway.token").read_text().strip()
+        assert (home / "gateway.token").stat().st_mode & 0o777 == 0o600
+        assert _post(told["url"], told["token"]) == 200
+        assert _post(told["url"], "wrong") == 401
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def _post(url: str, token: str) -> int:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _HELLO}
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        return refused.code
+
+
+_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+
+
+@requirement("SHELL-16")
+@pytest.mark.timeout(60)
+def test_the_gateway_prints_lines_to_paste(weft: list[str], environment: dict[str, str], workspace: Path) -> None:
+    with serving([*weft, "gateway", "--port", "0", "--no-auth"], environment, workspace) as process:
+        assert process.stdout
+        said = ""
+        while "Ctrl-C" not in said:
+            said += process.stdout.readline()
+        assert "http://127.0.0.1:" in said
+        assert "claude mcp add --transport http weft http://" in said
+        assert "code --add-mcp '{" in said
+        assert "Bearer" not in said
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) in (0, 130)
+
+
+@requirement("SHELL-16")
+def test_the_lines_carry_the_token_and_survive_a_shell() -> None:
+    lines = connect_lines("http://127.0.0.1:1/mcp", "s3cret")
+    argv = subprocess.run(
+        ["bash", "-c", f"code() {{ printf '%s' \"$2\"; }}; {lines['VS Code']}"],
+        capture_output=True,
+        timeout=30,
+        check=True,
+    )
+    assert json.loads(argv.stdout)["headers"] == {"Authorization": "Bearer s3cret"}
+    assert lines["Claude Code"].endswith('--header "Authorization: Bearer s3cret"')
+
+
+@requirement("SHELL-16", "AGENT-14")
+def test_a_port_in_use_says_what_to_do(run: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("gateway", "--port", str(port))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"weft: 127.0.0.1:{port} is in use\nhint: --port 0")
+
+
+@requirement("SHELL-16")
+@pytest.mark.parametrize(("number", "said"), [(13, "needs more rights"), (99, "cannot be listened on")])
+def test_other_reasons_not_to_listen(number: int, said: str) -> None:
+    failure = cannot_listen(OSError(number, os.strerror(number)), "10.0.0.1:80")
+    assert said in failure.message
+    assert failure.hint
+
+
+# ── mcp-server ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-15", "AC-9")
+def test_stdout_carries_protocol_messages_only_until_stdin_ends(run: Any) -> None:
+    asked: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _HELLO},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    done = run("mcp-server", "--allow", "file__*", stdin="".join(json.dumps(each) + "\n" for each in asked))
+    assert done.code == 0
+    answers = {
+        message["id"]: message["result"] for message in map(json.loads, done.out.splitlines()) if "id" in message
+    }
+    assert answers[1]["serverInfo"]["name"] == "clawft"
+    assert {tool["name"].partition("__")[0] for tool in answers[2]["tools"]} == {"file"}
+
+
+@requirement("SHELL-15", "CONF-13")
+def test_a_wrong_configuration_leaves_stdout_empty(run: Any, home: Path) -> None:
+    (home / "config.toml").write_text("x = 1")
+    done = run("mcp-server")
+    assert (done.code, done.out) == (2, "")
+    assert "config.toml:1: unknown key 'x'" in done.err
+
+
+# ── completion ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_knows_every_command_and_verb(run: Any, shell: str) -> None:
+    script = run("completion", shell).out
+    words = [*COMMANDS, *(verb for command in COMMANDS for verb in verbs_of(command))]
+    assert [word for word in words if word not in script] == []
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("weft to", ["tools"]),
+        ("weft tools ", ["list", "search", "show", "call", "--help"]),
+        ("weft tools list --to", ["--tokens"]),
+        ("weft tools list --names ", ["plain", "mcp", "claude", "bare"]),
+        ("weft completion z", ["zsh"]),
+        ("weft tools call file__re", ["file__read"]),
+        ("weft policy explain memory__s", ["memory__store", "memory__search"]),
+    ],
+)
+def test_bash_completes(
+    run: Any, weft: list[str], environment: dict[str, str], workspace: Path, line: str, expected: list[str]
+) -> None:
+    """The function itself, called as bash calls it."""
+    words = line.split(" ")
+    script = f"""
+weft() {{ {weft[0]} -m clawft "$@"; }}
+{run("completion", "bash").out}
+COMP_WORDS=({" ".join(f'"{word}"' for word in words)})
+COMP_CWORD={len(words) - 1}
+_weft
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        env=environment,
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert (done.stdout.split(), done.stderr) == (expected, "")
+
+
+@requirement("AGENT-14")
+def test_bash_accepts_the_script(run: Any) -> None:
+    script = run("completion", "bash").out
+    checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, timeout=30, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -1,0 +1,61 @@
+"""Tables fit, whatever is in them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.cli.table import cells, cut, lay_out, reflowed, wrapped
+from tests.requirements import requirement
+
+CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=60)
+ROWS = st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, max_size=n), min_size=1, max_size=5))
+
+
+@requirement("AGENT-14")
+@given(ROWS, st.integers(40, 120), st.booleans())
+def test_no_line_is_wider_than_the_terminal(rows: list[list[str]], width: int, wrap: bool) -> None:
+    assert all(cells(line) <= width for line in lay_out((), rows, width, wrap=wrap))
+
+
+@requirement("AGENT-14")
+@given(ROWS)
+def test_a_pipe_loses_nothing(rows: list[list[str]]) -> None:
+    lines = lay_out((), rows, 0)
+    assert len(lines) == len(rows)
+    assert all(cell.rstrip() in line for row, line in zip(rows, lines, strict=True) for cell in row)
+
+
+@requirement("AGENT-14")
+def test_columns_are_aligned_and_the_last_is_cut() -> None:
+    lines = lay_out(("NAME", "DOES"), [("a", "short"), ("longer", "x" * 50)], 40)
+    assert lines == ["NAME    DOES", "a       short", "longer  " + "x" * 31 + "…"]
+
+
+@requirement("AGENT-14")
+def test_the_last_column_can_be_wrapped_below_itself() -> None:
+    lines = lay_out((), [("key", "some words that do not fit")], 20, wrap=True)
+    assert lines == ["key  some words that", "     do not fit"]
+
+
+@requirement("AGENT-14")
+def test_the_name_is_the_last_to_give_way() -> None:
+    line = lay_out((), [("a" * 20, "b" * 30, "c" * 30)], 50)[0]
+    assert line.startswith("a" * 20 + "  b")
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize(("text", "size", "shown"), [("日本語", 6, "日本語"), ("日本語", 5, "日本…"), ("abc", 2, "a…")])
+def test_wide_letters_count_twice(text: str, size: int, shown: str) -> None:
+    assert cut(text, size) == shown
+
+
+@requirement("AGENT-14")
+def test_a_word_that_is_too_long_is_broken() -> None:
+    assert wrapped("a " + "x" * 12, 5) == ["a", "xxxxx", "xxxxx", "xx"]
+
+
+@requirement("AGENT-14")
+def test_paragraphs_are_joined_and_lists_are_kept() -> None:
+    assert reflowed("one\ntwo\n\nthree:\nfour\n- five\n  six\n1. x") == "one two\n\nthree:\nfour\n- five\n  six\n1. x"

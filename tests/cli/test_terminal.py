@@ -1,0 +1,95 @@
+"""At a terminal: widths and colours. In a pipe: neither."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import tty
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.cli.table import cells
+from tests.requirements import requirement
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def at_terminal(weft: list[str], workspace: Path, environment: dict[str, str]) -> Callable[..., str]:
+    """Run the command at a terminal of this width; what it prints."""
+
+    def at_terminal(*words: str, columns: int = 80, **more: str) -> str:
+        ours, its = pty.openpty()
+        tty.setraw(its)  # no line discipline between us: \n stays \n
+        fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen(
+            [*weft, *words], cwd=workspace, env={**environment, **more}, stdin=its, stdout=its, stderr=its
+        )
+        os.close(its)
+        said = b""
+        while chunk := _read(ours):
+            said += chunk
+        os.close(ours)
+        process.wait(60)
+        return said.decode()
+
+    return at_terminal
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux says so when the other side has closed
+        return b""
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize(
+    "words",
+    [["tools", "list", "--tokens"], ["tools", "show", "file__search"], ["doctor"], ["resources", "list"]],
+    ids=lambda words: "-".join(words[:2]),
+)
+def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: int) -> None:
+    lines = COLOUR.sub("", at_terminal(*words, columns=columns)).splitlines()
+    assert len(lines) >= 2
+    assert [line for line in lines if cells(line) > columns] == []
+
+
+@requirement("AGENT-14")
+def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
+    assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
+
+
+@requirement("AGENT-14")
+def test_colours_are_for_terminals_without_no_color(at_terminal: Any, run: Any) -> None:
+    assert COLOUR.search(at_terminal("tools", "list"))
+    assert not COLOUR.search(at_terminal("tools", "list", NO_COLOR="1"))
+    assert not COLOUR.search(at_terminal("tools", "list", TERM="dumb"))
+    assert not COLOUR.search(run("tools", "list").out)
+
+
+@requirement("AGENT-14")
+def test_what_a_file_says_cannot_steer_the_terminal(at_terminal: Any, run: Any, workspace: Path) -> None:
+    (workspace / "evil.txt").write_text("\x1b]0;owned\x07red \x1b[31mtext\n")
+    shown = at_terminal("resources", "read", "workspace:///evil.txt")
+    assert "\x1b" not in shown
+    assert "⟨U+001B⟩]0;owned" in shown
+    assert run("resources", "read", "workspace:///evil.txt").out == "\x1b]0;owned\x07red \x1b[31mtext\n"
+
+
+@requirement("AGENT-14")
+def test_a_call_that_takes_long_says_so_and_leaves_nothing_behind(at_terminal: Any) -> None:
+    shown = at_terminal("tools", "call", "shell__exec", "command=sleep 1.6")
+    assert "shell__exec … 1 s" in shown
+    last = shown.rpartition("\r\x1b[K")[2]
+    assert "shell__exec …" not in last
+    assert '"exit_code":0' in last.replace(" ", "")

@@ -1,0 +1,81 @@
+"""Nothing in the documentation points at something that is not there."""
+
+import re
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import ROOT, anchors, inline_code, links, pages, prose, rows
+from tests.requirements import requirement
+
+PACKAGE = ROOT / "src" / "clawft"
+ARCHITECTURE = ROOT / "docs" / "reference" / "architecture.md"
+
+_DOTTED = re.compile(r"clawft(\.\w+)+")
+_FILE = re.compile(r"(\w+/)*\w+\.(py|toml|md)")
+
+every_page = pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def resolve(dotted: str) -> Any:
+    """A module, or something in one. Raises AttributeError or ModuleNotFoundError."""
+    parts = dotted.split(".")
+    length = next(n for n in range(len(parts), 0, -1) if _is_module(".".join(parts[:n])))
+    found: Any = import_module(".".join(parts[:length]))
+    for name in parts[length:]:
+        found = getattr(found, name)
+    return found
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def exists(page: Path, file: str) -> bool:
+    """Paths are written from the repository, from the package, or from the page; a bare name is enough for a module."""
+    near = any((folder / file).exists() for folder in (ROOT, PACKAGE, page.parent))
+    return near or ("/" not in file and any(PACKAGE.rglob(file)))
+
+
+@requirement("QUAL-14")
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        target, _, anchor = link.partition("#")
+        if target.startswith(("https://", "mailto:")):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), link
+        assert not anchor or anchor in anchors(file), link
+
+
+@requirement("QUAL-14")
+@every_page
+def test_names_in_the_text_exist(page: Path) -> None:
+    for code in inline_code(prose(page)):
+        if _DOTTED.fullmatch(code) and code != "clawft.providers":  # a group of entry points, not a module
+            resolve(code)
+
+
+@requirement("QUAL-14")
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name)
+def test_files_in_the_text_exist(page: Path) -> None:
+    files = {code for code in inline_code(prose(page)) if _FILE.fullmatch(code)}
+    of_the_reader = {file for file in files if file.endswith("config.toml")}
+    assert [file for file in sorted(files - of_the_reader) if not exists(page, file)] == []
+
+
+@requirement("QUAL-14")
+def test_the_walk_of_a_call_names_real_functions() -> None:
+    steps = [row for row in rows(ARCHITECTURE.read_text()) if len(row) == 4 and row[0].isdigit()]
+    assert len(steps) >= 10
+    for _, file, functions, _ in steps:
+        module = "clawft." + file.strip("`").removesuffix(".py").replace("/", ".")
+        for name in inline_code(functions):
+            resolve(f"{module}.{name}")

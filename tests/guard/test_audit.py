@@ -1,0 +1,159 @@
+"""One line for every call, whatever becomes of it."""
+
+import asyncio
+import hashlib
+from datetime import datetime
+
+import pytest
+
+from clawft.errors import ExecutionFailed, ToolNotFound
+from clawft.gateway.questions import InputRequired
+from clawft.guard import audit
+from clawft.guard.audit import Audit
+from clawft.model import Caller, Kind, Reply
+from tests.guard.support import Lines, answers, call, raises
+from tests.requirements import requirement
+
+
+@requirement("GUARD-10", "T-7.12")
+async def test_a_line_says_who_did_what_and_how_it_went() -> None:
+    lines = Lines()
+    guard = Audit(lines)
+    asked = call(b'{"secret":"s3cret"}', caller=Caller("ada", "bot", "client/1"), server="github")
+    await guard(asked, answers(Reply.text("hello")))
+    guard.close()
+    (line,) = lines.all
+    assert datetime.fromisoformat(line.pop("time")).tzinfo is not None
+    assert line.pop("ms") >= 0
+    assert line.pop("id")
+    assert line == {
+        "caller": "ada",
+        "agent": "bot",
+        "client": "client/1",
+        "tool": "demo__echo",
+        "verdict": "allow",
+        "outcome": "ok",
+        "bytes_in": len(b'{"secret":"s3cret"}'),
+        "bytes_out": len(Reply.text("hello").result),
+        "digest": hashlib.sha256(b'{"secret":"s3cret"}').hexdigest()[:32],
+        "server": "github",
+        "trusted": False,
+    }
+
+
+@requirement("GUARD-10")
+async def test_values_are_written_only_if_configured_and_never_without_bound() -> None:
+    lines = Lines()
+    guard = Audit(lines, values=True)
+    await guard(call(b'{"n":1.10}'), answers(Reply.text("")))
+    await guard(call(b'{"n":"' + b"x" * 70_000 + b'"}'), answers(Reply.text("")))
+    guard.close()
+    assert [line.get("arguments") for line in lines.all] == [{"n": 1.1}, None]
+
+
+@requirement("GUARD-10")
+@pytest.mark.parametrize(
+    ("reply", "verdict", "outcome"),
+    [
+        (Reply.error("broke"), "allow", "error"),
+        (Reply.error("no", refused="command:rm"), "deny:command:rm", "error"),
+        (Reply(b"{}", kind=Kind.TASK), "allow", "task"),
+        (Reply(b"{}", kind=Kind.INPUT_REQUIRED), "allow", "input_required"),
+    ],
+)
+async def test_every_kind_of_answer_leaves_its_line(reply: Reply, verdict: str, outcome: str) -> None:
+    lines = Lines()
+    guard = Audit(lines)
+    assert await guard(call(), answers(reply)) is reply
+    guard.close()
+    assert [(line["verdict"], line["outcome"]) for line in lines.all] == [(verdict, outcome)]
+
+
+@requirement("GUARD-10")
+@pytest.mark.parametrize(
+    ("error", "verdict", "outcome"),
+    [
+        (ToolNotFound("x"), "hidden", "failed:ToolNotFound"),
+        (ExecutionFailed("x"), "allow", "failed:ExecutionFailed"),
+        (ValueError("x"), "allow", "failed:ValueError"),
+        (asyncio.CancelledError(), "allow", "cancelled"),
+        (InputRequired({}), "allow", "interrupted:InputRequired"),
+    ],
+)
+async def test_every_way_to_end_leaves_its_line(error: BaseException, verdict: str, outcome: str) -> None:
+    lines = Lines()
+    guard = Audit(lines)
+    with pytest.raises(type(error)):
+        await guard(call(), raises(error))
+    guard.close()
+    assert [(line["verdict"], line["outcome"]) for line in lines.all] == [(verdict, outcome)]
+
+
+@requirement("GUARD-11")
+async def test_lines_are_written_in_batches_off_the_path_of_the_call() -> None:
+    lines = Lines()
+    guard = Audit(lines)
+    for _ in range(50):
+        await guard(call(), answers(Reply.text("")))
+    assert lines.all == []
+    guard.flush()
+    assert [len(batch) for batch in lines.batches] == [50]
+    guard.close()
+
+
+@requirement("GUARD-11")
+async def test_a_batch_is_written_by_itself_after_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "FLUSH_SECONDS", 0)
+    written = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    class Telling(Lines):
+        def append(self, entries: object) -> None:
+            loop.call_soon_threadsafe(written.set)
+
+    guard = Audit(Telling())
+    await guard(call(), answers(Reply.text("")))
+    async with asyncio.timeout(5):
+        await written.wait()
+    guard.close()
+
+
+@requirement("GUARD-11")
+async def test_nothing_is_lost_on_close_and_the_order_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "FLUSH_SECONDS", 0)
+    lines = Lines()
+    guard = Audit(lines)
+    for number in range(300):
+        await guard(call(b"%d" % number), answers(Reply.text("")))
+        if number % 50 == 0:
+            await asyncio.sleep(0)
+    guard.close()
+    numbers = [int(line["id"].rpartition("-")[2]) for line in lines.all]
+    assert numbers == list(range(1, 301))
+    assert [line["digest"] for line in lines.all] == [
+        hashlib.sha256(b"%d" % number).hexdigest()[:32] for number in range(300)
+    ]
+
+
+@requirement("GUARD-11")
+async def test_a_burst_costs_time_and_never_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_WAITING", 10)
+    lines = Lines()
+    guard = Audit(lines)
+    for _ in range(25):
+        await guard(call(), answers(Reply.text("")))
+    assert len(lines.all) == 20
+    guard.close()
+    assert len(lines.all) == 25
+
+
+@requirement("GUARD-11")
+async def test_a_sink_that_fails_does_not_fail_the_call(caplog: pytest.LogCaptureFixture) -> None:
+    class Full(Lines):
+        def append(self, entries: object) -> None:
+            raise OSError("disk full")
+
+    guard = Audit(Full())
+    assert await guard(call(), answers(Reply.text("ok"))) == Reply.text("ok")
+    guard.close()
+    assert "disk full" in caplog.text

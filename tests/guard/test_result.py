@@ -1,0 +1,233 @@
+"""Results are bounded, and what was cut can be read on."""
+
+import json
+from typing import Any
+
+import pytest
+
+from clawft.guard.result import DEFAULT_LIMIT, ResultGuard
+from clawft.model import Caller, CallToolResult, Kind, Reply, Tool
+from clawft.store.leftovers import Leftovers, cut
+from tests.guard.support import TOOL, answers, call, result_of
+from tests.requirements import requirement
+
+ADA = Caller("ada")
+
+
+async def guarded(
+    reply: Reply, limit: int = 100, leftovers: Leftovers | None = None, tool: Tool = TOOL, server: str = ""
+) -> Reply:
+    guard = ResultGuard(Leftovers() if leftovers is None else leftovers, limit, frozenset({"loud"}))
+    return await guard(call(caller=ADA, tool=tool, server=server), answers(reply))
+
+
+def blocks(*content: dict[str, Any], **more: Any) -> Reply:
+    return Reply(json.dumps({"content": content, **more}, ensure_ascii=False).encode())
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def read_on(leftovers: Leftovers, note: str) -> tuple[str, int]:
+    """Follow the note to the end; the text that was missing and the offset it began at."""
+    told = json.loads(note[note.index("{") : note.index("}") + 1])
+    offset, rest = told["offset"], ""
+    while offset is not None:
+        part = leftovers.read(told["handle"], "ada", offset, 40)
+        assert part is not None
+        rest += part.text
+        offset = part.next_offset
+    return rest, told["offset"]
+
+
+@requirement("GUARD-08", "T-7.11", "AC-17", "SHELL-11")
+async def test_a_limit_of_100_bytes_leaves_100_bytes_and_the_note() -> None:
+    leftovers = Leftovers()
+    words = "".join(f"{n:04d}" for n in range(100))
+    shown = result_of(await guarded(Reply.text(words), leftovers=leftovers))["content"][0]["text"]
+    kept, _, note = shown.partition("\n")
+    assert kept == words[:100]
+    assert note.startswith("[truncated] 300 more bytes")
+    assert read_on(leftovers, note) == (words[100:], 100)
+
+
+@requirement("GUARD-08", "NFR-007")
+async def test_what_fits_is_not_touched() -> None:
+    just = Reply.text("x" * DEFAULT_LIMIT)
+    assert await guarded(just, DEFAULT_LIMIT) is just
+    small = Reply(b'{ "content": [], "n": 1.10 }')
+    assert await guarded(small) is small
+    assert DEFAULT_LIMIT == 65_536
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize("words", ["é" * 120, "a" + "é" * 120, "日本語" * 60, "a日" * 60, "👩‍💻" * 20, "x" + "😀" * 60])
+async def test_no_character_is_cut_in_two_and_none_is_lost(words: str) -> None:
+    leftovers = Leftovers()
+    shown = result_of(await guarded(Reply.text(words), leftovers=leftovers))["content"][0]["text"]
+    kept, _, note = shown.rpartition("\n")
+    assert 96 < len(kept.encode()) <= 100
+    rest, _ = read_on(leftovers, note)
+    assert kept + rest == words
+
+
+@requirement("GUARD-08")
+async def test_the_budget_is_for_all_blocks_together() -> None:
+    leftovers = Leftovers()
+    image = {"type": "image", "data": "A" * 500, "mimeType": "image/png", "x": 1.5}
+    reply = blocks(text("a" * 60), image, text("b" * 60), text("c" * 60), {"type": "widget", "n": 1})
+    content = result_of(await guarded(reply, leftovers=leftovers))["content"]
+    assert [block["type"] for block in content] == ["text", "image", "text", "widget", "text"]
+    assert content[1] == image
+    assert content[2]["text"] == "b" * 40
+    rest, _ = read_on(leftovers, content[-1]["text"])
+    assert rest == "b" * 20 + "\n" + "c" * 60
+
+
+@requirement("GUARD-08")
+async def test_a_cut_between_two_blocks_loses_nothing() -> None:
+    leftovers = Leftovers()
+    content = result_of(await guarded(blocks(text("a" * 100), text("b" * 50)), leftovers=leftovers))["content"]
+    kept, _, note = content[0]["text"].partition("\n")
+    assert (kept, read_on(leftovers, note)[0]) == ("a" * 100, "b" * 50)
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize(
+    "block",
+    [{"type": "image", "data": "A" * 500}, {"type": "audio", "data": "A" * 500}, {"type": "widget", "n": "x" * 500}],
+)
+async def test_other_blocks_pass_whole(block: dict[str, Any]) -> None:
+    reply = blocks(block)
+    assert await guarded(reply) is reply
+
+
+@requirement("GUARD-08")
+async def test_the_text_of_an_embedded_resource_counts() -> None:
+    leftovers = Leftovers()
+    resource = {"type": "resource", "resource": {"uri": "x://y", "text": "r" * 150, "n": 1}, "annotations": {"a": 1}}
+    content = result_of(await guarded(blocks(resource), leftovers=leftovers))["content"]
+    assert content[0] == {**resource, "resource": {"uri": "x://y", "text": "r" * 100, "n": 1}}
+    assert read_on(leftovers, content[1]["text"])[0] == "r" * 50
+
+
+@requirement("GUARD-08", "WIRE-21")
+async def test_what_stands_beside_a_cut_text_keeps_its_spelling() -> None:
+    odd = b'{"type":"widget","big":123456789012345678901234567890,"f":1.10,"far":1e400}'
+    reply = Reply(b'{"_meta":{"k":1.10},"content":[' + odd + b',{"n":1E5,"type":"text","text":"' + b"x" * 150 + b'"}]}')
+    wire = (await guarded(reply)).result
+    assert odd in wire
+    assert b'{"n":1E5,"type":"text","text":"xxx' in wire
+    assert b'"_meta":{"k":1.10}' in wire
+
+
+@requirement("GUARD-08")
+async def test_text_too_large_to_keep_says_so() -> None:
+    shown = result_of(await guarded(Reply.text("x" * 300), leftovers=Leftovers(max_bytes=200)))["content"][0]["text"]
+    assert "[truncated] 200 more bytes were too much to keep" in shown
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize("kind", [Kind.TASK, Kind.INPUT_REQUIRED])
+async def test_what_is_no_result_yet_is_not_cut(kind: Kind) -> None:
+    reply = Reply(b'{"content":[{"type":"text","text":"' + b"x" * 200 + b'"}]}', kind=kind)
+    assert await guarded(reply) is reply
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize(
+    "odd", [b'{"content":"%s"}', b'"%s"', b'{"content":["%s",5]}', b'{"content":[{"type":"text","text":{"a":"%s"}}]}']
+)
+async def test_a_result_of_no_known_shape_breaks_nothing(odd: bytes) -> None:
+    reply = Reply(odd % (b"x" * 200))
+    assert await guarded(reply) is reply
+
+
+# ── structured results ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-09")
+@pytest.mark.parametrize("promised", [True, False])
+async def test_half_a_structure_is_never_sent(promised: bool) -> None:
+    leftovers = Leftovers()
+    tool = Tool("t", b"{}", output_schema=b'{"type":"object"}' if promised else b"")
+    reply = blocks(text("short"), structuredContent={"rows": list(range(100))})
+    guarded_reply = await guarded(reply, leftovers=leftovers, tool=tool)
+    shown = result_of(guarded_reply)
+    assert "structuredContent" not in shown
+    assert shown.get("isError", False) is guarded_reply.is_error is promised
+    assert json.loads(read_on(leftovers, shown["content"][1]["text"])[0]) == {"rows": list(range(100))}
+
+
+@requirement("GUARD-09")
+async def test_an_error_with_a_large_structure_stays_an_error() -> None:
+    reply = Reply.of(CallToolResult(content=[text("bad")], structured_content={"x": "y" * 200}, is_error=True))
+    guarded_reply = await guarded(reply)
+    assert guarded_reply.is_error
+    assert result_of(guarded_reply)["isError"] is True
+
+
+@requirement("GUARD-09")
+async def test_a_small_structure_stays_beside_cut_text() -> None:
+    shown = result_of(await guarded(blocks(text("x" * 200), structuredContent={"a": 1})))
+    assert shown["structuredContent"] == {"a": 1}
+    assert "[truncated]" in shown["content"][0]["text"]
+
+
+# ── hidden characters ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-09")
+async def test_hidden_characters_are_spelled_out_unless_the_server_may_have_them() -> None:
+    reply = Reply.text("a\u202eb\x1b[2J")
+    assert result_of(await guarded(reply))["content"][0]["text"] == "a⟨U+202E⟩b⟨U+001B⟩[2J"
+    assert await guarded(reply, server="loud") is reply
+
+
+# ── leftovers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("GUARD-08")
+def test_only_the_owner_reads_a_leftover() -> None:
+    leftovers = Leftovers()
+    handle = leftovers.keep(b"secret", "ada")
+    assert leftovers.read(handle, "bob", 0, 100) is None
+    assert leftovers.read("no such", "ada", 0, 100) is None
+    part = leftovers.read(handle, "ada", 0, 4)
+    assert part is not None
+    assert (part.text, part.next_offset, part.total) == ("secr", 4, 6)
+
+
+@requirement("GUARD-08")
+def test_leftovers_are_bounded_in_number_and_size_and_the_oldest_go_first() -> None:
+    leftovers = Leftovers(max_items=3, max_bytes=100)
+    handles = [leftovers.keep(b"x" * 10, "ada") for _ in range(4)]
+    assert [leftovers.read(handle, "ada", 0, 5) is None for handle in handles] == [True, False, False, False]
+    big = leftovers.keep(b"y" * 95, "ada")
+    assert [leftovers.read(handle, "ada", 0, 5) is None for handle in [*handles, big]] == [True] * 4 + [False]
+    assert leftovers.keep(b"z" * 101, "ada") == ""
+    assert len({leftovers.keep(b"", "ada") for _ in range(50)}) == 50
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize("offset", [-5, 6, 100])
+def test_any_offset_is_harmless(offset: int) -> None:
+    leftovers = Leftovers()
+    part = leftovers.read(leftovers.keep(b"secret", "ada"), "ada", offset, 100)
+    assert part is not None
+    assert (part.text, part.next_offset) == ("secret" if offset < 0 else "", None)
+
+
+@requirement("GUARD-08")
+def test_a_cut_is_at_a_boundary() -> None:
+    assert [cut("aé😀".encode(), limit).decode() for limit in range(8)] == [
+        "",
+        "a",
+        "a",
+        "aé",
+        "aé",
+        "aé",
+        "aé",
+        "aé😀",
+    ]

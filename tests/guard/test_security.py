@@ -1,0 +1,187 @@
+"""Commands and addresses in arguments are judged before any tool runs."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from clawft.guard.security import Security, resolve_host
+from clawft.model import Call, Caller, Capabilities, Question, Reply, Silent
+from clawft.policy.command import CommandPolicy
+from clawft.policy.url import UrlPolicy
+from tests.guard.support import answers, call, result_of
+from tests.requirements import requirement
+
+DONE = Reply.text("done")
+ABLE = Caller(capabilities=Capabilities(elicit_form=True))
+
+
+async def nowhere(host: str) -> Sequence[str]:
+    return ()
+
+
+def guard(resolve: Any = nowhere, **urls: Any) -> Security:
+    return Security(CommandPolicy(), UrlPolicy(**urls), resolve)
+
+
+async def judged(arguments: object, security: Security | None = None, server: str = "") -> Reply:
+    raw = arguments if isinstance(arguments, bytes) else json.dumps(arguments).encode()
+    return await (security or guard())(call(raw, server=server), answers(DONE))
+
+
+@requirement("GUARD-03", "T-7.8", "CRIT-01", "GUARD-05", "SEC-A06")
+@pytest.mark.parametrize("server", ["", "github"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "rm -rf /"},
+        {"steps": [{"run": "rm -rf /"}]},
+        b'{"comm\\u0061nd":"rm \\u002drf /"}',
+        {"url": "http://127.0.0.1/x"},
+        {"deep": [{"where": "http://169.254.169.254/latest"}]},
+    ],
+)
+async def test_a_dangerous_call_is_refused_whoevers_tool_it_is(arguments: object, server: str) -> None:
+    reply = await judged(arguments, server=server)
+    assert reply.is_error
+    assert reply.refused
+    told = result_of(reply)["content"][0]["text"]
+    assert f"refused by the rule {reply.refused}" in told
+    assert "to allow it" in told
+
+
+@requirement("GUARD-03", "T-7.9")
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"command": "ls -la"}, {"url": "https://example.com/"}, {"text": "a\nb", "n": 5}, {"s": '"a": "b"'}],
+)
+async def test_a_harmless_call_passes(arguments: object) -> None:
+    assert await judged(arguments) is DONE
+
+
+@requirement("GUARD-03")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        b'{"command":"rm -rf /","n":1e400}',
+        b'{"command":"rm -rf /","n":' + b"9" * 5000 + b"}",
+        b'{"command":"rm -rf /","command":"ls"}',
+        b'{"command":"ls","comm\\u0061nd":"rm -rf /"}',
+        b'{"a":[{"command":"rm -rf /","command":"ls"}],"x":"\\": "}',
+    ],
+)
+async def test_what_another_reader_may_read_otherwise_is_refused(arguments: bytes) -> None:
+    """We would judge `ls`; a server behind us could run the other one."""
+    assert (await judged(arguments)).refused
+
+
+@requirement("GUARD-04", "AC-15")
+async def test_a_name_is_judged_by_the_addresses_it_resolves_to() -> None:
+    asked: list[str] = []
+
+    async def inside(host: str) -> Sequence[str]:
+        asked.append(host)
+        return ("93.184.216.34", "10.0.0.1")
+
+    assert (await judged({"url": "https://example.com/"}, guard(inside))).refused == "url-address"
+    assert asked == ["example.com"]
+    assert await judged({"url": "https://example.com/"}, guard(inside, allow_networks=("10.0.0.0/8",))) is DONE
+
+
+@requirement("GUARD-04")
+async def test_a_name_that_does_not_resolve_is_left_to_whoever_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await resolve_host("127.0.0.1") == ["127.0.0.1"]
+    assert await resolve_host("x" * 300) == ()
+
+    async def fails(*arguments: object, **options: object) -> list[Any]:
+        raise OSError("no such host")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fails)
+    assert await resolve_host("example.com") == ()
+
+
+# ── asking the person ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Person(Silent):
+    """Answers every question the same way and remembers it."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.answer = answer
+        self.asked: list[Question] = []
+
+    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+        self.asked.extend(questions.values())
+        return dict.fromkeys(questions, self.answer)
+
+
+async def asking(person: Person, arguments: object = None, caller: Caller = ABLE) -> Reply:
+    raw = json.dumps(arguments or {"command": "sudo ls"}).encode()
+    plain = call(raw, caller=caller)
+    return await guard()(
+        Call(plain.caller, plain.name, plain.tool, plain.origin, raw, talk=person, asked=plain.asked), answers(DONE)
+    )
+
+
+@requirement("GUARD-13")
+async def test_a_yes_lets_it_through_once() -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    assert await asking(person) is DONE
+    assert "sudo ls" in person.asked[0].params["message"]
+
+
+@requirement("GUARD-13")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"action": "decline"},
+        {"action": "cancel"},
+        {"action": "accept"},
+        {"action": "accept", "content": None},
+        {"action": "accept", "content": []},
+        {"action": "accept", "content": {"allow": False}},
+        {"action": "accept", "content": {"allow": "true"}},
+        {},
+    ],
+)
+async def test_anything_else_is_a_no(answer: Mapping[str, Any]) -> None:
+    assert (await asking(Person(answer))).refused == "privilege"
+
+
+@requirement("GUARD-13")
+async def test_who_cannot_be_asked_is_refused_with_the_way_to_allow_it() -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    reply = await asking(person, caller=Caller())
+    assert (reply.refused, person.asked) == ("privilege", [])
+    assert "command_policy.allow" in result_of(reply)["content"][0]["text"]
+
+
+@requirement("GUARD-13")
+async def test_a_yes_covers_only_what_was_shown() -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    assert await asking(person, {"steps": [{"run": "sudo reboot-it"}, {"run": "sudo ls"}]}) is DONE
+    (question,) = person.asked
+    assert "sudo reboot-it" in question.params["message"]
+    assert "sudo ls" in question.params["message"]
+
+
+@requirement("GUARD-13")
+async def test_a_no_wins_over_a_question() -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    reply = await asking(person, {"steps": [{"run": "sudo ls"}, {"run": "rm -rf /"}]})
+    assert (reply.refused, person.asked) == ("destroy-root", [])
+
+
+@requirement("GUARD-04")
+async def test_a_slow_resolver_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.guard.security.RESOLVE_SECONDS", 0.01)
+
+    async def never(*arguments: object, **options: object) -> list[Any]:
+        await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", never)
+    async with asyncio.timeout(5):
+        assert await resolve_host("example.com") == ()

@@ -1,0 +1,113 @@
+"""The token of the gateway: printed once, kept private, asked for every time."""
+
+import re
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import requirement
+from tests.servers.raw_http import Answer, ask, head, hello, modern, open_session
+from tests.servers.weft import GATEWAY, STOP_S, Served, environment, gateway
+
+pytestmark = pytest.mark.slow
+
+_BEARER = re.compile(r"Bearer ([A-Za-z0-9_-]{32,})")
+
+
+@pytest.fixture(scope="module")
+def home_of_all(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("token")
+
+
+@pytest.fixture(scope="module")
+def served(home_of_all: Path) -> Generator[Served]:
+    with gateway(home_of_all) as running:
+        yield running
+
+
+def printed_token(served: Served) -> str:
+    found = {token for line in served.lines for token in _BEARER.findall(line)}
+    assert len(found) == 1, "the connect lines must carry one and the same token"
+    return found.pop()
+
+
+async def list_tools(served: Served, authorization: str) -> Answer:
+    return await ask(served.port, modern(served.port, 1, "tools/list", headers={"Authorization": authorization}))
+
+
+@requirement("SHELL-16", "SHELL-21")
+async def test_the_printed_token_opens_both_eras(served: Served) -> None:
+    token = printed_token(served)
+    assert (await list_tools(served, f"Bearer {token}")).json()["result"]["tools"]
+    assert (await list_tools(served, f"bearer  {token} ")).status == 200
+    session = await open_session(served.port, headers={"Authorization": f"Bearer {token}"})
+    assert (await ask(served.port, session.post(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'))).status == 200
+
+
+@requirement("SHELL-19", "SHELL-21")
+@pytest.mark.parametrize(
+    "wrong", ["none", "empty", "another", "a part", "basic", "in lower case", "twice", "as a word"]
+)
+async def test_without_it_nothing_is_answered(served: Served, wrong: str) -> None:
+    token = printed_token(served)
+    told = {
+        "none": "",
+        "empty": "Bearer ",
+        "another": "Bearer " + "x" * len(token),
+        "a part": f"Bearer {token[:-1]}",
+        "basic": f"Basic {token}",
+        "in lower case": f"Bearer {token.lower()}x",
+        "twice": f"Bearer {token} {token}",
+        "as a word": token,
+    }[wrong]
+    refused = await list_tools(served, told)
+    assert refused.status == 401
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    assert token.encode() not in refused.body
+    for data in (
+        hello(served.port, headers={"Authorization": told}),
+        head(served.port, "GET", {"Authorization": told, "Accept": "text/event-stream", "Mcp-Session-Id": "x"}),
+        head(served.port, "DELETE", {"Authorization": told, "Mcp-Session-Id": "x"}),
+    ):
+        assert (await ask(served.port, data)).status == 401
+
+
+@requirement("SHELL-16", "QUAL-02")
+async def test_the_token_is_kept_private_and_stays_the_same(served: Served, home_of_all: Path) -> None:
+    token = printed_token(served)
+    kept = home_of_all / "home" / "gateway.token"
+    assert kept.read_text().strip() == token
+    assert kept.stat().st_mode & 0o077 == 0
+    assert kept.parent.stat().st_mode & 0o077 == 0
+    with gateway(home_of_all) as second:
+        assert printed_token(second) == token
+
+
+@requirement("SHELL-19", "SHELL-21")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_gateway_without_a_token_is_for_this_machine_only(tmp_path: Path, host: str) -> None:
+    ran = subprocess.run(
+        [*GATEWAY, "--no-auth", "--host", host],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdin=subprocess.DEVNULL,
+        timeout=STOP_S,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "--no-auth" in ran.stderr
+    assert "hint:" in ran.stderr
+    assert ran.stdout == ""
+
+
+@requirement("SHELL-16")
+async def test_health_and_metrics_need_no_token_and_tell_no_secrets(served: Served) -> None:
+    token = printed_token(served)
+    for path in ("/healthz", "/readyz", "/metrics"):
+        answer = await ask(served.port, head(served.port, "GET", {}, path))
+        assert answer.status == 200
+        assert token.encode() not in answer.body

@@ -1,0 +1,153 @@
+"""Commands and URLs are found wherever they hide in the arguments."""
+
+import json
+import time
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.model import Deny
+from clawft.policy import command
+from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
+from clawft.policy.search import COMMAND_KEYS, LIST_KEYS, MAX_DEPTH, MAX_URLS, MAX_VALUES
+from tests.requirements import requirement
+
+
+@requirement("GUARD-03", "GUARD-05")
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ({"command": "ls -la"}, [("command", "ls -la")]),
+        ({"Cmd": "ls"}, [("Cmd", "ls")]),
+        ({"shell-command": "ls"}, [("shell-command", "ls")]),
+        ({"cmd": ["rm", "-rf", "a b"]}, [("cmd", "rm -rf 'a b'")]),
+        ({"commands": ["ls", "rm -rf /"]}, [("commands[0]", "ls"), ("commands[1]", "rm -rf /")]),
+        ({"command": "rm", "args": ["-rf", "/"]}, [("command", "rm"), ("command", "rm -rf /")]),
+        ({"steps": [{"run": "make"}]}, [("steps[0].run", "make")]),
+        ({"script": "a\nb"}, [("script", "a\nb")]),
+        ({"command": 3, "text": "rm -rf /", "path": "command"}, []),
+        ({"command": []}, []),
+    ],
+)
+def test_commands(arguments: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    assert commands(arguments) == found
+
+
+@requirement("GUARD-04", "GUARD-05")
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ("https://example.com/a b", ["https://example.com/a b"]),
+        ("  HTTP://x/ ", ["HTTP://x/"]),
+        ("//host/x", ["//host/x"]),
+        ("file:///etc/passwd", ["file:///etc/passwd"]),
+        ("http:\\\\127.0.0.1", ["http:\\\\127.0.0.1"]),
+        ("http:127.0.0.1", ["http:127.0.0.1"]),
+        ("\x01http://x/", ["http://x/"]),
+        ("h\tttp://127.0.0.1/x", ["http://127.0.0.1"]),
+        ("https://a.example/\nand more text", ["https://a.example/", "https://a.example"]),
+        ("https://127.0.\n0.1/", ["https://127.0.", "https://127.0.0.1"]),
+        ("see https://example.com", []),
+        ("// a comment", []),
+        ("http: the protocol", []),
+        ("http://localhost is our server", []),
+        ("a//b", []),
+        ("", []),
+    ],
+)
+def test_urls(value: str, found: list[str]) -> None:
+    assert urls({"deep": [{"x": value}]}) == [("deep[0].x", url) for url in found]
+
+
+@requirement("GUARD-05")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": [0] * (MAX_VALUES + 1)},
+        {"a": ["http://x/"] * (MAX_URLS + 1)},
+        {"command": "x" * 300_000},
+        {"a": json.loads("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))},
+    ],
+    ids=["many", "urls", "text", "deep"],
+)
+def test_what_lies_beyond_the_bounds_is_refused(arguments: dict[str, Any]) -> None:
+    assert not look(arguments).complete
+    assert commands(arguments)[-1][1] == UNJUDGEABLE
+    everything_allowed = command.CommandPolicy(allow=tuple(rule.name for rule in command.RULES))
+    assert isinstance(command.decide(UNJUDGEABLE, everything_allowed), Deny)
+
+
+@requirement("GUARD-05")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        rb'{"u":"http:\/\/x"}',
+        rb'{"u":"http\u003a//x"}',
+        rb'{"\u0063ommand":"ls"}',
+        rb'{"u":"//x"}',
+        rb'{"u":"  Http:x"}',
+        b'{"CMD":"ls"}',
+        b'{"a":{"sh":"ls"}}',
+    ],
+)
+def test_escapes_do_not_hide_anything(raw: bytes) -> None:
+    assert suspicious(raw)
+
+
+@requirement("GUARD-05")
+@pytest.mark.parametrize("key", sorted(COMMAND_KEYS | LIST_KEYS))
+def test_every_command_key_is_suspicious(key: str) -> None:
+    for spelled in (key, key.upper(), key.title(), key.replace("_", "-")):
+        assert commands({spelled: "ls"})
+        assert suspicious(msgspec.json.encode({spelled: "ls"}))
+
+
+@requirement("GUARD-05")
+def test_ordinary_arguments_are_not_suspicious() -> None:
+    raw = b'{"path":"src/main.py","line":12,"query":"find all of the things","flag":true}'
+    assert not suspicious(raw)
+
+
+keys = st.one_of(st.sampled_from(sorted(COMMAND_KEYS | LIST_KEYS | {"Command", "url", "args"})), st.text(max_size=8))
+texts = st.one_of(
+    st.text(max_size=20),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["", " ", "\t", "h\n"]),
+        st.sampled_from(["http:", "x://", "//", "\\\\"]),
+        st.text(),
+    ),
+)
+trees = st.dictionaries(
+    keys,
+    st.recursive(
+        st.one_of(texts, st.integers(-5, 5), st.none(), st.booleans()),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+
+
+@requirement("GUARD-05")
+@given(trees, st.booleans())
+def test_the_quick_look_never_misses_what_the_long_one_finds(tree: dict[str, Any], ascii_only: bool) -> None:
+    found = look(tree)
+    for raw in (json.dumps(tree, ensure_ascii=ascii_only).encode(errors="replace"), _compact(tree)):
+        if found.commands or found.urls:
+            assert suspicious(raw)
+
+
+def _compact(tree: dict[str, Any]) -> bytes:
+    return json.dumps(tree, separators=(",", ":")).encode()
+
+
+@requirement("GUARD-05")
+def test_a_megabyte_is_searched_quickly() -> None:
+    started = time.perf_counter()
+    look({"a": "https://x/" + "\n" * 1_000_000, "b": "h" + "\t" * 1_000_000})
+    assert not suspicious(b'{"a":"' + b'"c' * 100_000 + b'"}')
+    assert time.perf_counter() - started < 2

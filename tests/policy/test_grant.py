@@ -1,0 +1,78 @@
+"""Who may see which tool."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.model import Grant
+from clawft.policy.globs import may_match
+from clawft.policy.grant import visible
+from tests.requirements import requirement
+
+STATUS = ("git__status", "mcp:git__status", "git_status", "status")
+
+
+@requirement("GUARD-06")
+def test_everything_is_visible_by_default() -> None:
+    assert visible(STATUS, Grant())
+
+
+@requirement("GUARD-06", "T-7.10")
+def test_an_allow_list_leaves_just_what_it_names() -> None:
+    grant = Grant(allow=("read_file", "write_file"))
+    tools = [("file__read", "read_file"), ("file__write", "write_file"), ("shell__exec", "exec_shell")]
+    assert [names[0] for names in tools if visible(names, grant)] == ["file__read", "file__write"]
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize("glob", ["git__status", "git_*", "mcp:git__*", "stat?s", "[sg]tatus", "*"])
+def test_any_accepted_name_may_be_meant(glob: str) -> None:
+    assert visible(STATUS, Grant(allow=(glob,)))
+    assert not visible(STATUS, Grant(deny=(glob,)))
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize("glob", ["GIT__status", "git", "atus", "status?", ""])
+def test_a_glob_covers_the_whole_name_and_its_case(glob: str) -> None:
+    assert not visible(STATUS, Grant(allow=(glob,)))
+
+
+@requirement("GUARD-06")
+def test_deny_wins() -> None:
+    assert not visible(STATUS, Grant(allow=("git__status",), deny=("git_*",)))
+
+
+@requirement("GUARD-06")
+def test_an_empty_allow_list_shows_nothing() -> None:
+    assert not visible(STATUS, Grant(allow=()))
+
+
+globs = st.lists(st.text("ab*?[]!_", max_size=8), max_size=4).map(tuple)
+names = st.lists(st.text("ab_", max_size=8), max_size=4)
+
+
+@requirement("GUARD-06")
+@given(names, globs, globs)
+def test_more_denials_never_show_more(tool: list[str], allow: tuple[str, ...], deny: tuple[str, ...]) -> None:
+    if visible(tool, Grant(allow, deny)):
+        assert visible(tool, Grant(allow))
+        assert visible(tool, Grant((*allow, "x"), deny))
+
+
+@requirement("GUARD-06")
+def test_a_hostile_glob_is_decided_quickly() -> None:
+    started = time.perf_counter()
+    assert not visible(["a" * 64], Grant(allow=("*a" * 40 + "b",)))
+    assert not may_match("*a" * 100 + "b", "a" * 64)
+    assert time.perf_counter() - started < 1
+
+
+@requirement("GUARD-06")
+@given(st.text("ab", max_size=6))
+def test_a_strangers_glob_matches_what_it_spells(text: str) -> None:
+    assert may_match(text, text)
+    assert may_match("*", text)
+    assert may_match("?" * len(text), text)
+    assert not may_match(text + "?", text)

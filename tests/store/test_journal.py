@@ -1,0 +1,284 @@
+"""A journal shows whether it was touched."""
+
+import json
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.errors import InvalidArguments
+from clawft.store.journal import Broken, Intact, Journal, files, find, tail, verify
+from tests.requirements import requirement
+
+
+def entries(*ids: int) -> list[dict[str, Any]]:
+    return [{"id": f"call-{id}", "tool": "git__status"} for id in ids]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "audit" / "audit.jsonl"
+
+
+@pytest.fixture
+def written(path: Path) -> Path:
+    Journal(path).append(entries(1, 2, 3, 4, 5))
+    return path
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+@requirement("GUARD-10", "GUARD-11", "T-7.12")
+def test_each_entry_becomes_one_json_line_in_order(path: Path) -> None:
+    journal = Journal(path)
+    journal.append(entries(1))
+    journal.append([b'{"id":"call-2","ms":1.50}', *map(msgspec.json.encode, entries(3))])
+    lines = [json.loads(line) for line in lines_of(path)]
+    assert [(line["seq"], line["id"]) for line in lines] == [(1, "call-1"), (2, "call-2"), (3, "call-3")]
+    assert [line["prev"] for line in lines] == ["0" * 64, lines[0]["hash"], lines[1]["hash"]]
+    assert b'"ms":1.50,' in lines_of(path)[1]
+    assert verify(path) == Intact(3)
+
+
+@requirement("GUARD-11")
+def test_an_empty_batch_and_no_journal_at_all_are_fine(path: Path) -> None:
+    assert verify(path) == Intact(0)
+    Journal(path).append([])
+    assert (tail(path, 3), find(path, "x"), files(path)) == ([], None, [])
+    assert not path.exists()
+
+
+@requirement("GUARD-11")
+def test_its_files_are_private(written: Path) -> None:
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in written.parent.iterdir()}
+    assert modes == {"audit.jsonl": 0o600, "audit.head": 0o600, "audit.lock": 0o600}
+    assert stat.S_IMODE(written.parent.stat().st_mode) == 0o700
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize(
+    "bad", [b"", b"{}", b"[1]", b'{"a":1}\n{"b":2}', b'{"a":\r1}', b'{"a":"' + b"x" * 1_048_576 + b'"}']
+)
+def test_what_is_no_entry_is_refused_before_anything_is_written(path: Path, bad: bytes) -> None:
+    with pytest.raises(InvalidArguments):
+        Journal(path).append([*entries(1), bad])
+    assert not path.exists()
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("line", range(5))
+def test_a_changed_line_is_the_one_that_is_named(written: Path, line: int) -> None:
+    lines = lines_of(written)
+    lines[line] = lines[line].replace(b"git__status", b"git__commit")
+    written.write_bytes(b"".join(lines))
+    assert verify(written) == Broken("audit.jsonl", line + 1, "the line was changed")
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("removed", range(4))
+def test_a_removed_line_shows_where_it_was(written: Path, removed: int) -> None:
+    lines = lines_of(written)
+    del lines[removed]
+    written.write_bytes(b"".join(lines))
+    found = verify(written)
+    assert isinstance(found, Broken)
+    assert found.line == removed + 1
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("order", [[1, 0, 2, 3, 4], [0, 1, 2, 4, 3], [0, 1, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4]])
+def test_moved_and_doubled_lines_show(written: Path, order: list[int]) -> None:
+    lines = lines_of(written)
+    written.write_bytes(b"".join(lines[at] for at in order))
+    found = verify(written)
+    assert isinstance(found, Broken)
+    assert found.line == next((at for at, line in enumerate(order) if at != line), 4) + 1
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("line", [b"garbage\n", b'{"seq":3}\n', b'{"seq":3,"prev":"","hash":"x"}\n', b"\xff\n", b"\n"])
+def test_an_inserted_line_shows(written: Path, line: bytes) -> None:
+    lines = lines_of(written)
+    written.write_bytes(b"".join([*lines[:2], line, *lines[2:]]))
+    found = verify(written)
+    assert isinstance(found, Broken)
+    assert found.line == 3
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("kept", range(5))
+def test_a_tail_that_was_cut_off_shows(written: Path, kept: int) -> None:
+    written.write_bytes(b"".join(lines_of(written)[:kept]))
+    found = verify(written)
+    assert isinstance(found, Broken)
+    assert found.line == 0
+    assert f"{kept + 1} to 5" in found.reason
+
+
+@requirement("GUARD-11")
+def test_a_deleted_journal_shows(written: Path) -> None:
+    written.unlink()
+    assert isinstance(verify(written), Broken)
+
+
+@requirement("GUARD-11")
+@pytest.mark.parametrize("same_journal", [True, False])
+def test_appending_does_not_heal_a_cut(path: Path, same_journal: bool) -> None:
+    journal = Journal(path)
+    journal.append(entries(1, 2, 3, 4, 5))
+    path.write_bytes(b"".join(lines_of(path)[:3]))
+    (journal if same_journal else Journal(path)).append(entries(6))
+    found = verify(path)
+    assert isinstance(found, Broken)
+    assert found.line == 4
+    assert "expected line 4, found line 6" in found.reason
+
+
+@requirement("GUARD-11")
+def test_a_rewritten_last_line_shows_even_after_more_was_appended(written: Path) -> None:
+    lines = lines_of(written)
+    fresh = written.parent / "fresh.jsonl"
+    Journal(fresh).append(entries(1, 2, 3, 4, 999))
+    lines[4] = lines_of(fresh)[4]
+    written.write_bytes(b"".join(lines))
+    assert isinstance(verify(written), Broken)
+    Journal(written).append(entries(6))
+    assert isinstance(verify(written), Broken)
+
+
+@requirement("GUARD-11")
+def test_half_a_line_of_a_killed_process_is_dropped(written: Path) -> None:
+    with written.open("ab") as file:
+        file.write(b'{"seq":6,"id":"call-')
+    Journal(written).append(entries(6))
+    assert verify(written) == Intact(6)
+    assert [json.loads(line)["id"] for line in lines_of(written)][-2:] == ["call-5", "call-6"]
+
+
+@requirement("GUARD-11")
+def test_lines_written_before_a_kill_but_after_the_head_are_kept(written: Path) -> None:
+    head = written.with_suffix(".head").read_bytes()
+    Journal(written).append(entries(6))
+    written.with_suffix(".head").write_bytes(head)
+    assert verify(written) == Intact(6)
+    Journal(written).append(entries(7))
+    assert verify(written) == Intact(7)
+
+
+@requirement("GUARD-11")
+def test_the_chain_goes_on_through_rotated_files(path: Path) -> None:
+    for id in range(1, 31):
+        Journal(path, rotate_bytes=1_500).append(entries(id))
+    assert len(files(path)) > 3
+    assert verify(path) == Intact(30)
+    assert [json.loads(bytes(line))["seq"] for line in tail(path, 12)] == list(range(19, 31))
+    assert len(tail(path, 1_000)) == 30
+    first = find(path, "call-1")
+    assert first is not None
+    assert json.loads(bytes(first))["seq"] == 1
+
+
+@requirement("GUARD-11")
+def test_a_rotated_file_that_is_gone_shows(path: Path) -> None:
+    journal = Journal(path, rotate_bytes=1_500)
+    for id in range(1, 31):
+        journal.append(entries(id))
+    files(path)[0].unlink()
+    found = verify(path)
+    assert isinstance(found, Broken)
+    assert "begins with line" in found.reason
+
+
+@requirement("GUARD-11")
+def test_two_journals_on_one_file_take_turns(path: Path) -> None:
+    one, other = Journal(path, rotate_bytes=2_000), Journal(path, rotate_bytes=2_000)
+    for id in range(20):
+        (one if id % 3 else other).append(entries(id))
+    assert verify(path) == Intact(20)
+
+
+@requirement("GUARD-11")
+def test_lines_are_found_from_the_end_by_id_and_by_number(written: Path) -> None:
+    assert [json.loads(bytes(line))["id"] for line in tail(written, 2)] == ["call-4", "call-5"]
+    assert tail(written, 0) == []
+    by_id, by_number = find(written, "call-3"), find(written, "3")
+    assert by_id is not None
+    assert by_id == by_number
+    assert find(written, "call-") is None
+    assert find(written, 'x"y') is None
+
+
+@requirement("GUARD-11")
+def test_a_long_line_does_not_confuse_the_end(path: Path) -> None:
+    journal = Journal(path)
+    journal.append([{"id": "big", "text": "x" * 900_000}])
+    Journal(path).append(entries(2))
+    assert verify(path) == Intact(2)
+    assert [json.loads(bytes(line))["id"] for line in tail(path, 2)] == ["big", "call-2"]
+
+
+APPEND = """
+import sys
+from pathlib import Path
+from clawft.store.journal import Journal
+journal = Journal(Path(sys.argv[1]), rotate_bytes=20_000)
+for turn in range(int(sys.argv[3])):
+    journal.append([{"id": f"{sys.argv[2]}-{turn}-{line}"} for line in range(5)])
+"""
+
+APPEND_FOR_EVER = """
+import sys
+from pathlib import Path
+from clawft.store.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+print("going", flush=True)
+while True:
+    journal.append([{"id": "x", "text": "y" * 5000}] * 20)
+"""
+
+
+@requirement("GUARD-11")
+def test_processes_append_side_by_side_without_losing_a_line(path: Path) -> None:
+    processes = [subprocess.Popen([sys.executable, "-c", APPEND, str(path), str(n), "30"]) for n in range(4)]
+    try:
+        assert [process.wait(60) for process in processes] == [0] * 4
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(10)
+    assert verify(path) == Intact(4 * 30 * 5)
+    assert len({json.loads(bytes(line))["id"] for line in tail(path, 1_000)}) == 600
+
+
+@requirement("GUARD-11")
+def test_a_killed_writer_leaves_an_intact_journal(path: Path) -> None:
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", APPEND_FOR_EVER, str(path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            process.stdout.readline()
+            deadline = time.monotonic() + 30
+            before = path.stat().st_size if path.exists() else 0
+            while (not path.exists() or path.stat().st_size <= before) and time.monotonic() < deadline:
+                time.sleep(0.001)
+            process.kill()
+        Journal(path).append(entries(1))
+        assert isinstance(verify(path), Intact)
+
+
+@requirement("GUARD-11")
+def test_a_line_in_a_batch_costs_microseconds(path: Path) -> None:
+    journal = Journal(path)
+    batch = [msgspec.json.encode({"id": f"call-{n}", "tool": "git__status", "digest": "a" * 32}) for n in range(100)]
+    best = float("inf")
+    for _ in range(20):
+        started = time.perf_counter()
+        journal.append(batch)
+        best = min(best, time.perf_counter() - started)
+    assert best / len(batch) < 40e-6  # 2 µs measured; ten times the budget, for a busy machine

@@ -1,0 +1,51 @@
+"""Which waiter gets which answer."""
+
+from clawft.wire.correlate import Waiting
+from tests.requirements import requirement
+
+
+@requirement("WIRE-04", "S2-P1-03")
+def test_ids_grow_and_are_not_used_again() -> None:
+    waiting: Waiting[str] = Waiting()
+    first = waiting.open("a")
+    waiting.take(b"%d" % first)
+    assert waiting.open("b") > first
+
+
+@requirement("WIRE-05", "S2-P2-03")
+def test_an_answer_reaches_its_own_waiter_once() -> None:
+    waiting: Waiting[str] = Waiting()
+    one, two = waiting.open("one"), waiting.open("two")
+    assert waiting.take(b"%d" % two) == "two"
+    assert waiting.take(b"%d" % two) is None
+    assert waiting.take(b"%d" % one) == "one"
+    assert waiting.dropped == 1
+    assert len(waiting) == 0
+
+
+@requirement("WIRE-05")
+def test_unknown_answers_are_counted_and_dropped() -> None:
+    waiting: Waiting[str] = Waiting()
+    id = waiting.open("a")
+    for stranger in (b'"%d"' % id, b"%d.0" % id, b" %d" % id, b"0%d" % id, b"null", b"", b"99"):
+        assert waiting.take(stranger) is None
+    assert waiting.dropped == 7
+    assert waiting.take(b"%d" % id) == "a"
+
+
+@requirement("WIRE-05")
+def test_a_late_answer_finds_nobody() -> None:
+    waiting: Waiting[str] = Waiting()
+    id = waiting.open("a")
+    waiting.close(id)
+    waiting.close(id)
+    assert waiting.take(b"%d" % id) is None
+
+
+@requirement("WIRE-07")
+def test_the_end_of_the_link_concerns_everyone_who_waits() -> None:
+    waiting: Waiting[str] = Waiting()
+    waiting.open("a")
+    waiting.open("b")
+    assert waiting.drain() == ["a", "b"]
+    assert len(waiting) == 0

@@ -1,0 +1,223 @@
+"""Bytes to messages: four shapes, ids as they were spelled, and nothing but our own errors."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.errors import INVALID_PARAMS, BadEnvelope, BadParams, JsonRpcFailure, ParseError, ProtocolFailure
+from clawft.wire import jsonrpc
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response, decode
+from tests.requirements import requirement
+
+
+@requirement("WIRE-01", "S2-P1-01", "S4-TR-01")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', Request(b"1", "ping")),
+        (b'{"jsonrpc":"2.0","id":"a","method":"x","params":{"k":1.10}}', Request(b'"a"', "x", b'{"k":1.10}')),
+        (b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', Notification("notifications/initialized")),
+        (b'{"jsonrpc":"2.0","method":"x","params":{}}', Notification("x", b"{}")),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"a":[1,2]}}', Response(b"7", b'{"a":[1,2]}')),
+        (b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"m"}}', Failure(b"7", b'{"code":1,"message":"m"}')),
+        (b'{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}', Failure(b"null", b'{"code":1,"message":"m"}')),
+        (b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}', Failure(b"null", b'{"code":1,"message":""}')),
+    ],
+)
+def test_a_line_becomes_one_of_four_shapes(line: bytes, message: jsonrpc.Message) -> None:
+    assert decode(line) == message
+
+
+@requirement("WIRE-01")
+def test_messages_are_frozen() -> None:
+    for message in (Request(b"1", "m"), Notification("m"), Response(b"1", b"{}"), Failure(b"1", b"{}")):
+        with pytest.raises(AttributeError):
+            setattr(message, message.__struct_fields__[0], b"other")
+
+
+@requirement("WIRE-02", "T-2.1", "T-2.2", "S2-P1-04")
+def test_an_encoded_notification_has_neither_an_id_nor_empty_params() -> None:
+    assert json.loads(jsonrpc.notification("notifications/initialized")) == {
+        "jsonrpc": "2.0",
+        "method": "notifications/initialized",
+    }
+    assert json.loads(jsonrpc.request(3, "ping")) == {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    assert json.loads(jsonrpc.request(3, 'a"b', b'{"x":1}'))["params"] == {"x": 1}
+
+
+@requirement("WIRE-02")
+def test_the_key_decides_whether_it_is_a_notification() -> None:
+    with pytest.raises(BadEnvelope, match="string or an integer"):
+        decode(b'{"jsonrpc":"2.0","id":null,"method":"ping"}')
+
+
+@requirement("WIRE-04")
+@pytest.mark.parametrize("id", [b"1", b"-1", b"0", b"-0", b'"1"', b'""', b'"\\u0031"', b"9" * 5000, '"ключ"'.encode()])
+def test_an_id_goes_back_as_it_was_spelled(id: bytes) -> None:
+    read = decode(b'{"jsonrpc":"2.0","id":' + id + b',"method":"ping"}')
+    assert isinstance(read, Request)
+    assert jsonrpc.result(read.id, b"{}") == b'{"jsonrpc":"2.0","id":' + id + b',"result":{}}'
+
+
+@requirement("WIRE-04", "SHELL-13")
+@pytest.mark.parametrize("id", [b"1.5", b"1.0", b"1e3", b"1E3", b"null", b"true", b"[1]", b'{"a":1}'])
+def test_what_is_no_id_is_answered_without_one(id: bytes) -> None:
+    with pytest.raises(BadEnvelope) as refused:
+        decode(b'{"jsonrpc":"2.0","id":' + id + b',"method":"ping"}')
+    assert refused.value.id == b"null"
+
+
+@requirement("SHELL-13")
+@pytest.mark.parametrize(
+    ("line", "id"),
+    [
+        (b"{}", b"null"),
+        (b"5", b"null"),
+        (b'"text"', b"null"),
+        (b"[]", b"null"),
+        (b'{"jsonrpc":"2.0","id":5}', b"5"),
+        (b'{"jsonrpc":"2.0","id":{},"x":1}', b"null"),
+        (b'{"jsonrpc":"1.0","id":5,"method":"x"}', b"5"),
+        (b'{"id":5,"method":"x"}', b"5"),
+        (b'{"jsonrpc":2,"id":5,"method":"x"}', b"5"),
+        (b'{"jsonrpc":"2.0","id":5,"method":7}', b"5"),
+        (b'{"jsonrpc":"2.0","id":[5],"method":7}', b"null"),
+        (b'{"jsonrpc":"2.0","id":5,"method":"x","params":[1]}', b"5"),
+        (b'{"jsonrpc":"2.0","id":5,"method":"x","params":null}', b"5"),
+        (b'{"jsonrpc":"2.0","id":5,"method":"x","result":{}}', b"5"),
+        (b'{"jsonrpc":"2.0","id":5,"method":"x","error":{}}', b"5"),
+    ],
+)
+def test_json_that_is_no_message_is_answered_under_its_id_where_it_has_one(line: bytes, id: bytes) -> None:
+    with pytest.raises(BadEnvelope) as refused:
+        decode(line)
+    assert refused.value.id == id
+
+
+@requirement("WIRE-05")
+def test_a_broken_answer_is_never_answered_under_an_id_that_is_ours() -> None:
+    """The sender may have a request of its own under that id."""
+    with pytest.raises(BadEnvelope, match="both") as refused:
+        decode(b'{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}')
+    assert refused.value.id == b"null"
+
+
+@requirement("SHELL-13")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"nope",
+        b"{",
+        b'{"jsonrpc":"2.0","id":1,"method":"x"',
+        b'{"jsonrpc":"2.0","id":1,"method":5',
+        b"[1,2",
+        b'{"jsonrpc":"2.0","id":1,"method":"x"} trailing',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":NaN}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":Infinity}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":01}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xed\xa0\x80"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\udc00 lone"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}',
+        b"\xef\xbb\xbf{}",
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+        b'{"jsonrpc":"2.0","id":1,"method":"x","extra":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+        b"[" * 10_000 + b"]" * 10_000,
+        b'{"a":' * 10_000,
+    ],
+)
+def test_broken_json_is_a_parse_error(line: bytes) -> None:
+    with pytest.raises(ParseError):
+        decode(line)
+
+
+@requirement("WIRE-08")
+def test_deep_but_readable_json_passes() -> None:
+    deep = b'{"a":' * 500 + b"1" + b"}" * 500
+    read = decode(b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + deep + b"}")
+    assert read == Request(b"1", "x", deep)
+
+
+@requirement("WIRE-21")
+def test_unknown_members_numbers_and_key_order_survive() -> None:
+    params = b'{"z":1,"a":{"big":123456789012345678901234567890,"f":1.10,"e":1E5,"neg":-0},"\\u0061":"\\/"}'
+    read = decode(
+        b'{"future":[1,{"x":' + b"9" * 5000 + b'}],"jsonrpc":"2.0","id":1,"method":"x","params":' + params + b"}"
+    )
+    assert read == Request(b"1", "x", params)
+
+
+@requirement("WIRE-01")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":2,"method":"x","params":{},"id":1}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","method":"y"}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "x", "method": "y"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{},"params":{"a":1}}',
+        b'{"jsonrpc":"2.0","id":1,"\\u006dethod":"x","method":"y"}',
+        b'{"jsonrpc":"2.0","method":"x","method":"y"}',
+    ],
+)
+def test_a_key_that_occurs_twice_is_refused(line: bytes) -> None:
+    """Two readers could take it for two different messages."""
+    with pytest.raises(BadEnvelope, match="twice"):
+        decode(line)
+
+
+@requirement("WIRE-01")
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" , ", " : ")])
+def test_usual_and_unusual_spellings_are_read_alike(separators: tuple[str, str]) -> None:
+    message: dict[str, Any] = {"method": "tools/call", "params": {"name": "a", "name2": {}}, "id": 1, "jsonrpc": "2.0"}
+    read = decode(json.dumps(message, separators=separators).encode())
+    assert isinstance(read, Request)
+    assert (read.id, read.method, json.loads(read.params)) == (b"1", "tools/call", message["params"])
+
+
+@requirement("WIRE-03", "S2-P1-02", "S4-TR-03")
+def test_an_error_answer_keeps_code_message_and_data() -> None:
+    failure = decode(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":{"a":[1]},"more":1}}')
+    assert isinstance(failure, Failure)
+    raised = failure.read()
+    assert isinstance(raised, JsonRpcFailure)
+    assert (raised.error_code, raised.message, raised.error_data) == (-32042, "m", {"a": [1]})
+
+
+@requirement("WIRE-03")
+@pytest.mark.parametrize("error", [b"{}", b"5", b'{"code":"x","message":"m"}', b'{"code":1}'])
+def test_an_error_answer_that_is_none_is_the_peers_fault(error: bytes) -> None:
+    with pytest.raises(ProtocolFailure):
+        Failure(b"1", error).read()
+
+
+@requirement("WIRE-23")
+def test_our_errors_become_answers_that_say_what_to_do() -> None:
+    wrong = BadParams("no name", hint="give one", data={"uri": "x"})
+    assert json.loads(jsonrpc.failure_of(b'"a"', wrong)) == {
+        "jsonrpc": "2.0",
+        "id": "a",
+        "error": {"code": INVALID_PARAMS, "message": "no name (give one)", "data": {"uri": "x"}},
+    }
+    assert json.loads(jsonrpc.failure_of(None, BadEnvelope("x")))["id"] is None
+
+
+@requirement("WIRE-22")
+def test_the_members_of_a_batch_stay_raw() -> None:
+    assert jsonrpc.is_batch(b' \n[{"a": 1}]')
+    assert not jsonrpc.is_batch(b'{"a":[1]}')
+    assert jsonrpc.decode_batch(b'[{"a": 1}, 2,"x"]') == [b'{"a": 1}', b"2", b'"x"']
+    for broken in (b"[1,", b"{}", b"[" * 10_000):
+        with pytest.raises(ParseError):
+            jsonrpc.decode_batch(broken)
+
+
+@requirement("WIRE-13")
+def test_what_we_write_is_json_whatever_the_words() -> None:
+    strange: Any = 'quote " backslash \\ line\nend \x00 \u202e 😀'
+    written = jsonrpc.failure(b"1", -32603, strange, {"k": strange})
+    assert b"\n" not in written
+    assert msgspec.json.decode(written)["error"] == {"code": -32603, "message": strange, "data": {"k": strange}}

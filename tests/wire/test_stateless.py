@@ -1,0 +1,167 @@
+"""The ladder of the stateless era, rung by rung, and what a result of it carries."""
+
+import json
+from typing import Any
+
+import pytest
+from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
+from msgspec import Raw
+
+from clawft.errors import BadParams, ClawftError, HeaderMismatch, UnsupportedRevision
+from clawft.model import Capabilities, Kind
+from clawft.wire import stateless
+from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION
+from clawft.wire.stateless import claims, finish_result, read_caller
+from tests.requirements import requirement
+
+SERVER_INFO = b'{"name":"clawft","version":"1"}'
+GOOD_META: dict[str, Any] = {VERSION: "2026-07-28", CAPABILITIES: {}}
+GOOD_HEADERS = {b"mcp-protocol-version": b"2026-07-28", b"mcp-method": b"tools/call", b"mcp-name": b"t"}
+
+
+def request(meta: object = None, method: str = "tools/call", **params: Any) -> Request:
+    return Request(
+        b"1", method, json.dumps({"name": "t", **params, **({} if meta is None else {"_meta": meta})}).encode()
+    )
+
+
+@requirement("SHELL-18")
+def test_a_good_request_tells_who_calls() -> None:
+    meta: dict[str, Any] = {
+        **GOOD_META,
+        CAPABILITIES: {"roots": {}},
+        CLIENT: {"name": "c", "version": "1"},
+        "progressToken": "p",
+    }
+    told = read_caller(request(meta), GOOD_HEADERS)
+    assert (told.revision, told.capabilities, told.client) == ("2026-07-28", Capabilities(roots=True), "c/1")
+    assert isinstance(told.meta.progress_token, Raw)
+    assert bytes(told.meta.progress_token) == b'"p"'
+
+
+RUNGS: list[tuple[str, type[ClawftError], Request, dict[bytes, bytes]]] = [
+    ("no _meta, and every header wrong", BadParams, request(), {}),
+    ("_meta is no object", BadParams, request([]), {}),
+    ("no version, headers missing", BadParams, request({CAPABILITIES: {}}), {}),
+    ("no capabilities, version unknown", BadParams, request({VERSION: "1999-01-01"}), {}),
+    ("header missing, version unknown", HeaderMismatch, request({**GOOD_META, VERSION: "1999-01-01"}), {}),
+    ("header differs", HeaderMismatch, request({**GOOD_META, VERSION: "1999-01-01"}), GOOD_HEADERS),
+    ("method differs", HeaderMismatch, request(GOOD_META), {**GOOD_HEADERS, b"mcp-method": b"tools/list"}),
+    ("method in another case", HeaderMismatch, request(GOOD_META), {**GOOD_HEADERS, b"mcp-method": b"Tools/Call"}),
+    (
+        "method encoded",
+        HeaderMismatch,
+        request(GOOD_META),
+        {**GOOD_HEADERS, b"mcp-method": b"=?base64?dG9vbHMvY2FsbA==?="},
+    ),
+    ("name differs", HeaderMismatch, request(GOOD_META), {**GOOD_HEADERS, b"mcp-name": b"other"}),
+    (
+        "version unknown to both sides",
+        UnsupportedRevision,
+        request({**GOOD_META, VERSION: "1999-01-01", LOG_LEVEL: "loud"}),
+        {**GOOD_HEADERS, b"mcp-protocol-version": b"1999-01-01"},
+    ),
+]
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize(("error", "asked", "headers"), [rung[1:] for rung in RUNGS], ids=[rung[0] for rung in RUNGS])
+def test_the_first_rung_that_fails_is_the_answer(
+    error: type[ClawftError], asked: Request, headers: dict[bytes, bytes]
+) -> None:
+    with pytest.raises(error) as refused:
+        read_caller(asked, headers)
+    official = classify_inbound_request(
+        {"method": asked.method, "params": json.loads(asked.params)},
+        headers={name.decode(): value.decode() for name, value in headers.items()},
+    )
+    assert isinstance(official, InboundLadderRejection)
+    assert refused.value.code == official.code
+    assert refused.value.status == 400
+
+
+@requirement("SHELL-18")
+def test_an_unserved_version_names_the_served_ones() -> None:
+    for requested in ("1999-01-01", "2025-11-25"):
+        with pytest.raises(UnsupportedRevision) as refused:
+            read_caller(request({**GOOD_META, VERSION: requested}))
+        assert refused.value.data == {"supported": ["2026-07-28"], "requested": requested}
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {**GOOD_META, VERSION: 5},
+        {**GOOD_META, VERSION: None},
+        {**GOOD_META, LOG_LEVEL: "loud"},
+        {**GOOD_META, LOG_LEVEL: 5},
+        {**GOOD_META, CAPABILITIES: None},
+        {**GOOD_META, CAPABILITIES: []},
+    ],
+)
+def test_values_of_the_wrong_kind_are_bad_params(meta: dict[str, Any]) -> None:
+    with pytest.raises(BadParams):
+        read_caller(request(meta))
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize(
+    ("params", "claimed"),
+    [
+        (b"", False),
+        (b"{}", False),
+        (b'{"protocolVersion":"2025-11-25"}', False),
+        (b'{"_meta":{"progressToken":1}}', False),
+        (b'{"text":"io.modelcontextprotocol/protocolVersion"}', False),
+        (b'{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}', True),
+        (b'{"_meta":{"io.modelcontextprotocol\\/protocolVersion":"2026-07-28"}}', True),
+        (b'{"_meta":{"io.modelcontextprotocol/protocolVersion":5}}', True),
+        (b'{"_meta":{"io.modelcontextprotocol/protocolVersion":"x","io.modelcontextprotocol/logLevel":5}}', True),
+        (b'{"_meta":{"io.modelcontextprotocol/logLevel":5},"protocolVersion":1}', False),
+        (b'{"_meta":5,"protocolVersion":1}', False),
+    ],
+)
+def test_the_version_key_is_what_claims_this_era(params: bytes, claimed: bool) -> None:
+    """Whatever else is wrong with it: then the ladder says so."""
+    assert claims(Request(b"1", "tools/list", params)) is claimed
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize("payload", [b"{}", b"{ }", b"{\n}", b'{"a":1}', b'{ "a" : [1] }', b'{"a":{"b":"}"}}'])
+@pytest.mark.parametrize("cache", [b"", stateless.cache_hint(5, "private")])
+def test_a_result_says_its_type_and_who_made_it(payload: bytes, cache: bytes) -> None:
+    finished = json.loads(finish_result(payload, SERVER_INFO, cache=cache))
+    assert finished.pop("resultType") == "complete"
+    assert finished.pop("_meta") == {SERVER: {"name": "clawft", "version": "1"}}
+    hints = {key: finished.pop(key) for key in ("ttlMs", "cacheScope") if key in finished}
+    assert hints == ({"ttlMs": 5, "cacheScope": "private"} if cache else {})
+    assert finished == json.loads(payload)
+
+
+@requirement("SHELL-18", "WIRE-21")
+def test_a_meta_of_its_own_is_kept_beside_ours() -> None:
+    payload = b'{"content":[{"type":"text","text":"a","_meta":{"x":1}}],"_meta":{"vendor/k":1.10}}'
+    finished = finish_result(payload, SERVER_INFO, cache=stateless.cache_hint(0, "public"))
+    assert b'"vendor/k":1.10' in finished
+    read = json.loads(finished)
+    assert read["_meta"] == {"vendor/k": 1.1, SERVER: {"name": "clawft", "version": "1"}}
+    assert read["content"][0]["_meta"] == {"x": 1}
+    assert (read["ttlMs"], read["cacheScope"], read["resultType"]) == (0, "public", "complete")
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize("meta", [b"null", b"5", b"[]"])
+def test_a_meta_that_is_no_object_breaks_nothing(meta: bytes) -> None:
+    assert json.loads(finish_result(b'{"_meta":' + meta + b"}", SERVER_INFO))["resultType"] == "complete"
+
+
+@requirement("SHELL-18")
+def test_the_type_of_a_result_is_said_once() -> None:
+    assert finish_result(b'{"resultType":"task","taskId":"t"}', SERVER_INFO).count(b'"resultType"') == 1
+    asked = json.loads(finish_result(b'{"inputRequests":{}}', SERVER_INFO, Kind.INPUT_REQUIRED))
+    assert asked["resultType"] == "input_required"
