@@ -11,6 +11,8 @@ from typing import Any
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.pipe import PipeCaller
+from clawft.guard.permission import Permission
+from clawft.guard.pipeline import Guard
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
 from clawft.wire.meta import CAPABILITIES, LOG_LEVEL, TASKS, VERSION
@@ -53,6 +55,18 @@ class Demo:
         raise NotImplementedError("the gateway uses run")
 
 
+def serving(*providers: Any, guards: Sequence[Guard] = (), **options: Any) -> Gateway:
+    """A gateway with permission first, then these guards, serving these providers."""
+
+    def names_of(name: str) -> Sequence[str]:
+        return gateway.names_of(name)
+
+    gateway = Gateway([Permission(names_of), *guards], **options)
+    for provider in providers:
+        gateway.register(provider)
+    return gateway
+
+
 async def echo(call: Call) -> Reply:
     return Reply.text(call.arguments.decode())
 
@@ -78,6 +92,13 @@ class Gate:
 async def soon(event: asyncio.Event) -> None:
     async with asyncio.timeout(SECONDS):
         await event.wait()
+
+
+async def turns(true: Callable[[], object]) -> None:
+    """Let the loop turn until this is so."""
+    async with asyncio.timeout(SECONDS):
+        while not true():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0)
 
 
 def texts(message: Json) -> list[str]:
@@ -151,6 +172,16 @@ class Pipe:
             while True:
                 for at, message in enumerate(self.messages):
                     if not isinstance(message, list) and wanted(message):
+                        return self.messages.pop(at)
+                self._news.clear()
+                await self._news.wait()
+
+    async def batch(self) -> list[Json]:
+        """The first batch of answers, taken out."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                for at, message in enumerate(self.messages):
+                    if isinstance(message, list):
                         return self.messages.pop(at)
                 self._news.clear()
                 await self._news.wait()

@@ -10,11 +10,10 @@ from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.errors import BadParams, ExecutionFailed, InvalidArguments
 from clawft.gateway.core import Gateway
-from clawft.guard.permission import Permission
 from clawft.model import Call, Caller, CallToolResult, Grant, Reply
 from clawft.wire.framing import TOO_LONG
 from clawft.wire.revisions import HANDSHAKE
-from tests.gateway.support import Demo, Gate, echo, pipe, soon, texts
+from tests.gateway.support import Demo, Gate, echo, pipe, serving, soon, texts
 from tests.requirements import requirement
 
 
@@ -52,9 +51,7 @@ async def test_initialize_with_another_revision_offers_our_newest(offered: str) 
 )
 async def test_nothing_is_served_before_initialize(method: str) -> None:
     demo = Demo().add("echo", echo)
-    served = Gateway()
-    served.register(demo)
-    async with pipe(served) as caller:
+    async with pipe(serving(demo)) as caller:
         answer = await caller.ask(method, {"name": "demo__echo"})
         assert answer["error"]["code"] == -32002
         assert "not initialized" in answer["error"]["message"]
@@ -186,9 +183,7 @@ async def test_a_tool_that_fails_gives_a_result_that_says_so(error: Exception, t
     async def fails(call: Call) -> Reply:
         raise error
 
-    served = Gateway()
-    served.register(Demo().add("fails", fails))
-    async with pipe(served) as caller:
+    async with pipe(serving(Demo().add("fails", fails))) as caller:
         await caller.initialize()
         answer = await caller.call("demo__fails")
         assert (answer["result"]["isError"], texts(answer)) == (True, [told])
@@ -203,9 +198,7 @@ async def test_what_breaks_below_a_tool_is_one_internal_error() -> None:
         async def get_prompt(self, call: Call) -> dict[str, Any]:
             raise RuntimeError("secret detail")
 
-    served = Gateway()
-    served.register(Broken().add("echo", echo))
-    async with pipe(served) as caller:
+    async with pipe(serving(Broken().add("echo", echo))) as caller:
         await caller.initialize()
         for method in ("prompts/list", "prompts/get"):
             answer = await caller.ask(method, {"name": "x"})
@@ -216,10 +209,7 @@ async def test_what_breaks_below_a_tool_is_one_internal_error() -> None:
 @requirement("SHELL-09", "GUARD-07", "PROV-07", "S3-E08")
 async def test_an_unknown_tool_and_a_hidden_one_get_the_same_words() -> None:
     demo = Demo().add("shown", echo).add("secret", echo)
-    served = Gateway([permission := Permission(lambda name: served.names_of(name))])
-    assert permission
-    served.register(demo)
-    async with pipe(served, Caller(grant=Grant(deny=("*secret",)))) as caller:
+    async with pipe(serving(demo), Caller(grant=Grant(deny=("*secret",)))) as caller:
         await caller.initialize()
         listed = (await caller.ask("tools/list"))["result"]["tools"]
         assert [tool["name"] for tool in listed] == ["demo__shown"]
@@ -292,9 +282,7 @@ async def test_a_plain_provider_is_called_with_decoded_arguments() -> None:
                 raise BadParams("give numbers")
             return CallToolResult.text(f"{name}: {arguments['a'] + arguments['b']}")
 
-    served = Gateway()
-    served.register(Plain())
-    async with pipe(served) as caller:
+    async with pipe(serving(Plain())) as caller:
         await caller.initialize()
         assert texts(await caller.call("plain__add", a=1, b=2)) == ["add: 3"]
         assert (await caller.call("plain__add"))["error"]["code"] == -32602
@@ -303,9 +291,7 @@ async def test_a_plain_provider_is_called_with_decoded_arguments() -> None:
 @requirement("SHELL-14")
 async def test_closing_the_pipe_cancels_what_runs() -> None:
     gate = Gate()
-    served = Gateway()
-    served.register(Demo().add("wait", gate))
-    async with pipe(served) as caller:
+    async with pipe(serving(Demo().add("wait", gate))) as caller:
         await caller.initialize()
         caller.send("tools/call", {"name": "demo__wait"})
         await soon(gate.begun)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.policy.visible import is_clean, make_visible, visible_text
+from clawft.wire.visible import is_clean, make_visible, visible_text
 from tests.requirements import requirement
 
 VISIBLE_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}

@@ -195,6 +195,26 @@ def test_it_goes_quietly_when_nobody_reads_its_output(tmp_path: Path) -> None:
         assert process.stderr.read() == b""
 
 
+@requirement("SHELL-14", "QUAL-13")
+def test_a_client_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Both pipes break at once, with a call in flight that has a process of its own."""
+    read, write = os.pipe()
+    with process_on(tmp_path, stdin=subprocess.PIPE, stdout=write) as process:
+        os.close(write)
+        stdin = process.stdin
+        assert stdin is not None
+        stdin.write(HELLO + call(2, "shell__exec", {"command": "sleep 600"}))
+        stdin.flush()
+        while not (children := psutil.Process(process.pid).children(recursive=True)):
+            stdin.write(request(3, "ping"))
+            stdin.flush()
+            assert os.read(read, 65_536)
+        os.close(read)
+        stdin.close()
+        assert process.wait(STOP_S) == 0
+        assert all(is_gone(child) for child in children)
+
+
 @requirement("QUAL-12")
 def test_a_long_file_waits_for_a_reader_that_stalls(tmp_path: Path) -> None:
     count = 5_000

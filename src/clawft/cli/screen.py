@@ -36,7 +36,7 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 def safe(text: str) -> str:
     """Without anything that could steer a terminal or hide from the reader."""
-    from clawft.policy.visible import visible_text  # only where foreign text is shown
+    from clawft.wire.visible import visible_text  # only where foreign text is shown
 
     return visible_text(text)
 

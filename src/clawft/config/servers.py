@@ -115,10 +115,10 @@ def _read_toml(file: Path, scope: Scope, workspace: Path) -> Iterator[Outcome]:
     if isinstance(document, ConfigError):
         yield str(file), document
         return
-    tables = document.tables.get("mcp_servers", {}) if document is not None else {}
-    if document is None or not isinstance(tables, dict):
+    if document is None:
         return
-    for name, table in cast("dict[str, Any]", tables).items():
+    tables: object = document.tables.get("mcp_servers")
+    for name, table in _mapping(tables).items():
         yield name, _spec(name, table, document, ("mcp_servers", name), scope, workspace)
 
 
@@ -165,8 +165,7 @@ def _spec(
 
 def _explain(wrong: msgspec.ValidationError, table: Any, document: Document, path: tuple[str, ...]) -> InvalidConfig:
     """Which key, on which line, and what it may have been meant to be."""
-    keys = list(cast("dict[str, Any]", table)) if isinstance(table, dict) else []
-    unknown = next((key for key in keys if key not in KEYS), None)
+    unknown = next((key for key in _mapping(table) if key not in KEYS), None)
     if unknown is not None:
         origin = Origin(document.file, document.line_of((*path, unknown)))
         near = did_you_mean(unknown, KEYS)
@@ -219,14 +218,16 @@ def _read_json(content: bytes, file: str, scope: Scope, workspace: Path) -> Iter
 
 def foreign_servers(told: Mapping[str, Any]) -> dict[str, Any]:
     """`{"mcpServers": {…}}`, also under `tools`, or VS Code's `servers`."""
-    tools = told.get("tools")
-    inner = cast("dict[str, Any]", tools) if isinstance(tools, dict) else {}
-    for place in (told, inner):
+    for place in (told, _mapping(told.get("tools"))):
         for key in ("mcpServers", "servers"):
             servers = place.get(key)
             if isinstance(servers, dict):
                 return cast("dict[str, Any]", servers)
     return {}
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 class _Foreign(Struct):
@@ -247,10 +248,10 @@ class _Foreign(Struct):
 
 
 def _foreign(entry: Any) -> _Table | ConfigError:
-    if isinstance(entry, dict) and isinstance(entry.get("transport"), dict):  # pyright: ignore[reportUnknownMemberType]  # JSON
-        entry = {**entry, **entry["transport"], "transport": None}
+    members = _mapping(entry)
+    flat = {**members, **_mapping(members.get("transport")), "transport": None}
     try:
-        told = msgspec.convert(entry, _Foreign, strict=False)
+        told = msgspec.convert(flat, _Foreign, strict=False)
     except msgspec.ValidationError as wrong:
         return InvalidConfig(str(wrong))
     if told.type == "claudeai-proxy":

@@ -17,12 +17,12 @@ from clawft.gateway.events import Event, ListChanged, ResourceUpdated
 from clawft.gateway.running import Running, answered, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
-from clawft.policy.visible import make_visible
 from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import read as read_meta
-from clawft.wire.revisions import REVISIONS
+from clawft.wire.revisions import HANDSHAKE, REVISIONS
+from clawft.wire.visible import make_visible
 
 QUESTION_SECONDS = 600.0
 MAX_SUBSCRIPTIONS = 1_000
@@ -56,8 +56,9 @@ class Conversation:
 
     def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The whole answer message."""
-        work = self._call(request, outlet) if request.method in CALLS else self._result(request)
-        return answered(request.id, work, handshake.error_code)
+        if request.method in CALLS:
+            return answered(request.id, handshake.error_code, self._call, request, outlet)
+        return answered(request.id, handshake.error_code, self._result, request)
 
     async def _result(self, request: Request) -> bytes:
         method = request.method
@@ -98,7 +99,7 @@ class Conversation:
             base.session,
         )
         self.opened = True
-        capabilities = _CAPABILITIES if REVISIONS[hello.revision].completions else _FIRST_CAPABILITIES
+        capabilities = _FIRST_CAPABILITIES if hello.revision == HANDSHAKE[0] else _CAPABILITIES
         return handshake.initialize_result(
             hello.revision, capabilities, self._gateway.server_info, self._gateway.instructions
         )
@@ -195,6 +196,7 @@ _ALWAYS: dict[str, Any] = {
     "logging": {},
 }
 _FIRST_CAPABILITIES = _encode(_ALWAYS)
+"""For the first revision, in which completion simply worked and was no capability of its own."""
 _CAPABILITIES = _encode({**_ALWAYS, "completions": {}})
 
 _QUICK = {

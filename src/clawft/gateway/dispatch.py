@@ -12,10 +12,10 @@ from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
 from clawft.model import EMPTY_OBJECT, Caller, Reply, Talk
-from clawft.policy.visible import make_visible
 from clawft.wire import narrow
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS
+from clawft.wire.visible import make_visible
 
 MAX_COMPLETIONS = 100
 

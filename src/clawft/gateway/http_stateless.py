@@ -50,7 +50,7 @@ class StatelessDoor:
             self.running.cancel(key)
 
         stop_watching = visit.watch(leave)
-        work = answered(request.id, exchange.answer(heard, back), stateless.error_code)
+        work = answered(request.id, stateless.error_code, exchange.answer, heard, back)
         try:
             await back.serve(work, self.running, key, request.id)
         finally:

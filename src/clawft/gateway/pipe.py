@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from clawft.errors import (
     INTERNAL_ERROR,
@@ -43,6 +44,8 @@ class PipeCaller:
         self._write = write
         self._unread = unread
         self._era: Era | None = None
+        self._settled = False
+        """A handshake that is done: from now on only a request of the other era needs a second look."""
         self._conversation = Conversation(gateway, base, self)
         self._exchange = Exchange(gateway, base)
         self._running = self._conversation.running
@@ -116,6 +119,8 @@ class PipeCaller:
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
         """The first request decides; afterwards the other era is refused."""
+        if self._settled and not stateless.may_claim(request):
+            return None
         claims_stateless = stateless.claims(request)
         if self._era is None:
             if claims_stateless:
@@ -132,10 +137,11 @@ class PipeCaller:
             return BadEnvelope("this connection was opened with initialize and cannot change its era")
         if self._era is not Era.STATELESS and not self._conversation.opened and request.method not in BEFORE_OPENING:
             return NotInitialized("not initialized", hint="send initialize first")
+        self._settled = self._era is Era.HANDSHAKE and self._conversation.opened
         return None
 
-    async def _stateless(self, request: Request) -> bytes:
-        return await answered(request.id, self._answer_stateless(request), stateless.error_code)
+    def _stateless(self, request: Request) -> Coroutine[Any, Any, bytes]:
+        return answered(request.id, stateless.error_code, self._answer_stateless, request)
 
     async def _answer_stateless(self, request: Request) -> bytes:
         return await self._exchange.answer(self._exchange.read(request), self)

@@ -18,7 +18,7 @@ from msgspec import Raw, Struct
 
 from clawft.errors import BadParams, MissingCapability
 from clawft.model import Caller, Kind, Question, Reply
-from clawft.policy.visible import make_visible
+from clawft.wire.visible import make_visible
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024

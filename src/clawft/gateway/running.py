@@ -103,7 +103,7 @@ class Running:
             while self._queue:
                 await self._run(self._queue.popleft(), me)
                 if copy_context() != clean:
-                    loop.call_soon(self._look_again)
+                    loop.call_soon(self._look_again, context=clean)
                     return  # what one call set in its context, the next must not see: a new worker goes on
             if len(self._idle) >= MAX_IDLE_WORKERS:
                 return
@@ -121,7 +121,7 @@ class Running:
     async def run_here(self, key: bytes, work: Work, id: bytes) -> bytes:
         """Run it in the current task, which is its own. NOTHING if it was cancelled through us."""
         refusal = self._refusal(key)
-        me = asyncio.current_task()
+        me = asyncio.current_task(asyncio.get_running_loop())
         if refusal is not None or me is None:
             work.close()
             return jsonrpc.failure_of(id, refusal or Busy("there is no task to run in"))
@@ -137,7 +137,8 @@ class Running:
             return self._last_word(id or job.id)
         job.task = me
         try:
-            return await job.work
+            answer = await job.work
+            return self._last_word(id or job.id) if job.cancelled else answer  # a tool may not let itself be cancelled
         except asyncio.CancelledError:
             if not job.cancelled:
                 raise  # it was our task that was cancelled, not the request
@@ -202,10 +203,15 @@ class Running:
 _LAST_SECONDS = 2.0
 
 
-async def answered(id: bytes, work: Coroutine[None, None, bytes], code_of: Callable[[ClawftError], int]) -> bytes:
-    """The result of the work as an answer, or its error as one. `code_of` is the dialect's."""
+async def answered(
+    id: bytes, code_of: Callable[[ClawftError], int], work: Callable[..., Coroutine[Any, Any, bytes]], *given: Any
+) -> bytes:
+    """The result of `work(*given)` as an answer, or its error as one. `code_of` is the dialect's.
+
+    The work is begun in here: what is refused or cancelled before its turn leaves no coroutine that nobody awaits.
+    """
     try:
-        return jsonrpc.result(id, await work)
+        return jsonrpc.result(id, await work(*given))
     except Exception as error:  # noqa: BLE001 - the caller gets one answer whatever breaks
         return _failed(id, error, code_of)
 

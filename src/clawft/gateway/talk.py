@@ -11,10 +11,10 @@ from msgspec import UNSET, Raw, UnsetType
 
 from clawft.gateway.questions import Answers, Detached, InputRequired, answers_it, require
 from clawft.model import Caller, LogLevel, Question
-from clawft.policy.visible import make_visible
 from clawft.wire import jsonrpc
 from clawft.wire.meta import LEVELS, is_progress_token
 from clawft.wire.revisions import REVISIONS
+from clawft.wire.visible import make_visible
 
 _RANK = {level: rank for rank, level in enumerate(LEVELS)}
 

@@ -21,7 +21,7 @@ from clawft.errors import INTERNAL_ERROR, BadParams, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers, answers_it, require
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
-from clawft.policy.visible import make_visible
+from clawft.wire.visible import make_visible
 
 TTL_MS = 300_000
 POLL_MS = 500

@@ -7,6 +7,7 @@ import hashlib
 import logging
 import secrets
 import time
+from binascii import hexlify
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
@@ -17,10 +18,10 @@ from msgspec import Struct
 
 from clawft.errors import ToolNotFound
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
-from clawft.policy.visible import make_visible
+from clawft.wire.visible import make_visible
 
 FLUSH_SECONDS = 0.1
-MAX_WAITING = 5_000
+MAX_WAITING = 20_000
 """Lines held before a batch is written at once: a burst costs time, never a line."""
 
 log = logging.getLogger("clawft.audit")
@@ -108,31 +109,35 @@ class Audit:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
         call = happened.call
         self._count += 1
-        values = b',"arguments":' + call.arguments if self._values and len(call.arguments) <= MAX_VALUES else b""
+        values = b',"arguments":' + _on_one_line(call.arguments) if self._keeps_values(call) else b""
         return _LINE % (
             _timestamp(int(happened.when)),
             happened.when % 1 * 1000,
             self._run,
             self._count,
             _head(call.caller.principal, call.caller.agent, call.caller.client, call.name, call.origin.server),
-            _text(happened.verdict),
-            _text(happened.outcome),
+            _said(happened.verdict, happened.outcome),
             happened.seconds * 1000,
             len(call.arguments),
             happened.size,
-            hashlib.sha256(call.arguments).hexdigest()[:32].encode(),
+            hexlify(hashlib.sha256(call.arguments).digest()[:16]),
             b"" if call.origin.trusted else b',"trusted":false',
             values,
         )
+
+    def _keeps_values(self, call: Call) -> bool:
+        return self._values and len(call.arguments) <= MAX_VALUES
+
+
+def _on_one_line(arguments: bytes) -> bytes:
+    """JSON strings hold no raw line ends, so those between the tokens may become blanks."""
+    return arguments.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 
-_LINE = (
-    b'{"time":"%b.%03dZ","id":"%b-%d",%b,"verdict":%b,"outcome":%b,"ms":%.3f,'
-    b'"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
-)
+_LINE = b'{"time":"%b.%03dZ","id":"%b-%d",%b,%b,"ms":%.3f,"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
 
 
 @lru_cache(maxsize=2)
@@ -150,8 +155,8 @@ def _head(principal: str, agent: str, client: str, tool: str, server: str) -> by
 
 
 @lru_cache(maxsize=256)
-def _text(text: str) -> bytes:
-    return msgspec.json.encode(text)
+def _said(verdict: str, outcome: str) -> bytes:
+    return msgspec.json.encode({"verdict": verdict, "outcome": outcome})[1:-1]
 
 
 def _verdict_of(ended: BaseException) -> str:

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
-from clawft.policy.visible import is_clean, make_visible
 from clawft.store.leftovers import Leftovers, cut
+from clawft.wire.visible import is_clean, make_visible
 
 DEFAULT_LIMIT = 65_536
 

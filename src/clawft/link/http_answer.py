@@ -1,6 +1,7 @@
 """The bytes of an HTTP/1.1 answer: head, length or chunks. Pure."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
@@ -9,6 +10,8 @@ from msgspec import Struct
 from clawft.link.http_head import Refusal
 
 BODYLESS: Final = frozenset((204, 304))
+FEW_HEADERS: Final = 8
+"""Answers with more headers are not worth remembering."""
 OURS: Final = frozenset((b"connection", b"transfer-encoding", b"keep-alive", b"upgrade"))
 """Headers about the connection are the server's; what an application says about them is left out."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -54,6 +57,12 @@ def frame(
     if not keep_alive:
         lines.append(b"connection: close\r\n")
     return Framing(_closed_head(lines), length, chunked, keep_alive)
+
+
+@lru_cache(maxsize=512)
+def known_frame(status: int, headers: tuple[tuple[bytes, bytes], ...], body: int, keep_alive: bool) -> Framing:
+    """`frame` for whole answers over HTTP/1.1, remembered: most differ in their length only."""
+    return frame(status, headers, body=body, whole=True, modern=True, keep_alive=keep_alive)
 
 
 def _status_line(status: int) -> bytes:

@@ -6,7 +6,16 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
 from clawft.link.asgi import TELL_WHEN_GONE
-from clawft.link.http_answer import BODYLESS, CONTINUE, LAST_CHUNK, Framing, frame, refusal_answer
+from clawft.link.http_answer import (
+    BODYLESS,
+    CONTINUE,
+    FEW_HEADERS,
+    LAST_CHUNK,
+    Framing,
+    frame,
+    known_frame,
+    refusal_answer,
+)
 from clawft.link.http_head import Head, Refusal
 
 Address = tuple[str, int]
@@ -193,14 +202,12 @@ class Exchange:
     def _frame(self, size: int, *, whole: bool) -> Framing:
         # With a body still coming in, the rest of it would be read as the next request's bytes: better to close.
         keep_alive = self.keep_alive and self.whole
-        framing = frame(
-            self._status,
-            self._headers,
-            body=size,
-            whole=whole,
-            modern=self.head.version == "1.1",
-            keep_alive=keep_alive,
-        )
+        modern = self.head.version == "1.1"
+        headers = self._headers
+        if whole and modern and isinstance(headers, tuple) and len(headers) <= FEW_HEADERS:
+            framing = known_frame(self._status, headers, size, keep_alive)
+        else:
+            framing = frame(self._status, headers, body=size, whole=whole, modern=modern, keep_alive=keep_alive)
         self.keep_alive = framing.keep_alive
         self._left = framing.length
         return framing

@@ -5,6 +5,7 @@ differently: a second Host, a foreign Transfer-Encoding, a target that names ano
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -59,6 +60,18 @@ class Head(Struct, frozen=True):
     """The client waits for `100 Continue` before it sends the body."""
     upgrade: bool
     """An Upgrade header is present. We never switch, but the parser stops there and has to be set going again."""
+
+
+SHORT_HEAD: Final = 2 * KIB
+"""Heads up to this size are worth remembering."""
+
+
+@lru_cache(maxsize=512)
+def known_head(
+    method: bytes, version: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...], limits: Limits
+) -> Head | Refusal:
+    """`read_head`, remembered: a client sends nearly the same head again and again."""
+    return read_head(method, version, target, headers, limits)
 
 
 def read_head(method: bytes, version: str, target: bytes, headers: Headers, limits: Limits) -> Head | Refusal:

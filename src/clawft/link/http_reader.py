@@ -12,7 +12,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from httptools.parser.errors import HttpParserCallbackError
 
 from clawft.link.http_exchange import BROKEN, Exchange
-from clawft.link.http_head import Head, Limits, Refusal, read_head, too_long, too_much_head
+from clawft.link.http_head import SHORT_HEAD, Head, Limits, Refusal, known_head, read_head, too_long, too_much_head
 
 SLICE_BYTES: Final = 4096
 """How much is parsed at once: bounds the requests that one read can bring."""
@@ -128,7 +128,8 @@ class RequestReader:
         parser, limits = self._parser, self._limits
         if self._head_bytes > limits.head_bytes or len(self._headers) > limits.headers:
             self._refuse(too_much_head(limits))
-        head = read_head(parser.get_method(), parser.get_http_version(), self._target, self._headers, limits)
+        read = known_head if self._head_bytes <= SHORT_HEAD else read_head
+        head = read(parser.get_method(), parser.get_http_version(), self._target, tuple(self._headers), limits)
         if isinstance(head, Refusal):
             self._refuse(head)
         self.reading = self._begin(head)

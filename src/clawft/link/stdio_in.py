@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import IO
 
-from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, one_line
+from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
 """Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
@@ -68,7 +68,7 @@ class LineWriter(asyncio.BaseProtocol):
             return
         if not self._lines:
             self._loop.call_soon(self._flush)
-        self._lines.append(one_line(message))
+        self._lines.append(message)
         self._waiting += len(message)
 
     def unread(self) -> int:
@@ -78,8 +78,7 @@ class LineWriter(asyncio.BaseProtocol):
     def _flush(self) -> None:
         lines, self._lines, self._waiting = self._lines, [], 0
         if lines and self._transport is not None and not self.broken.done():
-            lines.append(b"")
-            self._transport.write(b"\n".join(lines))
+            self._transport.write(join_lines(lines))
 
     def pause_writing(self) -> None:
         self._drained.clear()

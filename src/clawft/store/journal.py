@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entry, read_link, seal
+from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entries, read_link, seal
 from clawft.store.home import PRIVATE_FILE, locked, private_dir, write_all
 
 ROTATE_BYTES = 64 * 1024 * 1024
@@ -49,7 +49,9 @@ class Journal:
 
     def append(self, entries: Sequence[bytes | Mapping[str, Any]]) -> None:
         """Write JSON objects as one batch behind whatever others have written meanwhile. Blocks."""
-        encoded = [check_entry(entry if isinstance(entry, bytes) else msgspec.json.encode(entry)) for entry in entries]
+        encoded = check_entries(
+            [entry if isinstance(entry, bytes) else msgspec.json.encode(entry) for entry in entries]
+        )
         if not encoded:
             return
         private_dir(self._path.parent)

@@ -10,9 +10,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Annotations, Tool
-from clawft.policy.visible import make_visible
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
+from clawft.wire.visible import make_visible
 
 log = logging.getLogger("clawft.upstream")
 

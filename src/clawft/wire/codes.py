@@ -16,6 +16,7 @@ STATUS = {
     errors.METHOD_NOT_FOUND: 404,
 }
 
+_RESULT = b',"result":'
 _CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]|\\.)*"|[^",]*),"error":\{"code":(-?[0-9]+),')
 
 

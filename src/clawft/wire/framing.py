@@ -8,11 +8,17 @@ DEFAULT_LIMIT = 16 * 1024 * 1024
 """The longest message read, in bytes. Longer ones are skipped to their end and reported, the link lives on."""
 
 
+def join_lines(messages: list[bytes]) -> bytes:
+    """Each message on a line of its own."""
+    joined = b"\n".join(messages)
+    if joined.count(b"\n") >= len(messages) or b"\r" in joined:
+        joined = b"\n".join([one_line(message) for message in messages])
+    return joined + b"\n"
+
+
 def one_line(message: bytes) -> bytes:
     """The same message without a line end inside. JSON strings cannot hold one raw, so a blank says the same."""
-    if b"\n" in message or b"\r" in message:
-        return message.replace(b"\n", b" ").replace(b"\r", b" ")
-    return message
+    return message.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 class TooLong:

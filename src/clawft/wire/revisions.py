@@ -13,8 +13,6 @@ class Revision(Struct, frozen=True):
     name: str
     era: Era
     batches: bool = False
-    completions: bool = True
-    """Is completion a capability of its own? Before it was one, it simply worked."""
     annotations: bool = True
     audio: bool = True
     structured: bool = True
@@ -34,7 +32,6 @@ REVISIONS = {
         Revision(
             "2024-11-05",
             Era.HANDSHAKE,
-            completions=False,
             annotations=False,
             audio=False,
             structured=False,

@@ -31,9 +31,14 @@ class Told(Struct, frozen=True):
     meta: Meta
 
 
+def may_claim(request: Request) -> bool:
+    """Could this be a request of the stateless dialect? A quick look, right whenever it says no."""
+    return _VERSION in request.params
+
+
 def claims(request: Request) -> bool:
     """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
-    if _VERSION not in request.params:
+    if not may_claim(request):
         return False
     try:
         return metas.read(request.params).version is not UNSET

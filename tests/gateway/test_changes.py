@@ -1,0 +1,176 @@
+"""Providers come and go; callers hear of it in the form of their era."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from mcp_types.methods import parse_server_notification
+
+from clawft.errors import InvalidConfig
+from clawft.gateway.core import Gateway
+from clawft.wire.meta import SUBSCRIPTION
+from tests.gateway.support import Demo, Gate, Pipe, echo, modern, pipe, serving, soon, texts, turns
+from tests.requirements import requirement
+
+CHANGED = "notifications/tools/list_changed"
+
+
+async def quiet(caller: Pipe, params: dict[str, Any] | None = None) -> list[Any]:
+    """What else came, once everything sent before has been answered."""
+    await caller.ask("tools/list", params)
+    return caller.messages
+
+
+@requirement("PROV-04", "SHELL-17", "S3-E10", "F8-T12")
+async def test_a_session_hears_of_tools_that_come_and_go() -> None:
+    served = serving(Demo("a").add("echo", echo))
+    async with pipe(served) as caller:
+        await caller.initialize()
+        served.register(Demo("b").add("echo", echo))
+        assert "params" not in await caller.notice(CHANGED)
+        assert texts(await caller.call("b__echo")) == ["{}"]
+        served.unregister("b")
+        await caller.notice(CHANGED)
+        assert (await caller.call("b__echo"))["error"]["code"] == -32602
+        assert [tool["name"] for tool in (await caller.ask("tools/list"))["result"]["tools"]] == ["a__echo"]
+        served.unregister("never there")
+        assert await quiet(caller) == []
+
+
+@requirement("SHELL-17")
+async def test_nobody_is_told_before_initialize_or_after_the_end() -> None:
+    served = serving()
+    async with pipe(served) as caller:
+        served.register(Demo("a"))
+        assert caller.messages == []
+        await caller.initialize()
+    served.register(Demo("b"))
+    assert caller.messages == []
+
+
+@requirement("PROV-04")
+async def test_a_provider_may_change_its_own_list() -> None:
+    demo = Demo()
+    async with pipe(serving(demo)) as caller:
+        await caller.initialize()
+        demo.add("late", echo)
+        await caller.notice(CHANGED)
+        assert texts(await caller.call("demo__late")) == ["{}"]
+
+
+@requirement("PROV-04")
+def test_two_providers_cannot_have_one_namespace() -> None:
+    served = serving(Demo("a").add("echo", echo))
+    with pytest.raises(InvalidConfig, match="'a'"):
+        served.register(Demo("a"))
+    assert len(served.entries) == 1
+
+
+@requirement("PROV-04")
+async def test_a_call_in_flight_survives_a_new_catalog() -> None:
+    gate = Gate()
+    served = serving(Demo("a").add("wait", gate))
+    async with pipe(served) as caller:
+        await caller.initialize()
+        id = caller.send("tools/call", {"name": "a__wait"})
+        await soon(gate.begun)
+        served.unregister("a")
+        gate.open.set()
+        assert texts(await caller.answer(id)) == ["through"]
+
+
+# ── subscriptions/listen ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def listening(caller: Pipe, id: Any, **wanted: Any) -> dict[str, Any]:
+    caller.send("subscriptions/listen", modern(notifications=wanted), id=id)
+    return (await caller.notice("notifications/subscriptions/acknowledged"))["params"]
+
+
+@requirement("SHELL-17", "SHELL-18")
+@pytest.mark.parametrize("id", [7, "7"])
+async def test_a_listener_hears_what_it_asked_for_under_its_own_id(id: Any) -> None:
+    served = serving()
+    async with pipe(served) as caller:
+        acknowledged = await listening(caller, id, toolsListChanged=True, resourcesListChanged=False)
+        parse_server_notification("notifications/subscriptions/acknowledged", "2026-07-28", acknowledged)
+        assert acknowledged == {"_meta": {SUBSCRIPTION: id}, "notifications": {"toolsListChanged": True}}
+        served.register(Demo("a").add("echo", echo))
+        assert (await caller.notice(CHANGED))["params"] == {"_meta": {SUBSCRIPTION: id}}
+        served.prompts_changed()
+        served.resources_changed()
+        served.resource_updated("x://y")
+        assert await quiet(caller, modern()) == []
+
+
+@requirement("SHELL-17")
+async def test_two_listeners_on_one_pipe_each_get_their_own() -> None:
+    served = serving()
+    async with pipe(served) as caller:
+        await listening(caller, "a", toolsListChanged=True)
+        await listening(caller, "b", toolsListChanged=True, promptsListChanged=True)
+        served.tools_changed()
+        served.prompts_changed()
+        heard = [(await caller.message(lambda m: "method" in m)) for _ in range(3)]
+        assert [(m["method"].split("/")[1], m["params"]["_meta"][SUBSCRIPTION]) for m in heard] == [
+            ("tools", "a"),
+            ("tools", "b"),
+            ("prompts", "b"),
+        ]
+
+
+@requirement("SHELL-17", "RES-06")
+async def test_only_the_resources_asked_for() -> None:
+    served = serving()
+    async with pipe(served) as caller:
+        await listening(caller, 1, resourceSubscriptions=["x://mine"])
+        served.resource_updated("x://other")
+        served.resource_updated("x://mine")
+        heard = await caller.notice("notifications/resources/updated")
+        assert heard["params"] == {"uri": "x://mine", "_meta": {SUBSCRIPTION: 1}}
+        assert await quiet(caller, modern()) == []
+
+
+@requirement("SHELL-17")
+async def test_a_listen_ends_by_cancelling_it_or_when_we_shut_down() -> None:
+    served = serving()
+    async with pipe(served) as caller:
+        await listening(caller, 1, toolsListChanged=True)
+        await listening(caller, 2, toolsListChanged=True)
+        caller.notify("notifications/cancelled", requestId=1)
+        await turns(lambda: len(caller.served.running) == 1)
+        served.tools_changed()
+        assert (await caller.notice(CHANGED))["params"]["_meta"] == {SUBSCRIPTION: 2}
+        served.closing.set()
+        ended = (await caller.answer(2))["result"]
+        assert ended["resultType"] == "complete"
+        assert ended["_meta"][SUBSCRIPTION] == 2
+        served.tools_changed()
+        await asyncio.sleep(0)
+        assert caller.messages == []
+
+
+# ── resources/subscribe ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-06")
+async def test_a_session_subscribes_and_unsubscribes() -> None:
+    served: Gateway = serving()
+    async with pipe(served) as caller:
+        await caller.initialize()
+        assert (await caller.ask("resources/subscribe", {"uri": "x://mine"}))["result"] == {}
+        served.resource_updated("x://mine")
+        served.resource_updated("x://other")
+        assert (await caller.notice("notifications/resources/updated"))["params"] == {"uri": "x://mine"}
+        assert (await caller.ask("resources/unsubscribe", {"uri": "x://mine"}))["result"] == {}
+        served.resource_updated("x://mine")
+        assert await quiet(caller) == []
+
+
+@requirement("RES-06")
+async def test_subscriptions_have_a_bound() -> None:
+    async with pipe(serving()) as caller:
+        await caller.initialize()
+        for n in range(1000):
+            caller.send("resources/subscribe", {"uri": f"x://{n}"})
+        assert (await caller.ask("resources/subscribe", {"uri": "x://more"}))["error"]["code"] == -32602

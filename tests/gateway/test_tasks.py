@@ -1,0 +1,209 @@
+"""Calls that outlive their request."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from clawft.errors import ProtocolFailure
+from clawft.gateway import tasks
+from clawft.gateway.core import Gateway
+from clawft.model import Call, Caller, Question, Reply
+from clawft.wire.meta import SUBSCRIPTION, TASKS
+from tests.gateway.asking import ADA, FORM
+from tests.gateway.support import WITH_TASKS, Demo, Gate, Pipe, echo, modern, pipe, serving, soon, texts, turns
+from tests.requirements import requirement
+
+ABLE: dict[str, Any] = {**WITH_TASKS, "elicitation": {}}
+
+
+async def breaks(call: Call) -> Reply:
+    raise ProtocolFailure("the server answered nonsense")
+
+
+async def asks(call: Call) -> Reply:
+    answer = (await call.talk.ask({"who": Question("elicitation/create", FORM)}))["who"]
+    return Reply.text(f"hello {answer['content']['name']}")
+
+
+async def asks_then_detaches(call: Call) -> Reply:
+    answer = (await call.talk.ask({"who": Question("elicitation/create", FORM)}))["who"]
+    call.talk.detach()
+    return Reply.text(f"hello {answer['content']['name']}")
+
+
+def server(gate: Gate) -> Gateway:
+    demo = Demo().add("job", gate, task="optional").add("must", gate, task="required").add("plain", echo)
+    demo.add("breaks", breaks, task="optional").add("asks", asks, task="optional").add("later", asks_then_detaches)
+    return serving(demo)
+
+
+async def started(caller: Pipe, name: str = "demo__job", **params: Any) -> dict[str, Any]:
+    result = (await caller.call(name, modern(ABLE, **params)))["result"]
+    assert result["resultType"] == "task"
+    return result
+
+
+async def about(caller: Pipe, task: str) -> dict[str, Any]:
+    return (await caller.ask("tasks/get", modern(ABLE, taskId=task)))["result"]
+
+
+async def until(caller: Pipe, task: str, status: str) -> dict[str, Any]:
+    async with asyncio.timeout(5):
+        while (found := await about(caller, task))["status"] != status:  # noqa: ASYNC110 - polling is the point
+            await asyncio.sleep(0)
+    return found
+
+
+@requirement("RES-12")
+async def test_a_task_is_started_polled_and_done() -> None:
+    gate = Gate()
+    async with pipe(server(gate)) as caller:
+        task = await started(caller)
+        assert task["status"] == "working"
+        assert {"taskId", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"} <= task.keys()
+        assert (await about(caller, task["taskId"]))["status"] == "working"
+        gate.open.set()
+        done = await until(caller, task["taskId"], "completed")
+        assert done["resultType"] == "complete"
+        assert texts(done) == ["through"]
+        assert done["createdAt"] == task["createdAt"]
+
+
+@requirement("RES-12")
+async def test_who_does_not_know_tasks_waits_or_is_told_what_it_lacks() -> None:
+    gate = Gate()
+    gate.open.set()
+    async with pipe(server(gate)) as caller:
+        assert texts(await caller.call("demo__job", modern())) == ["through"]
+        error = (await caller.call("demo__must", modern()))["error"]
+        assert error["code"] == -32021
+        assert error["data"]["requiredCapabilities"] == {"extensions": {TASKS: {}}}
+
+
+@requirement("RES-12")
+async def test_other_tools_answer_at_once() -> None:
+    async with pipe(server(Gate())) as caller:
+        assert texts(await caller.call("demo__plain", modern(ABLE))) == ["{}"]
+
+
+@requirement("RES-12")
+async def test_a_protocol_error_fails_a_task_and_a_tools_own_error_completes_it() -> None:
+    async def says_no(call: Call) -> Reply:
+        return Reply.error("no")
+
+    served = server(Gate())
+    served.register(Demo("more").add("no", says_no, task="optional"))
+    async with pipe(served) as caller:
+        failed = await until(caller, (await started(caller, "demo__breaks"))["taskId"], "failed")
+        assert failed["error"] == {"code": -32603, "message": "the server answered nonsense"}
+        done = await until(caller, (await started(caller, "more__no"))["taskId"], "completed")
+        assert done["result"]["isError"] is True
+
+
+@requirement("RES-12")
+async def test_a_cancelled_task_stops_and_stays_cancelled() -> None:
+    gate = Gate()
+    async with pipe(server(gate)) as caller:
+        task = (await started(caller))["taskId"]
+        await soon(gate.begun)
+        for _ in range(2):
+            answer = await caller.ask("tasks/cancel", modern(ABLE, taskId=task))
+            assert answer["result"]["resultType"] == "complete"
+        await soon(gate.cancelled)
+        assert (await about(caller, task))["status"] == "cancelled"
+
+
+@requirement("RES-12")
+async def test_the_end_of_the_request_is_not_the_end_of_the_task() -> None:
+    gate = Gate()
+    async with pipe(server(gate)) as caller:
+        id = caller.send("tools/call", modern(ABLE, name="demo__job"))
+        task = (await caller.answer(id))["result"]["taskId"]
+        caller.notify("notifications/cancelled", requestId=id)
+        gate.open.set()
+        await until(caller, task, "completed")
+
+
+@requirement("RES-12")
+async def test_a_task_asks_and_takes_the_answers_that_fit() -> None:
+    async with pipe(server(Gate())) as caller:
+        task = (await started(caller, "demo__asks"))["taskId"]
+        waiting = await until(caller, task, "input_required")
+        assert list(waiting["inputRequests"]) == ["who"]
+        for useless in ({"other": ADA}, {"who": {"action": "accept"}}, {}):
+            answer = await caller.ask("tasks/update", modern(ABLE, taskId=task, inputResponses=useless))
+            assert answer["result"]["resultType"] == "complete"
+            assert (await about(caller, task))["status"] == "input_required"
+        await caller.ask("tasks/update", modern(ABLE, taskId=task, inputResponses={"who": ADA}))
+        assert texts(await until(caller, task, "completed")) == ["hello ada"]
+
+
+@requirement("RES-12")
+async def test_answers_that_come_after_the_end_are_ignored() -> None:
+    async with pipe(server(Gate())) as caller:
+        task = (await started(caller, "demo__asks"))["taskId"]
+        await until(caller, task, "input_required")
+        await caller.ask("tasks/cancel", modern(ABLE, taskId=task))
+        answer = await caller.ask("tasks/update", modern(ABLE, taskId=task, inputResponses={"who": ADA}))
+        assert "result" in answer
+        assert (await about(caller, task))["status"] == "cancelled"
+
+
+@requirement("RES-12")
+async def test_a_tool_may_ask_first_and_then_go_on_as_a_task() -> None:
+    async with pipe(server(Gate())) as caller:
+        first = (await caller.call("demo__later", modern(ABLE)))["result"]
+        assert first["resultType"] == "input_required"
+        task = await started(caller, "demo__later", inputResponses={"who": ADA}, requestState=first["requestState"])
+        assert texts(await until(caller, task["taskId"], "completed")) == ["hello ada"]
+
+
+@requirement("RES-12")
+async def test_tasks_are_their_owners_alone() -> None:
+    served = server(Gate())
+    async with pipe(served, Caller("ada")) as ada, pipe(served, Caller("bob")) as bob:
+        task = (await started(ada))["taskId"]
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            theirs = (await bob.ask(method, modern(ABLE, taskId=task, inputResponses={})))["error"]
+            unknown = (await bob.ask(method, modern(ABLE, taskId="x" * len(task), inputResponses={})))["error"]
+            assert theirs["code"] == unknown["code"] == -32602
+            assert theirs["message"].replace(task, "") == unknown["message"].replace("x" * len(task), "")
+        assert (await about(ada, task))["status"] == "working"
+
+
+@requirement("RES-12")
+async def test_a_listener_hears_of_its_own_tasks() -> None:
+    gate = Gate()
+    async with pipe(server(gate)) as caller:
+        task = (await started(caller))["taskId"]
+        caller.send("subscriptions/listen", modern(ABLE, notifications={"taskIds": [task]}), id="l")
+        await caller.notice("notifications/subscriptions/acknowledged")
+        gate.open.set()
+        heard = (await caller.notice("notifications/tasks"))["params"]
+        assert (heard["taskId"], heard["status"], heard["_meta"][SUBSCRIPTION]) == (task, "completed", "l")
+
+
+@requirement("RES-12")
+async def test_tasks_are_bounded_and_those_nobody_answers_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MAX_TASKS", 2)
+    async with pipe(server(Gate())) as caller:
+        waiting = [(await started(caller, "demo__asks"))["taskId"] for _ in range(2)]
+        for task in waiting:
+            await until(caller, task, "input_required")
+        assert (await caller.call("demo__job", modern(ABLE)))["error"]["code"] == -32603
+        monkeypatch.setattr(tasks, "TTL_MS", -1_000)
+        assert (await started(caller))["status"] == "working"
+        gone = await caller.ask("tasks/get", modern(ABLE, taskId=waiting[0]))
+        assert gone["error"]["code"] == -32602
+
+
+@requirement("SHELL-14")
+async def test_closing_ends_every_task() -> None:
+    gate = Gate()
+    served = server(gate)
+    async with pipe(served) as caller:
+        await started(caller)
+        await soon(gate.begun)
+        await served.tasks.close()
+        await turns(gate.cancelled.is_set)
