@@ -8,12 +8,13 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from clawft.builtin import families
 from clawft.builtin.leftover import read_result_tool
+from clawft.config.servers import discover
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
@@ -27,10 +28,13 @@ from clawft.link.stdio_in import LineWriter, open_stdio
 from clawft.model import Caller, Grant
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
+from clawft.provider.upstreams import UpstreamProviders
 from clawft.store.files import FileStore, state_folder
 from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
+from clawft.upstream.pool import Pool
+from clawft.upstream.ways import ways_to
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
@@ -75,6 +79,9 @@ class App:
             self._register_builtins()
         if outside:
             self._register_outside()
+        self.servers = discover(settings.home, settings.workspace, settings.agent, settings.mcp_config)
+        self.pool = Pool(settings.home / "cache" / "servers", ways_to, _roots(settings.workspace))
+        self._upstreams = UpstreamProviders(self.pool, self.gateway)
 
     @classmethod
     def build(cls, settings: Settings) -> App:
@@ -118,11 +125,20 @@ class App:
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
 
+    # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start_servers(self) -> None:
+        """All at once; none blocks another, or us."""
+        for name, wrong in self.servers.refused.items():
+            log.warning("server %s: %s", name, wrong)
+        await self.pool.set_servers(self.servers.wanted)
+
     # ── serving ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
         stop = _stop_signal()
+        await self.start_servers()
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
         reader = await open_stdio(caller.accept, writer)
@@ -147,6 +163,7 @@ class App:
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
         stop = _stop_signal()
+        await self.start_servers()
         bound, bound_port = await server.start(host, port)
         ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
         await stop
@@ -155,9 +172,15 @@ class App:
         return 0
 
     async def close(self) -> None:
-        """Nothing that happened is lost: tasks end, the audit is written."""
+        """Nothing that happened is lost: servers and tasks end, the audit is written."""
+        await self.pool.close()
         await self.gateway.tasks.close()
         self._audit.close()
+
+
+def _roots(workspace: Path) -> list[Mapping[str, str]]:
+    """What servers are told when they ask for the agent's folders."""
+    return [{"uri": workspace.as_uri(), "name": workspace.name}]
 
 
 def _grant(settings: Settings) -> Grant:

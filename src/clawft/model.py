@@ -24,6 +24,9 @@ __all__ = [
     "Capabilities",
     "Deny",
     "Era",
+    "ForeignPrompt",
+    "ForeignResource",
+    "ForeignTemplate",
     "Grant",
     "Kind",
     "LogLevel",
@@ -165,6 +168,20 @@ class Prompt(Struct, frozen=True, omit_defaults=True):
     title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     arguments: tuple[PromptArgument, ...] = ()
+
+
+class ForeignResource(Resource, frozen=True):
+    """A resource of an external server: our view of it, and `raw`, the whole of what the server said."""
+
+    raw: bytes = b""
+
+
+class ForeignTemplate(ResourceTemplate, frozen=True):
+    raw: bytes = b""
+
+
+class ForeignPrompt(Prompt, frozen=True):
+    raw: bytes = b""
 
 
 # ── a call and its reply ─────────────────────────────────────────────────────────────────────────────────────────────

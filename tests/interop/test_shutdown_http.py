@@ -11,7 +11,7 @@ import pytest
 from tests.requirements import requirement
 from tests.servers.pipe import Json
 from tests.servers.raw_http import PATIENCE_S, Line, ask, connect, modern, modern_call, open_session
-from tests.servers.weft import STOP_S, Served, gateway, is_gone
+from tests.servers.weft import STOP_S, Served, children_named, gateway, is_gone
 
 pytestmark = pytest.mark.slow
 
@@ -44,9 +44,8 @@ async def start_child(served: Served, line: Line) -> psutil.Process:
     await line.send(modern_call(served.port, 1, "shell__exec", {"command": "sleep 600"}))
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            for child in psutil.Process(served.pid).children(recursive=True):
-                if child.name() == "sleep":
-                    return child
+            for child in children_named(served.pid, "sleep"):
+                return child
             await ask(served.port, modern(served.port, 1, "tools/list"))
 
 

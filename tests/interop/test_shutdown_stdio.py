@@ -15,7 +15,7 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Json, Pipe, call, mcp_server, request, text_of
-from tests.servers.weft import MCP_SERVER, RSS_LIMIT, STOP_S, environment, is_gone, peak_memory
+from tests.servers.weft import MCP_SERVER, RSS_LIMIT, STOP_S, children_named, environment, is_gone, peak_memory
 
 pytestmark = pytest.mark.slow
 
@@ -45,9 +45,8 @@ async def start_child(pipe: Pipe) -> psutil.Process:
     await pipe.send(call("child", "shell__exec", {"command": "sleep 600"}))
     async with asyncio.timeout(STOP_S):
         while True:
-            for child in psutil.Process(pipe.pid).children(recursive=True):
-                if child.name() == "sleep":
-                    return child
+            for child in children_named(pipe.pid, "sleep"):
+                return child
             await pipe.is_well()
 
 
@@ -205,7 +204,7 @@ def test_a_client_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
         assert stdin is not None
         stdin.write(HELLO + call(2, "shell__exec", {"command": "sleep 600"}))
         stdin.flush()
-        while not (children := psutil.Process(process.pid).children(recursive=True)):
+        while not (children := children_named(process.pid, "sleep")):
             stdin.write(request(3, "ping"))
             stdin.flush()
             assert os.read(read, 65_536)

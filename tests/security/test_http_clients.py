@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.requirements import requirement
@@ -23,7 +22,7 @@ from tests.servers.raw_http import (
     modern_call,
     open_session,
 )
-from tests.servers.weft import RSS_LIMIT, Served, is_gone, peak_memory
+from tests.servers.weft import RSS_LIMIT, Served, children_named, is_gone, peak_memory
 
 pytestmark = pytest.mark.slow
 
@@ -48,10 +47,6 @@ async def until(port: int, happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not happened():
             await is_served(port)
-
-
-def sleepers(pid: int) -> list[psutil.Process]:
-    return [child for child in psutil.Process(pid).children(recursive=True) if child.name() == "sleep"]
 
 
 def left(folder: Path, mark: str, what: str) -> Callable[[], bool]:
@@ -106,8 +101,8 @@ async def _in_flight(port: int) -> int:
 async def test_the_child_of_a_call_ends_with_its_client(served: Served) -> None:
     async with connect(served.port) as line:
         await line.send(modern_call(served.port, 1, "shell__exec", {"command": "sleep 600"}))
-        await until(served.port, lambda: bool(sleepers(served.pid)))
-        (child,) = sleepers(served.pid)
+        await until(served.port, lambda: bool(children_named(served.pid, "sleep")))
+        (child,) = children_named(served.pid, "sleep")
         line.leave()
     await until(served.port, lambda: is_gone(child))
 

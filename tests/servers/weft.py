@@ -43,6 +43,18 @@ def peak_memory(pid: int) -> int:
     return int(found[1]) * 1024 if found else psutil.Process(pid).memory_info().rss
 
 
+def children_named(pid: int, name: str) -> list[psutil.Process]:
+    """Processes below `pid` that run this program now."""
+    return [child for child in psutil.Process(pid).children(recursive=True) if _name_of(child) == name]
+
+
+def _name_of(process: psutil.Process) -> str:
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:  # it ended while we looked
+        return ""
+
+
 def is_gone(process: psutil.Process) -> bool:
     """Ended; a zombie only waits for whoever adopted it."""
     try:

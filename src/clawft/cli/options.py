@@ -34,6 +34,9 @@ def common_options(parser: Parser) -> None:
     parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
     parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
     parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
+    parser.add_argument(
+        "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
+    )
 
 
 def overrides(options: Options) -> dict[str, Any]:
@@ -54,7 +57,10 @@ def loaded(options: Options) -> Loaded:
 
 
 def settings(options: Options) -> Settings:
-    return loaded(options).settings
+    import msgspec  # loaded already: the settings are made of it
+
+    given = tuple(options.mcp_config or ())
+    return msgspec.structs.replace(loaded(options).settings, mcp_config=given)
 
 
 def _say_who_warns() -> None:

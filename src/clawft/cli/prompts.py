@@ -73,7 +73,8 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
     if missing:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
     waiting = Waiting(options.name)
-    return await waiting.during(app.gateway.get_prompt(app.caller, options.name, msgspec.json.encode(given), waiting))
+    made = await waiting.during(app.gateway.get_prompt(app.caller, options.name, msgspec.json.encode(given), waiting))
+    return msgspec.json.decode(made, type=dict[str, Any]) if isinstance(made, bytes) else made
 
 
 def _find(app: App, name: str) -> Prompt:

@@ -50,9 +50,14 @@ def _read_options(parser: Parser) -> None:
     _list_options(parser)
 
 
+class _ReadResult(msgspec.Struct):
+    contents: list[ResourceContent] = []
+
+
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        return await app.gateway.read_resource(options.uri)
+        read = await app.gateway.read_resource(options.uri)
+        return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
 
     try:
         contents = with_app(options, work)

@@ -29,3 +29,5 @@ class Settings(Struct, frozen=True):
     url_policy: UrlPolicy = UrlPolicy()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
+    mcp_config: tuple[str, ...] = ()
+    """Files or JSON texts that name servers, from the command line."""

@@ -209,7 +209,8 @@ class Gateway:
     def templates(self) -> list[ResourceTemplate]:
         return [template for provider in self._with_resources() for template in provider.list_templates()]
 
-    async def read_resource(self, uri: str) -> Sequence[ResourceContent]:
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes:
+        """The contents, or the whole result as the server said it."""
         for provider in self._with_resources():
             contents = await provider.read_resource(uri)
             if contents is not None:
@@ -239,7 +240,7 @@ class Gateway:
                 return found
         raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
 
-    async def get_prompt(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any]:
+    async def get_prompt(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any] | bytes:
         found = self.find_prompt(caller, name)
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, b"", talk, name)
         return await found.provider.get_prompt(call)

@@ -8,10 +8,22 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.catalog.snapshot import rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
-from clawft.model import EMPTY_OBJECT, Caller, Reply, Talk
+from clawft.model import (
+    EMPTY_OBJECT,
+    Caller,
+    ForeignPrompt,
+    ForeignResource,
+    ForeignTemplate,
+    Prompt,
+    Reply,
+    Resource,
+    ResourceTemplate,
+    Talk,
+)
 from clawft.wire import narrow
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS
@@ -39,18 +51,25 @@ def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    named = [msgspec.structs.replace(found.prompt, name=found.name) for found in gateway.prompts(caller)]
-    return [narrow.definition(make_visible(_encode(prompt)), revision) for prompt in named]
+    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts(caller)]
+    return [narrow.definition(make_visible(wire), revision) for wire in named]
 
 
 def _resources(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_encode(resource)), revision) for resource in gateway.resources()]
+    return [narrow.definition(make_visible(_wire(resource)), revision) for resource in gateway.resources()]
 
 
 def _templates(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_encode(template)), revision) for template in gateway.templates()]
+    return [narrow.definition(make_visible(_wire(template)), revision) for template in gateway.templates()]
+
+
+def _wire(item: Prompt | Resource | ResourceTemplate) -> bytes:
+    """As its server said it, where it has one: what we do not know of it is not lost."""
+    if isinstance(item, ForeignPrompt | ForeignResource | ForeignTemplate):
+        return item.raw
+    return _encode(item)
 
 
 LISTS: dict[str, tuple[str, Callable[[Gateway, Caller], Sequence[bytes]]]] = {
@@ -124,12 +143,12 @@ async def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Tal
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     prompt = await gateway.get_prompt(caller, target.name, target.arguments, talk)
-    return Reply(make_visible(_encode(prompt)))
+    return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     contents = await gateway.read_resource(target.name)
-    return Reply(_encode({"contents": contents}))
+    return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 
 CALLS: dict[str, Callable[[Gateway, Caller, Target, Talk], Awaitable[Reply]]] = {

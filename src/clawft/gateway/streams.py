@@ -29,6 +29,9 @@ class EventStream:
         self._waiting_bytes = 0
         self._wake: asyncio.Future[None] | None = None
         self._reader = 0
+        """Who reads, or read last; each has a number of its own."""
+        self._reading = 0
+        self._dismissing = False
         self.opened = False
         self.ended = False
 
@@ -49,7 +52,7 @@ class EventStream:
             return
         self._open()
         self._put(sse.retry(retry_ms))
-        self._reader += 1
+        self._dismissing = True
         self._stir()
 
     def end(self) -> None:
@@ -92,19 +95,28 @@ class EventStream:
     async def read(self) -> AsyncIterator[bytes]:
         """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away."""
         self._reader += 1
-        me = self._reader
-        if not self._waiting:
-            yield b""  # the head goes out at once: a caller that opens a stream waits for it
-        while True:
-            if self._waiting:
-                yield self._drain()
-            elif self.ended or self._reader != me:
-                return
-            elif not await self._woken():
-                yield sse.KEEP_ALIVE
+        me = self._reading = self._reader
+        try:
+            if not self._waiting:
+                yield b""  # the head goes out at once: a caller that opens a stream waits for it
+            while self._reader == me:  # else it has gone, or another reads in its place: what waits is not for it
+                if self._waiting:
+                    yield self._drain()
+                elif self.ended or self._dismissing:
+                    return
+                elif not await self._woken():
+                    yield sse.KEEP_ALIVE
+        finally:
+            if self._reading == me:
+                self._reading = 0
 
     def resume(self, after: int) -> None:
-        """A reader comes back: what it has not seen is sent again, what it has seen is not."""
+        """A reader comes back: what it has not seen is sent again, what it has seen is not.
+
+        Its old connection may look alive to us; whoever reads there gets nothing more.
+        """
+        self.detach()
+        self._dismissing = False
         self._waiting.clear()
         self._waiting_bytes = 0
         for number, framed in self._kept:
@@ -119,7 +131,7 @@ class EventStream:
     @property
     def busy(self) -> bool:
         """Is someone reading right now?"""
-        return self._wake is not None
+        return self._reading == self._reader > 0
 
     def _drain(self) -> bytes:
         frames = b"".join(self._waiting)
@@ -129,14 +141,15 @@ class EventStream:
 
     async def _woken(self) -> bool:
         """False if nothing happened for a while."""
-        self._wake = asyncio.get_running_loop().create_future()
+        mine = self._wake = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(KEEP_ALIVE_SECONDS):
-                await self._wake
+                await mine
         except TimeoutError:
             return False
         finally:
-            self._wake = None
+            if self._wake is mine:  # else another reader waits now
+                self._wake = None
         return True
 
 

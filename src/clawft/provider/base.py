@@ -49,8 +49,8 @@ class ResourceProvider(Protocol):
 
     def list_templates(self) -> Sequence[ResourceTemplate]: ...
 
-    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
-        """The contents, or None if this provider knows no such resource."""
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
+        """The contents (or the whole result as JSON), or None if this provider knows no such resource."""
         ...
 
 
@@ -58,8 +58,8 @@ class ResourceProvider(Protocol):
 class PromptProvider(Protocol):
     def list_prompts(self) -> Sequence[Prompt]: ...
 
-    async def get_prompt(self, call: Call) -> Mapping[str, Any]:
-        """`{"description"?, "messages": […]}`. The call carries name, arguments (strings) and the way to ask back."""
+    async def get_prompt(self, call: Call) -> Mapping[str, Any] | bytes:
+        """`{"description"?, "messages": […]}`, or that as JSON. The call carries name, arguments and the way to ask."""
         ...
 
 

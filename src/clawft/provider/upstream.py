@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.errors import ExecutionFailed, JsonRpcFailure, LinkError, NotConnected, ToolNotFound
+from clawft.errors import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    BadParams,
+    ExecutionFailed,
+    JsonRpcFailure,
+    LinkError,
+    NotConnected,
+    ToolNotFound,
+)
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import (
@@ -17,12 +26,11 @@ from clawft.model import (
     Caller,
     CallToolResult,
     Era,
+    ForeignPrompt,
+    ForeignResource,
+    ForeignTemplate,
     Origin,
-    Prompt,
     Reply,
-    Resource,
-    ResourceContent,
-    ResourceTemplate,
     Talk,
     Tool,
 )
@@ -133,20 +141,55 @@ class UpstreamProvider:
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
-    def list_resources(self) -> Sequence[Resource]:
+    def list_resources(self) -> Sequence[ForeignResource]:
         answers = self._upstream.answers
-        return _readable(answers.resources, Resource) if answers else ()
+        return _readable(answers.resources, ForeignResource) if answers else ()
 
-    def list_templates(self) -> Sequence[ResourceTemplate]:
+    def list_templates(self) -> Sequence[ForeignTemplate]:
         answers = self._upstream.answers
-        return _readable(answers.templates, ResourceTemplate) if answers else ()
+        return _readable(answers.templates, ForeignTemplate) if answers else ()
 
-    def list_prompts(self) -> Sequence[Prompt]:
+    def list_prompts(self) -> Sequence[ForeignPrompt]:
         answers = self._upstream.answers
-        return _readable(answers.prompts, Prompt) if answers else ()
+        return _readable(answers.prompts, ForeignPrompt) if answers else ()
 
-    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
-        raise NotImplementedError
+    async def read_resource(self, uri: str) -> bytes | None:
+        """The server's whole result; None if it has nothing of that name."""
+        if not self._may_have(uri):
+            return None
+        try:
+            return await self._ask("resources/read", {"uri": uri})
+        except JsonRpcFailure as refused:
+            if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
+                return None
+            raise
+
+    def _may_have(self, uri: str) -> bool:
+        if any(resource.uri == uri for resource in self.list_resources()):
+            return True
+        return any(uri.startswith(t.uri_template.partition("{")[0]) for t in self.list_templates())
+
+    async def get_prompt(self, call: Call) -> bytes:
+        try:
+            return await self._ask("prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
+        except JsonRpcFailure as refused:
+            raise BadParams(f"{self.server}: {refused.message}") from None
+
+    async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+        answers = self._upstream.session
+        if answers is None or "completions" not in answers.peer.capabilities:
+            return ()
+        members = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
+        try:
+            told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
+        except (JsonRpcFailure, msgspec.DecodeError):
+            return ()
+        return told.completion.values
+
+    async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
+        session = await self._upstream.connected(CONNECT_SECONDS)
+        result = await session.request(method, members, seconds=self._upstream.spec.timeout_ms / 1000)
+        return relay.plain_result(result) if session.peer.era is Era.STATELESS else result
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -165,11 +208,23 @@ def _refused(server: str, failure: JsonRpcFailure) -> ToolNotFound | ExecutionFa
     return ExecutionFailed(f"{server}: {failure.message} (code {failure.error_code})")
 
 
-def _readable(items: Sequence[Raw], kind: Any) -> Sequence[Any]:
-    read: list[Any] = []
+class _Values(Struct, frozen=True):
+    values: list[str] = []
+
+
+class _Completed(Struct, frozen=True):
+    completion: _Values = _Values()
+
+
+T = TypeVar("T", ForeignResource, ForeignTemplate, ForeignPrompt)
+
+
+def _readable(items: Sequence[Raw], kind: type[T]) -> Sequence[T]:
+    """Those that can be read, each with what the server said of it."""
+    read: list[T] = []
     for item in items:
         try:
-            read.append(msgspec.json.decode(item, type=kind))
+            read.append(msgspec.structs.replace(msgspec.json.decode(item, type=kind), raw=bytes(item)))
         except msgspec.DecodeError:
             continue
     return read

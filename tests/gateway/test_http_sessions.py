@@ -1,0 +1,313 @@
+"""The handshake era over HTTP: sessions and their streams. Leaving is not cancelling here."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from mcp_types.methods import validate_server_result
+
+from clawft.gateway.access import LOOPBACK_HOSTS, Access
+from clawft.gateway.core import Gateway
+from clawft.gateway.sessions import Sessions
+from clawft.model import Call, Caller, Reply
+from clawft.wire.headers import Headers
+from tests.gateway.asgi_client import Session, http
+from tests.gateway.asking import ADA, CAN_FILL
+from tests.gateway.asking import server as asking_server
+from tests.gateway.support import Demo, Gate, closing_has_begun, echo, serving, soon, texts, turns
+from tests.requirements import requirement
+
+
+async def busy(call: Call) -> Reply:
+    call.talk.progress(1)
+    return Reply.text("done")
+
+
+def server(*more: Demo) -> Gateway:
+    return serving(Demo().add("echo", echo).add("busy", busy), *more)
+
+
+TOKEN: dict[str, Any] = {"_meta": {"progressToken": 1}}
+
+
+@requirement("SHELL-19", "SHELL-02")
+async def test_initialize_opens_a_session_with_an_unguessable_id() -> None:
+    async with http(server()) as client:
+        one, two = await client.initialize(), await client.initialize()
+        ids = [session.headers["mcp-session-id"] for session in (one, two)]
+        assert ids[0] != ids[1]
+        assert all(len(id) >= 32 and all(0x21 <= ord(c) <= 0x7E for c in id) for id in ids)
+        listed = await one.send("tools/list").whole()
+        assert (listed.status, listed.headers["content-type"]) == (200, "application/json")
+        validate_server_result("tools/list", "2025-11-25", listed.json["result"])
+        assert texts((await one.send("tools/call", {"name": "demo__echo"}).whole()).json) == ["{}"]
+
+
+@requirement("SHELL-19")
+async def test_a_refused_initialize_opens_no_session() -> None:
+    async with http(server()) as client:
+        refused = await client.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}).whole()
+        assert refused.json["error"]["code"] == -32602
+        assert "mcp-session-id" not in refused.headers
+
+
+@requirement("SHELL-19")
+async def test_a_session_must_be_named_and_known() -> None:
+    async with http(server()) as client:
+        session = await client.initialize()
+        request = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert (await client.post(request).whole()).status == 400
+        assert (await client.post(request, {"mcp-session-id": "nonsense"}).whole()).status == 404
+        assert (await client.post([request], {"mcp-session-id": "nonsense"}).whole()).status == 404
+        assert (await client.start("GET", headers={"accept": "text/event-stream"}).whole()).status == 400
+        assert (await client.start("DELETE").whole()).status == 400
+        assert (await session.send("ping").whole()).json["result"] == {}
+
+
+@requirement("SHELL-19")
+async def test_a_session_ends_with_delete() -> None:
+    async with http(server()) as client:
+        session = await client.initialize()
+        stream = session.stream()
+        await stream.until(lambda: stream.status)
+        assert (await client.start("DELETE", headers=session.headers).whole()).status == 204
+        await stream.whole()
+        assert (await session.send("ping").whole()).status == 404
+        assert (await client.start("DELETE", headers=session.headers).whole()).status == 404
+
+
+@requirement("SHELL-19")
+async def test_a_session_is_bound_to_its_principal() -> None:
+    def who(headers: Headers) -> Caller | None:
+        return Caller(headers.get(b"authorization", b"").decode() or "nobody")
+
+    async with http(server(), Access(who, LOOPBACK_HOSTS)) as client:
+        session = await client.initialize()
+        stranger = Session(client, session.headers["mcp-session-id"], "2025-11-25")
+        stranger.headers["authorization"] = "bob"
+        for answer in (stranger.send("ping"), stranger.stream(), client.start("DELETE", headers=stranger.headers)):
+            assert (await answer.whole()).status == 404
+        assert (await session.send("ping").whole()).status == 200
+
+
+@requirement("SHELL-19", "SHELL-04")
+async def test_notifications_and_answers_are_accepted_with_202() -> None:
+    async with http(server()) as client:
+        session = await client.initialize()
+        messages: list[dict[str, Any]] = [
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 9, "result": {}},
+            {"jsonrpc": "2.0", "id": 9, "error": {"code": 1, "message": ""}},
+        ]
+        for message in messages:
+            answer = await session.write(message).whole()
+            assert (answer.status, answer.body) == (202, b"")
+
+
+@requirement("WIRE-22")
+async def test_batches() -> None:
+    batch: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "demo__echo"}},
+    ]
+    async with http(server()) as client:
+        old, new = await client.initialize("2025-03-26"), await client.initialize("2025-06-18")
+        answers = (await old.write(batch).whole()).json
+        assert sorted(answer["id"] for answer in answers) == [1, 2]
+        assert (await old.write([{"jsonrpc": "2.0", "method": "notifications/x"}]).whole()).status == 202
+        for broken in (b"[]", b"[1,"):
+            assert (await old.write(broken).whole()).status == 400
+        refused = await new.write(batch).whole()
+        assert (refused.status, refused.json["error"]["code"]) == (400, -32600)
+
+
+# ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize(("revision", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
+async def test_an_answer_becomes_a_stream_once_there_is_something_to_stream(revision: str, primed: bool) -> None:
+    async with http(server()) as client:
+        session = await client.initialize(revision)
+        answer = await session.send("tools/call", {"name": "demo__busy", **TOKEN}).whole()
+        assert answer.headers["content-type"] == "text/event-stream"
+        assert [event.data == "" for event in answer.events] == [True, False, False][not primed :]
+        assert len({event.id for event in answer.events}) == len(answer.events)
+        assert texts(answer.messages[-1]) == ["done"]
+        quiet = await session.send("tools/call", {"name": "demo__busy"}).whole()
+        assert quiet.headers["content-type"] == "application/json"
+
+
+@requirement("SHELL-17", "SHELL-19")
+async def test_the_stream_of_a_session_carries_the_news_and_there_is_one() -> None:
+    served = server()
+    async with http(served) as client:
+        session = await client.initialize()
+        stream = session.stream()
+        await stream.until(lambda: stream.status == 200)
+        assert (await session.stream().whole()).status == 409
+        served.register(Demo("more"))
+        assert (await stream.message())["method"] == "notifications/tools/list_changed"
+        assert (await session.stream().whole()).status == 409
+        stream.leave()
+        async with asyncio.timeout(5):
+            await stream.task
+        again = session.stream()
+        await again.until(lambda: again.status == 200)
+
+
+@requirement("SHELL-19")
+async def test_a_get_must_take_events() -> None:
+    async with http(server()) as client:
+        session = await client.initialize()
+        headers = {**session.headers, "accept": "application/json"}
+        assert (await client.start("GET", headers=headers).whole()).status == 406
+
+
+@requirement("RES-10", "SHELL-19")
+async def test_a_question_goes_out_on_the_stream_of_its_call() -> None:
+    async with http(asking_server()) as client:
+        session = await client.initialize(capabilities=CAN_FILL)
+        aside = session.stream()
+        call = session.send("tools/call", {"name": "demo__greet"})
+        question = await call.message()
+        assert question["method"] == "elicitation/create"
+        answered = await session.write({"jsonrpc": "2.0", "id": question["id"], "result": ADA}).whole()
+        assert answered.status == 202
+        assert texts((await call.whole()).messages[-1]) == ["hello ada"]
+        assert aside.messages == []
+
+
+# ── leaving, cancelling, coming back ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Streaming(Gate):
+    """Says something first, so that the answer is a stream."""
+
+    async def __call__(self, call: Call) -> Reply:
+        call.talk.progress(1)
+        return await super().__call__(call)
+
+
+@requirement("SHELL-19")
+async def test_leaving_does_not_cancel_and_the_rest_can_be_fetched() -> None:
+    gate = Streaming()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "demo__wait", **TOKEN}, id="c")
+        await call.message()
+        last = call.events[-1].id
+        call.leave()
+        gate.open.set()
+        async with asyncio.timeout(5):
+            await call.task
+        assert not gate.cancelled.is_set()
+        resumed = await session.stream(last or "").whole()
+        assert [message["id"] for message in resumed.messages] == ["c"]
+        again = await session.stream(call.events[0].id or "").whole()
+        assert [message.get("method", "answer") for message in again.messages] == ["notifications/progress", "answer"]
+
+
+@requirement("SHELL-19")
+async def test_coming_back_takes_over_from_a_connection_that_only_looks_alive() -> None:
+    gate = Streaming()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "demo__wait", **TOKEN}, id="c")
+        await call.message()
+        resumed = session.stream(call.events[0].id or "")
+        assert (await resumed.message())["method"] == "notifications/progress"
+        gate.open.set()
+        assert texts((await resumed.whole()).messages[-1]) == ["through"]
+        assert len(call.messages) == 1
+
+
+@requirement("SHELL-19")
+async def test_only_the_streams_of_this_session_can_be_resumed() -> None:
+    async with http(server()) as client:
+        one, two = await client.initialize(), await client.initialize()
+        answer = await one.send("tools/call", {"name": "demo__busy", **TOKEN}).whole()
+        first = answer.events[0].id or ""
+        assert (await two.stream(first).whole()).status == 404
+        for odd in ("nonsense", "1.", ".1", "1.x", "1.-1", "9" * 30 + ".1"):
+            assert (await one.stream(odd).whole()).status in (400, 404)
+
+
+@requirement("SHELL-19")
+async def test_a_tool_may_let_the_caller_poll() -> None:
+    gate = Gate()
+
+    async def polled(call: Call) -> Reply:
+        call.talk.hang_up(50)
+        return await gate(call)
+
+    async with http(serving(Demo().add("polled", polled))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "demo__polled"}, id="c")
+        await call.until(lambda: call.ended)
+        assert [(event.data, event.retry) for event in call.events] == [("", None), ("", 50)]
+        resumed = session.stream(call.events[0].id or "")
+        await soon(gate.begun)
+        gate.open.set()
+        assert texts((await resumed.whole()).messages[-1]) == ["through"]
+
+
+@requirement("SHELL-12", "SHELL-19")
+async def test_a_cancelled_call_ends_without_an_answer() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "demo__wait"}, id="c")
+        await soon(gate.begun)
+        notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "c"}}
+        assert (await session.write(notice).whole()).status == 202
+        await soon(gate.cancelled)
+        ended = await call.whole()
+        assert ended.body == b""
+
+
+@requirement("SHELL-14", "SHELL-19")
+async def test_draining_lets_calls_finish_and_refuses_new_ones() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "demo__wait"}, id="old")
+        stream = session.stream()
+        await soon(gate.begun)
+        draining = asyncio.ensure_future(client.app.drain(5))
+        await closing_has_begun()
+        refused = await session.send("tools/call", {"name": "demo__wait"}, id="new").whole()
+        assert "shutting down" in refused.json["error"]["message"]
+        hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
+        assert (await client.post(hello).whole()).status == 503
+        gate.open.set()
+        assert texts((await call.whole()).json) == ["through"]
+        await stream.whole()
+        async with asyncio.timeout(5):
+            await draining
+
+
+# ── bounds ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-19")
+async def test_sessions_are_bounded_and_the_longest_unused_goes_first() -> None:
+    sessions = Sessions(server(), limit=2)
+    one, two = sessions.open(Caller()), sessions.open(Caller())
+    assert sessions.find(one.id, "local") is one
+    three = sessions.open(Caller())
+    assert [sessions.find(session.id, "local") for session in (one, two, three)] == [one, None, three]
+    sessions.close()
+    assert len(sessions) == 0
+
+
+@requirement("SHELL-19")
+async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
+    sessions = Sessions(server(), idle=-1)
+    one, two = sessions.open(Caller()), sessions.open(Caller())
+    assert sessions.find(one.id, "local") is None
+    reading = asyncio.ensure_future(anext(aiter(two.aside.read())))
+    await turns(reading.done)
+    sessions.open(Caller())
+    assert sessions.find(two.id, "local") is two
+    sessions.close()

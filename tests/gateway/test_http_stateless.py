@@ -1,0 +1,302 @@
+"""2026-07-28 over HTTP: each POST stands alone, and leaving means cancelling."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from mcp_types.methods import validate_server_result
+
+from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all
+from clawft.gateway.core import Gateway
+from clawft.model import Call, Caller, Grant, Reply
+from clawft.wire.meta import CAPABILITIES, SUBSCRIPTION, VERSION
+from tests.gateway.asgi_client import POSTED, http
+from tests.gateway.asking import ADA, CAN_FILL
+from tests.gateway.asking import server as asking_server
+from tests.gateway.support import Demo, Gate, closing_has_begun, echo, modern, serving, soon, texts
+from tests.requirements import requirement
+
+NEW = {"mcp-protocol-version": "2026-07-28"}
+REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+
+
+async def busy(call: Call) -> Reply:
+    call.talk.progress(1)
+    call.talk.log("info", "working")
+    return Reply.text("done")
+
+
+def server(**options: Any) -> Gateway:
+    demo = Demo().add("echo", echo).add("busy", busy).add("where", echo, REGION)
+    return serving(demo, **options)
+
+
+@requirement("SHELL-18", "SHELL-19")
+async def test_a_call_is_answered_with_json() -> None:
+    async with http(server()) as client:
+        answer = await client.stateless("tools/call", modern(name="demo__echo", arguments={"n": 1}), id="é").whole()
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.json["id"] == "é"
+        assert texts(answer.json) == ['{"n": 1}']
+        validate_server_result("tools/call", "2026-07-28", answer.json["result"])
+        assert "mcp-session-id" not in answer.headers
+
+
+@requirement("SHELL-19")
+async def test_it_becomes_a_stream_once_there_is_something_to_stream() -> None:
+    async with http(server()) as client:
+        params = modern(name="demo__busy", token="p", level="info")
+        answer = await client.stateless("tools/call", params).whole()
+        assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
+        assert answer.headers["cache-control"] == "no-cache, no-transform"
+        assert answer.headers["x-accel-buffering"] == "no"
+        assert [m.get("method", "answer") for m in answer.messages] == [
+            "notifications/progress",
+            "notifications/message",
+            "answer",
+        ]
+        assert all(event.id is None and event.event == "message" for event in answer.events)
+        quiet = await client.stateless("tools/call", modern(name="demo__busy")).whole()
+        assert quiet.headers["content-type"] == "application/json"
+
+
+@requirement("SHELL-18", "SHELL-19", "WIRE-13")
+@pytest.mark.parametrize(
+    ("method", "params", "headers", "status", "code"),
+    [
+        ("no/such", modern(), {}, 404, -32601),
+        ("initialize", modern(), {}, 404, -32601),
+        ("ping", modern(), {}, 404, -32601),
+        ("tools/call", modern(name="none"), {}, 400, -32602),
+        ("tools/call", modern(name="demo__echo", arguments=5), {}, 400, -32602),
+        ("tools/list", modern(cursor="x"), {}, 400, -32602),
+        ("tools/list", {}, {}, 400, -32602),
+        ("tools/list", {"_meta": {VERSION: "2026-07-28"}}, {}, 400, -32602),
+        ("tools/list", {"_meta": 5}, {}, 400, -32602),
+        ("tools/list", {"_meta": {VERSION: 5, CAPABILITIES: {}}}, {}, 400, -32602),
+        ("tools/list", modern(), {"mcp-method": "tools/call"}, 400, -32020),
+        ("tools/list", modern(), {"mcp-method": ""}, 400, -32020),
+        ("tools/list", modern(), {"mcp-protocol-version": ""}, 400, -32020),
+        ("tools/list", modern(), {"mcp-protocol-version": "2025-11-25"}, 400, -32020),
+        ("tools/list", modern(), {"mcp-protocol-version": "2099-01-01"}, 400, -32020),
+        ("tools/call", modern(name="demo__echo"), {"mcp-name": "other"}, 400, -32020),
+        ("tools/call", modern(name="demo__echo"), {"mcp-name": ""}, 400, -32020),
+        ("tools/call", modern(name="demo__echo"), {"mcp-name": "=?base64?\xff?="}, 400, -32020),
+        ("tools/call", modern(name="demo__where", arguments={"region": "eu"}), {}, 400, -32020),
+        ("tools/call", modern(name="demo__where"), {"mcp-param-region": "eu"}, 400, -32020),
+        ("tasks/get", modern(taskId="t"), {}, 400, -32021),
+        ("resources/read", modern(uri="no://such"), {}, 400, -32602),
+    ],
+)
+async def test_statuses_and_codes(
+    method: str, params: dict[str, Any], headers: dict[str, str], status: int, code: int
+) -> None:
+    async with http(server()) as client:
+        answer = await client.stateless(method, params, 7, headers).whole()
+        assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (status, code, 7)
+
+
+@requirement("SHELL-18")
+async def test_a_version_we_do_not_serve_is_refused_with_those_we_do() -> None:
+    async with http(server()) as client:
+        params: dict[str, Any] = {"_meta": {VERSION: "2099-01-01", CAPABILITIES: {}}}
+        answer = await client.stateless("tools/list", params, headers={"mcp-protocol-version": "2099-01-01"}).whole()
+        assert (answer.status, answer.json["error"]["code"]) == (400, -32022)
+        assert answer.json["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
+
+
+@requirement("SHELL-18")
+async def test_mirrored_arguments_are_compared() -> None:
+    async with http(server()) as client:
+        params = modern(name="demo__where", arguments={"region": "日本"})
+        answer = await client.stateless(
+            "tools/call", params, headers={"mcp-param-region": "=?base64?5pel5pys?="}
+        ).whole()
+        assert answer.status == 200
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        far = body.replace(b'{"region"', b'{"n": 1e400, "region"')
+        told = {**NEW, "mcp-method": "tools/call", "mcp-name": "demo__where", "mcp-param-region": "x"}
+        assert (await client.post(far, told).whole()).json["error"]["code"] in (-32602, -32020)
+
+
+@requirement("GUARD-07")
+async def test_mirrors_of_a_hidden_tool_are_not_checked() -> None:
+    access = Access(open_to_all(Caller(grant=Grant(deny=("*where",)))), LOOPBACK_HOSTS)
+    async with http(server(), access) as client:
+        params = modern(name="demo__where", arguments={"region": "eu"})
+        answer = await client.stateless("tools/call", params).whole()
+        assert answer.json["error"]["code"] == -32602
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"nope", 400, -32700),
+        (b"", 400, -32700),
+        (b"[]", 400, -32600),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"x"}]', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', 400, -32600),
+        (b'{"jsonrpc":"2.0","id":1}', 400, -32600),
+    ],
+)
+async def test_bodies_that_are_no_request(body: bytes, status: int, code: int) -> None:
+    async with http(server()) as client:
+        answer = await client.post(body, NEW).whole()
+        assert (answer.status, answer.json["error"]["code"]) == (status, code)
+
+
+@requirement("SHELL-19")
+async def test_a_notification_is_accepted_and_does_nothing() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        running = client.stateless("tools/call", modern(name="demo__wait"), id=1)
+        await soon(gate.begun)
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        answer = await client.post(cancelled, NEW).whole()
+        assert (answer.status, answer.body) == (202, b"")
+        gate.open.set()
+        assert texts((await running.whole()).json) == ["through"]
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS"])
+async def test_there_is_only_post(method: str) -> None:
+    async with http(server()) as client:
+        answer = await client.start(method, headers=NEW).whole()
+        assert (answer.status, answer.headers["allow"]) == (405, "POST")
+
+
+@requirement("SHELL-18")
+async def test_headers_of_the_other_era_are_ignored() -> None:
+    async with http(server()) as client:
+        odd = {"mcp-session-id": "nonsense", "last-event-id": "nonsense"}
+        assert (await client.stateless("tools/list", modern(), headers=odd).whole()).status == 200
+
+
+# ── leaving and ending ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_leaving_cancels_the_call(streaming: bool) -> None:
+    gate = Gate()
+
+    async def wait(call: Call) -> Reply:
+        call.talk.progress(1)
+        return await gate(call)
+
+    async with http(serving(Demo().add("wait", wait))) as client:
+        answer = client.stateless("tools/call", modern(name="demo__wait", token=1 if streaming else None))
+        await soon(gate.begun)
+        answer.leave()
+        await soon(gate.cancelled)
+        async with asyncio.timeout(5):
+            await answer.task
+
+
+@requirement("SHELL-12")
+async def test_equal_ids_of_two_callers_do_not_meet() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate).add("echo", echo))) as client:
+        first = client.stateless("tools/call", modern(name="demo__wait"), id=1)
+        await soon(gate.begun)
+        second = await client.stateless("tools/call", modern(name="demo__echo"), id=1).whole()
+        assert texts(second.json) == ["{}"]
+        gate.open.set()
+        assert texts((await first.whole()).json) == ["through"]
+
+
+@requirement("SHELL-14")
+async def test_while_draining_new_requests_are_refused_under_their_own_id() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        running = client.stateless("tools/call", modern(name="demo__wait"), id="old")
+        await soon(gate.begun)
+        draining = asyncio.ensure_future(client.app.drain(5))
+        await closing_has_begun()
+        refused = await client.stateless("tools/call", modern(name="demo__wait"), id="new").whole()
+        assert refused.json["id"] == "new"
+        assert "shutting down" in refused.json["error"]["message"]
+        gate.open.set()
+        assert texts((await running.whole()).json) == ["through"]
+        async with asyncio.timeout(5):
+            await draining
+
+
+@requirement("SHELL-14")
+async def test_a_call_that_does_not_end_in_time_is_answered_under_its_own_id() -> None:
+    gate = Gate()
+    async with http(serving(Demo().add("wait", gate))) as client:
+        running = client.stateless("tools/call", modern(name="demo__wait"), id="old")
+        await soon(gate.begun)
+        await client.app.drain(0.01)
+        answer = await running.whole()
+        assert answer.json["id"] == "old"
+        assert "shutting down" in answer.json["error"]["message"]
+
+
+# ── listening and asking ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("SHELL-17")
+async def test_a_listener_has_a_stream_until_it_leaves() -> None:
+    served = server()
+    async with http(served) as client:
+        stream = client.stateless("subscriptions/listen", modern(notifications={"toolsListChanged": True}), id="l")
+        first = await stream.message()
+        assert first["method"] == "notifications/subscriptions/acknowledged"
+        served.register(Demo("more"))
+        heard = await stream.message(lambda m: m.get("method") == "notifications/tools/list_changed")
+        assert heard["params"]["_meta"] == {SUBSCRIPTION: "l"}
+        stream.leave()
+        async with asyncio.timeout(5):
+            await stream.task
+
+
+@requirement("SHELL-17", "SHELL-14")
+async def test_a_listen_ends_with_a_result_when_we_shut_down() -> None:
+    served = server()
+    async with http(served) as client:
+        stream = client.stateless("subscriptions/listen", modern(notifications={"toolsListChanged": True}), id="l")
+        await stream.message()
+        served.closing.set()
+        last = (await stream.whole()).messages[-1]
+        assert (last["id"], last["result"]["resultType"]) == ("l", "complete")
+
+
+@requirement("SHELL-18")
+async def test_input_required_over_http() -> None:
+    async with http(asking_server()) as client:
+        first = await client.stateless("tools/call", modern(CAN_FILL, name="demo__greet")).whole()
+        assert (first.status, first.json["result"]["resultType"]) == (200, "input_required")
+        assert "method" not in first.json
+        state = first.json["result"]["requestState"]
+        retry = modern(CAN_FILL, name="demo__greet", inputResponses={"who": ADA}, requestState=state)
+        assert texts((await client.stateless("tools/call", retry).whole()).json) == ["hello ada"]
+        lacking = await client.stateless("tools/call", modern(name="demo__greet")).whole()
+        assert (lacking.status, lacking.json["error"]["code"]) == (400, -32021)
+
+
+@requirement("SHELL-19")
+async def test_a_caller_that_leaves_before_its_body_is_whole_is_forgotten() -> None:
+    arriving: list[dict[str, Any]] = [
+        {"type": "http.request", "body": b'{"jsonrpc":', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return arriving.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with http(server()) as client:
+        headers = {"host": "localhost", **POSTED, **NEW}
+        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+        scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/mcp", "headers": pairs}
+        async with asyncio.timeout(5):
+            await client.app(scope, receive, send)
+        assert sent == []
