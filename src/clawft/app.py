@@ -24,7 +24,8 @@ from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.link.stdio_in import LineWriter, open_stdio
+from clawft.link.lines import LineWriter
+from clawft.link.stdio_in import open_stdio
 from clawft.model import Caller, Grant
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
@@ -41,6 +42,8 @@ GC_THRESHOLDS = (50_000, 20, 20)
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_CROWDED = "too many requests in flight"
 
 log = logging.getLogger("clawft")
 
@@ -142,6 +145,7 @@ class App:
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
         reader = await open_stdio(caller.accept, writer)
+        caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
         if not writer.broken.done():

@@ -116,7 +116,6 @@ async def test_a_head_above_the_limit_is_refused(served: Served, much: str) -> N
     await is_well(served.port)
 
 
-@pytest.mark.xfail(reason="link/http_protocol._next never feeds what it held while a half-read request is current")
 @requirement("SHELL-12")
 async def test_pipelined_requests_are_answered_in_order(served: Served) -> None:
     async with connect(served.port) as line:

@@ -181,7 +181,7 @@ def prompt_arguments(prompt: Prompt, raw: bytes) -> dict[str, str]:
 
 def review_changes(focus: str) -> Mapping[str, Any]:
     text = (
-        "Review the uncommitted changes of this workspace. List what changed (git__status, git__diff), read each "
+        "Review the uncommitted changes of this workspace. List what changed (git status, git diff), read each "
         "changed file as far as you need it (file__read), then report: what the change does, mistakes with file and "
         "line, missing tests, and what you would do differently. Most important first; do not change anything."
     )

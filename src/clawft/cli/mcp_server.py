@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from clawft.cli.options import common_options, with_app
-from clawft.cli.parser import Options, Verb
+from clawft.cli.parser import Options, Verb, WrongUsage
 from clawft.cli.screen import tell
 
 
 def _serve(options: Options) -> int:
+    if _is_closed(0) or _is_closed(1):
+        raise WrongUsage("stdin and stdout must be open", hint="an editor or agent starts this with pipes")
     if sys.stdin.isatty():
         tell("weft: serving MCP on stdin and stdout; an editor or agent starts this. End with Ctrl-D.")
     return with_app(options, lambda app: app.serve_stdio())
+
+
+def _is_closed(descriptor: int) -> bool:
+    """Checked before anything is opened: the next file would get the free number, and protocol messages with it."""
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
 
 
 VERBS = {"": Verb("Serve MCP on stdin and stdout", common_options, _serve)}

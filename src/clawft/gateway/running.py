@@ -59,9 +59,15 @@ class Running:
         self._workers: set[asyncio.Task[None]] = set()
         self._emptied: asyncio.Event | None = None
         self._closing = False
+        self._crowded: tuple[Callable[[], None], Callable[[], None]] | None = None
+        self._is_crowded = False
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+    def when_crowded(self, stop: Callable[[], None], go_on: Callable[[], None]) -> None:
+        """Where the input can wait, `stop` is called when the limit is reached and `go_on` when half is done."""
+        self._crowded = (stop, go_on)
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -76,6 +82,9 @@ class Running:
         self._queue.append(job)
         if len(self._queue) == 1:
             self._wake_worker()
+        if self._crowded is not None and len(self._jobs) >= self._limit and not self._is_crowded:
+            self._is_crowded = True
+            self._crowded[0]()
 
     def _wake_worker(self) -> None:
         """One worker for the queue. If it gets stuck in a call, the look afterwards wakes another for the rest."""
@@ -157,6 +166,9 @@ class Running:
         del self._jobs[job.id]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
+        if self._is_crowded and self._crowded is not None and len(self._jobs) <= self._limit // 2:
+            self._is_crowded = False
+            self._crowded[1]()
 
     def _refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:

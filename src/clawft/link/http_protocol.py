@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         self._advance()
-        if self._held and self.current is None:
+        if self._held and (self.current is None or self._reader.reading is self.current):
             held = b"".join(self._held)
             self._held, self._held_bytes = [], 0
             self._heard = self._now()

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, start
-from clawft.link.stdio_in import LineReader, LineWriter, grow
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong

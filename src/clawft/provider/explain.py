@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -52,9 +53,10 @@ def _name_complaints(raw: bytes, schema: Mapping[str, Any]) -> list[str]:
         return []
     known: Mapping[str, Any] = schema.get("properties", {})
     missing = [f"missing '{name}'" for name in schema.get("required", ()) if name not in given]
-    unknown = [_unknown(name, known) for name in given if name not in known]
-    closed = schema.get("additionalProperties") is False
-    return (missing + (unknown if closed else []))[:MAX_NAMED]
+    if schema.get("additionalProperties") is not False:
+        return missing[:MAX_NAMED]
+    unknown = islice((name for name in given if name not in known), MAX_NAMED)
+    return (missing + [_unknown(name, known) for name in unknown])[:MAX_NAMED]
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:

@@ -1,0 +1,158 @@
+"""Whole lines over a pair of pipes, with neither side running away from the other."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import cast
+
+from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, join_lines
+
+PAUSE_READING_ABOVE = 1024 * 1024
+"""Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
+PIPE_BYTES = 1024 * 1024
+
+Accept = Callable[[bytes | TooLong], None]
+
+
+class LineReader(asyncio.Protocol):
+    """Frames what arrives and hands over each line; `ended` is done when the input is and every line was handed over.
+
+    While somebody holds it, lines wait here and no more is read.
+    """
+
+    def __init__(self, accept: Accept, limit: int = DEFAULT_LIMIT) -> None:
+        self._accept = accept
+        self._framer = LineFramer(limit)
+        self._transport: asyncio.ReadTransport | None = None
+        self._holders: set[str] = set()
+        self._held: deque[bytes | TooLong] = deque()
+        self._over = False
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.ReadTransport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._hand_over(self._framer.feed(data))
+
+    def eof_received(self) -> None:
+        self._hand_over(self._framer.end())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._over = True
+        self._end_when_done()
+
+    def _hand_over(self, lines: Iterable[bytes | TooLong]) -> None:
+        for line in lines:
+            if self._holders or self._held:
+                self._held.append(line)
+            else:
+                self._accept(line)
+
+    def hold(self, who: str) -> None:
+        """Hand over no more until `who` lets go."""
+        if not self._holders and self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+        self._holders.add(who)
+
+    def let_go(self, who: str) -> None:
+        """Go on, if nobody else holds it; what has waited comes first."""
+        self._holders.discard(who)
+        while self._held and not self._holders:
+            self._accept(self._held.popleft())
+        if not self._holders and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._end_when_done()
+
+    def _end_when_done(self) -> None:
+        if self._over and not self._held and not self.ended.done():
+            self.ended.set_result(None)
+
+
+class LineWriter(asyncio.BaseProtocol):
+    """Collects the lines of one turn of the loop into one write, and stops the reader while too much waits."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lines: list[bytes] = []
+        self._waiting = 0
+        self._transport: asyncio.WriteTransport | None = None
+        self._reader: LineReader | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self.broken: asyncio.Future[None] = self._loop.create_future()
+        """Done when nobody reads our output any more."""
+
+    def attach(self, transport: asyncio.WriteTransport) -> None:
+        self._transport = transport
+        transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE)
+
+    def throttle(self, reader: LineReader) -> None:
+        """Hold this reader while too much waits in our output."""
+        self._reader = reader
+
+    def write(self, message: bytes) -> None:
+        if self.broken.done():
+            return
+        if not self._lines:
+            self._loop.call_soon(self._flush)
+        self._lines.append(message)
+        self._waiting += len(message)
+
+    def unread(self) -> int:
+        """Bytes that the other side has not taken yet."""
+        return self._waiting + (self._transport.get_write_buffer_size() if self._transport else 0)
+
+    def _flush(self) -> None:
+        lines, self._lines, self._waiting = self._lines, [], 0
+        if lines and self._transport is not None and not self.broken.done():
+            self._transport.write(join_lines(lines))
+
+    def pause_writing(self) -> None:
+        self._drained.clear()
+        if self._reader is not None:
+            self._reader.hold(_OUTPUT)
+
+    def resume_writing(self) -> None:
+        self._drained.set()
+        if self._reader is not None:
+            self._reader.let_go(_OUTPUT)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._drained.set()
+        if not self.broken.done():
+            self.broken.set_result(None)
+
+    async def finish(self, seconds: float) -> None:
+        """Let what is written reach the other side, within bounds."""
+        self._flush()
+        if self._transport is None or self.broken.done():
+            return
+        self._transport.set_write_buffer_limits(high=0)
+        try:
+            async with asyncio.timeout(seconds):
+                while self._transport.get_write_buffer_size() and not self.broken.done():
+                    self._drained.clear()
+                    await asyncio.wait({self.broken}, timeout=_POLL_SECONDS)
+        except TimeoutError:
+            pass
+        self._transport.close()
+
+
+_POLL_SECONDS = 0.01
+_OUTPUT = "output"
+
+
+def grow(*descriptors: int) -> None:
+    """Larger pipes save a wake-up per 64 KiB on both sides; where it is not allowed, nothing is lost."""
+    if sys.platform == "linux":
+        import fcntl
+
+        for descriptor in descriptors:
+            try:
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            except OSError:
+                continue
