@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-ANSWER_S = 10.0
-"""No answer for so long means there will be none."""
+ANSWER_S = 30.0
+"""No answer for so long means there will be none. FastMCP with 20 servers needs some seconds for one."""
+WARM_S = 0.3
 
 
 class Bound(Struct, frozen=True):

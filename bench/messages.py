@@ -4,8 +4,8 @@ Ids have a fixed number of digits, so that a request is a template with the id f
 The echoed text carries the id too: an answer that belongs to another request is found out even if its id is right.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -15,6 +15,7 @@ LAST_ID = 99_999_999
 """Eight digits each."""
 TEXT_BYTES = 100
 _ID = b"@@@@@@@@"
+ID_TEXT = _ID.decode()
 _PADDING = "x" * (TEXT_BYTES - len(_ID))
 _META = "io.modelcontextprotocol/"
 _CLIENT = {"name": "bench", "version": "1"}
@@ -62,26 +63,116 @@ def request(id: int, method: str, params: Mapping[str, Any]) -> bytes:
 
 
 class Template(Struct, frozen=True):
-    """A tools/call of the echo tool in three pieces, with the id to go between them."""
+    """A request in pieces, with the id to go between them."""
 
-    before: bytes
-    between: bytes
-    after: bytes
+    pieces: tuple[bytes, ...]
 
     def fill(self, id: int) -> bytes:
-        digits = b"%d" % id
-        return b"".join((self.before, digits, self.between, digits, self.after))
+        return (b"%d" % id).join(self.pieces)
 
     @property
     def size(self) -> int:
         return len(self.fill(FIRST_ID))
 
 
+def template(dialect: Dialect, method: str, params: Mapping[str, Any]) -> Template:
+    """`params` may hold the id, too: as the text `ID_TEXT`."""
+    told = {"jsonrpc": "2.0", "id": Raw(_ID), "method": method, "params": dialect.params(params)}
+    return Template(tuple(msgspec.json.encode(told).split(_ID)))
+
+
+class Question(Protocol):
+    """What is asked again and again, and how its answer is known to be right."""
+
+    method: str
+
+    def tool(self, id: int) -> str:
+        """The tool that call is for; empty if it is for none."""
+        ...
+
+    def fill(self, id: int) -> bytes: ...
+
+    @property
+    def size(self) -> int:
+        """The longest request."""
+        ...
+
+    def answered(self, body: bytes) -> int | None:
+        """The id of the request this answers, its content checked; None for a notification."""
+        ...
+
+
+class Echo:
+    """tools/call of the echo tool, under each of its names in turn."""
+
+    method = "tools/call"
+
+    def __init__(self, dialect: Dialect, tools: Sequence[str], more: int = 0, enough: int | None = None) -> None:
+        """The answer has `more` bytes than the text; with `enough`, one cut after so many is right as well."""
+        self._tools = tuple(tools)
+        self._templates = [echo_call(dialect, tool) for tool in tools]
+        self._padding = _PADDING + "x" * more
+        self._enough = enough
+
+    def tool(self, id: int) -> str:
+        return self._tools[id % len(self._tools)]
+
+    def fill(self, id: int) -> bytes:
+        return self._templates[id % len(self._templates)].fill(id)
+
+    @property
+    def size(self) -> int:
+        return max(each.size for each in self._templates)
+
+    def answered(self, body: bytes) -> int | None:
+        message = _decoded(_read, body)
+        if message.method:
+            return None
+        result = message.result
+        if message.id is None or result is None or result.is_error or len(result.content) != 1:
+            raise WrongAnswer(f"no echo: {body[:300]!r}")
+        if not self._is_right(message.id, result.content[0]):
+            raise WrongAnswer(f"the text of another call: {body[:300]!r}")
+        return message.id
+
+    def _is_right(self, id: int, block: "_Block") -> bool:
+        found = block.text or block.data
+        if found == f"{id}{self._padding}":
+            return True
+        return self._enough is not None and found[: self._enough] == f"{id}{self._padding}"[: self._enough]
+
+
+class Listing:
+    """tools/list; every answer holds so many tools."""
+
+    method = "tools/list"
+
+    def __init__(self, dialect: Dialect, tools: int) -> None:
+        self._template = template(dialect, self.method, {})
+        self._count = tools
+
+    def tool(self, id: int) -> str:
+        return ""
+
+    def fill(self, id: int) -> bytes:
+        return self._template.fill(id)
+
+    @property
+    def size(self) -> int:
+        return self._template.size
+
+    def answered(self, body: bytes) -> int | None:
+        message = _decoded(_read_list, body)
+        if message.method:
+            return None
+        if message.id is None or message.result is None or len(message.result.tools) != self._count:
+            raise WrongAnswer(f"not {self._count} tools: {body[:300]!r}")
+        return message.id
+
+
 def echo_call(dialect: Dialect, tool: str) -> Template:
-    text = _ID.decode() + _PADDING
-    params = dialect.params({"name": tool, "arguments": {"text": text}})
-    whole = msgspec.json.encode({"jsonrpc": "2.0", "id": Raw(_ID), "method": "tools/call", "params": params})
-    return Template(*whole.split(_ID))
+    text = ID_TEXT + _PADDING
+    return template(dialect, "tools/call", {"name": tool, "arguments": {"text": text}})
 
 
 # ── answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -89,6 +180,7 @@ def echo_call(dialect: Dialect, tool: str) -> Template:
 
 class _Block(Struct):
     text: str = ""
+    data: str = ""
 
 
 class _Echoed(Struct):
@@ -102,23 +194,26 @@ class _Message(Struct):
     result: _Echoed | None = None
 
 
+class _Listed(Struct):
+    tools: list[Raw] = []
+
+
+class _ListMessage(Struct):
+    id: int | None = None
+    method: str = ""
+    result: _Listed | None = None
+
+
 _read = msgspec.json.Decoder(_Message).decode
+_read_list = msgspec.json.Decoder(_ListMessage).decode
+T = TypeVar("T")
 
 
-def answered(body: bytes) -> int | None:
-    """The id of the call this answers, its text checked; None for a notification."""
+def _decoded(read: Callable[[bytes], T], body: bytes) -> T:
     try:
-        message = _read(body)
+        return read(body)
     except msgspec.DecodeError as wrong:
         raise WrongAnswer(f"{wrong}: {body[:300]!r}") from None
-    if message.method:
-        return None
-    result = message.result
-    if message.id is None or result is None or result.is_error or len(result.content) != 1:
-        raise WrongAnswer(f"no echo: {body[:300]!r}")
-    if result.content[0].text != f"{message.id}{_PADDING}":
-        raise WrongAnswer(f"the text of another call: {body[:300]!r}")
-    return message.id
 
 
 def result_of(body: bytes, id: int) -> Any:

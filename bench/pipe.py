@@ -5,18 +5,8 @@ import select
 import time
 from typing import Any
 
-from bench.load import ANSWER_S, Bound, Burst, Flight
-from bench.messages import (
-    FIRST_ID,
-    INITIALIZED,
-    Dialect,
-    WrongAnswer,
-    answered,
-    echo_call,
-    initialize,
-    request,
-    result_of,
-)
+from bench.load import ANSWER_S, WARM_S, Bound, Burst, Flight
+from bench.messages import FIRST_ID, INITIALIZED, Dialect, Question, WrongAnswer, initialize, request, result_of
 from bench.process import Process
 
 PIPE_BYTES = 65_536
@@ -28,14 +18,14 @@ WARM_CALLS = 256
 class Pipe:
     """Blocking and single-threaded; bounded by what fits into the pipe."""
 
-    def __init__(self, process: Process, dialect: Dialect, tool: str) -> None:
+    def __init__(self, process: Process, dialect: Dialect, question: Question) -> None:
         self._process = process
         self._dialect = dialect
-        self._call = echo_call(dialect, tool)
+        self._question = question
         self._to, self._from = process.pipe_fds
         self._ready = select.poll()
         self._ready.register(self._from, select.POLLIN)
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._next_id = FIRST_ID
         if not dialect.stateless:
             self.ask("initialize", initialize(dialect))
@@ -51,16 +41,16 @@ class Pipe:
                     return result
 
     def warm(self, window: int) -> None:
-        if window * self._call.size > PIPE_BYTES:
-            raise ValueError(f"{window} calls of {self._call.size} bytes do not fit into a pipe")
-        self.burst(window, Bound(calls=max(window, WARM_CALLS), seconds=ANSWER_S))
+        if window * self._question.size > PIPE_BYTES:
+            raise ValueError(f"{window} calls of {self._question.size} bytes do not fit into a pipe")
+        self.burst(window, Bound(calls=max(window, WARM_CALLS), seconds=WARM_S))
 
     def burst(self, window: int, bound: Bound) -> Burst:
         flight = Flight(self._next_id, window, bound)
         while True:
             free = flight.free()
             if free:
-                self._write(b"".join([self._call.fill(flight.start()) + b"\n" for _ in range(free)]))
+                self._write(b"".join([self._question.fill(flight.start()) + b"\n" for _ in range(free)]))
             if not flight.since:
                 break
             self._land(flight)
@@ -74,7 +64,7 @@ class Pipe:
         lines = self._lines()
         now = time.perf_counter()
         for line in lines:
-            id = answered(line)
+            id = self._question.answered(line)
             if id is not None and not flight.land(id, now):
                 raise WrongAnswer(f"nobody waits for {line[:300]!r}")
 
@@ -93,5 +83,9 @@ class Pipe:
         chunk = os.read(self._from, READ_BYTES)
         if not chunk:
             raise self._process.lost("closed its output")
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._rest.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        *lines, rest = b"".join(self._rest).split(b"\n")
+        self._rest = [rest]
         return [line for line in lines if line]

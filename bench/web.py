@@ -7,18 +7,8 @@ from typing import Any
 
 import httptools
 
-from bench.load import ANSWER_S, Bound, Burst, Flight
-from bench.messages import (
-    FIRST_ID,
-    INITIALIZED,
-    Dialect,
-    WrongAnswer,
-    answered,
-    echo_call,
-    initialize,
-    request,
-    result_of,
-)
+from bench.load import ANSWER_S, WARM_S, Bound, Burst, Flight
+from bench.messages import FIRST_ID, INITIALIZED, Dialect, Question, WrongAnswer, initialize, request, result_of
 from bench.process import DidNotServe, Process
 
 HOST = "127.0.0.1"
@@ -91,14 +81,13 @@ class Connection:
 class Web:
     """Single-threaded; connections are opened anew for each burst, because servers drop idle ones."""
 
-    def __init__(self, process: Process, dialect: Dialect, tool: str, port: int) -> None:
+    def __init__(self, process: Process, dialect: Dialect, question: Question, port: int) -> None:
         self._process = process
         self._dialect = dialect
-        self._tool = tool
+        self._question = question
         self._port = port
         self._session = ""
         self._next_id = FIRST_ID
-        self._template = echo_call(dialect, tool)
         self._wait_for_port()
         self._connections = [Connection(port)]
         if not dialect.stateless:
@@ -119,10 +108,11 @@ class Web:
     def warm(self, window: int) -> None:
         self.close()
         self._connections = [Connection(self._port) for _ in range(window)]
-        self.burst(window, Bound(calls=window * 2, seconds=ANSWER_S))
+        self.burst(window, Bound(calls=window * 2, seconds=WARM_S))
 
     def burst(self, window: int, bound: Bound) -> Burst:
-        head = self._head("tools/call", self._template.size, self._tool)
+        question = self._question  # all its requests are equally long over HTTP: there is one tool
+        head = self._head(question.method, question.size, question.tool(0))
         flight = Flight(self._next_id, window, bound)
         idle = list(self._connections)
         with select.epoll() as ready:
@@ -133,7 +123,7 @@ class Web:
                 for _ in range(flight.free()):
                     connection = idle.pop()
                     connection.asked = flight.start()
-                    connection.send(head + self._template.fill(connection.asked))
+                    connection.send(head + question.fill(connection.asked))
                 if not flight.since:
                     break
                 idle += self._land(flight, ready, busy)
@@ -160,7 +150,7 @@ class Web:
 
     def _check(self, told: bytes, asked: int, flight: Flight) -> None:
         now = time.perf_counter()
-        ids = [id for line in told.splitlines() if (id := answered(line)) is not None]
+        ids = [id for line in told.splitlines() if (id := self._question.answered(line)) is not None]
         if ids != [asked] or not flight.land(asked, now):
             raise WrongAnswer(f"not the answer to {asked}: {told[:300]!r}")
 

@@ -9,12 +9,13 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.builtin import families
 from clawft.builtin.leftover import read_result_tool
-from clawft.config.servers import discover
+from clawft.config.places import names_servers
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
@@ -29,13 +30,14 @@ from clawft.link.stdio_in import open_stdio
 from clawft.model import Caller, Grant
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
-from clawft.provider.upstreams import UpstreamProviders
 from clawft.store.files import FileStore, state_folder
 from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
-from clawft.upstream.pool import Pool
-from clawft.upstream.ways import ways_to
+
+if TYPE_CHECKING:  # loaded with the first server
+    from clawft.config.servers import Servers
+    from clawft.upstream.pool import Pool
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
@@ -54,6 +56,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """On uvloop where there is one."""
     gc.freeze()  # what start-up made stays for good
     gc.set_threshold(*GC_THRESHOLDS)
+    gc.enable()
     try:
         import uvloop
     except ImportError:
@@ -82,9 +85,6 @@ class App:
             self._register_builtins()
         if outside:
             self._register_outside()
-        self.servers = discover(settings.home, settings.workspace, settings.agent, settings.mcp_config)
-        self.pool = Pool(settings.home / "cache" / "servers", ways_to, _roots(settings.workspace))
-        self._upstreams = UpstreamProviders(self.pool, self.gateway)
 
     @classmethod
     def build(cls, settings: Settings) -> App:
@@ -130,8 +130,30 @@ class App:
 
     # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @cached_property
+    def servers(self) -> Servers:
+        """The servers that the configuration names, and what is wrong with those that cannot be used."""
+        from clawft.config.servers import discover  # most starts have no server configured
+
+        settings = self.settings
+        return discover(settings.home, settings.workspace, settings.agent, settings.mcp_config)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """All servers; made when the first is wanted, because most of the client side is loaded with it."""
+        from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.pool import Pool
+        from clawft.upstream.ways import ways_to
+
+        pool = Pool(self.settings.home / "cache" / "servers", ways_to, _roots(self.settings.workspace))
+        UpstreamProviders(pool, self.gateway)
+        return pool
+
     async def start_servers(self) -> None:
         """All at once; none blocks another, or us."""
+        settings = self.settings
+        if not settings.mcp_config and not names_servers(settings.home, settings.workspace, settings.agent):
+            return
         for name, wrong in self.servers.refused.items():
             log.warning("server %s: %s", name, wrong)
         await self.pool.set_servers(self.servers.wanted)
@@ -177,7 +199,8 @@ class App:
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
-        await self.pool.close()
+        if "pool" in self.__dict__:
+            await self.pool.close()
         await self.gateway.tasks.close()
         self._audit.close()
 

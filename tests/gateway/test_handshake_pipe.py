@@ -11,7 +11,6 @@ from clawft.catalog.names import Form
 from clawft.errors import BadParams, ExecutionFailed, InvalidArguments
 from clawft.gateway.core import Gateway
 from clawft.model import Call, Caller, CallToolResult, Grant, Reply
-from clawft.wire.framing import TOO_LONG
 from clawft.wire.revisions import HANDSHAKE
 from tests.gateway.support import Demo, Gate, echo, pipe, serving, soon, texts
 from tests.requirements import requirement
@@ -226,47 +225,6 @@ async def test_with_no_provider_there_is_nothing() -> None:
         await caller.initialize()
         assert (await caller.ask("tools/list"))["result"] == {"tools": []}
         assert (await caller.call("x"))["error"]["code"] == -32602
-
-
-@requirement("SHELL-13", "WIRE-07")
-@pytest.mark.parametrize(
-    ("line", "id", "code"),
-    [
-        (b"nope", None, -32700),
-        (b'{"jsonrpc":"2.0","id":1,"method":"ping"', None, -32700),
-        (b"5", None, -32600),
-        (b'{"jsonrpc":"2.0","id":7}', 7, -32600),
-        (b'{"jsonrpc":"2.0","id":7,"method":5}', 7, -32600),
-        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, -32600),
-        (b"[]", None, -32600),
-        (b"[" * 2000, None, -32700),
-    ],
-)
-async def test_a_broken_line_is_answered_and_the_conversation_goes_on(line: bytes, id: Any, code: int) -> None:
-    async with pipe(gateway()) as caller:
-        await caller.initialize()
-        caller.line(line)
-        answer = await caller.message(lambda m: "error" in m)
-        assert (answer["id"], answer["error"]["code"]) == (id, code)
-        assert (await caller.ask("ping"))["result"] == {}
-
-
-@requirement("WIRE-08")
-async def test_a_line_that_is_too_long_is_answered_and_the_conversation_goes_on() -> None:
-    async with pipe(gateway()) as caller:
-        await caller.initialize()
-        caller.served.accept(TOO_LONG)
-        assert (await caller.message(lambda m: "error" in m))["error"]["code"] == -32600
-        assert (await caller.ask("ping"))["result"] == {}
-
-
-@requirement("WIRE-04", "SHELL-12")
-async def test_each_id_comes_back_as_it_was() -> None:
-    async with pipe(gateway()) as caller:
-        await caller.initialize()
-        for id in (7, "7", -1, "", "日本", 2**70):
-            assert (await caller.ask("tools/call", {"name": "demo__echo"}, id))["id"] == id
 
 
 @requirement("SHELL-06")

@@ -39,7 +39,6 @@ async def test_loopback_names_are_let_in(host: str, origin: str) -> None:
         "127.0.0.2",
         "0.0.0.0",
         "[::2]",
-        "[::1",
     ],
 )
 async def test_other_hosts_are_refused(host: str) -> None:

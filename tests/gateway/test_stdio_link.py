@@ -6,13 +6,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import IO
 
-import pytest
-
 from clawft.gateway.pipe import PipeCaller
-from clawft.link.stdio_in import LineReader, LineWriter
+from clawft.link.lines import PAUSE_READING_ABOVE, LineReader, LineWriter
 from clawft.model import Call, Caller, Reply
 from clawft.wire.framing import TOO_LONG, TooLong
-from tests.gateway.support import Demo, serving, soon
+from tests.gateway.support import Demo, serving, turns
 from tests.requirements import requirement
 
 
@@ -76,38 +74,24 @@ async def test_each_message_is_one_line_whatever_is_inside() -> None:
         assert writer.unread() == 0
 
 
-@requirement("WIRE-08")
+@requirement("WIRE-08", "SHELL-12")
 async def test_who_does_not_read_is_not_read_from() -> None:
-    """Above the bound the reader is paused, and goes on once there is room again."""
+    """Above the bound lines wait, and go on in order once there is room again."""
     lines: list[bytes | TooLong] = []
-
-    class Paused(asyncio.ReadTransport):
-        paused = asyncio.Event()
-        resumed = asyncio.Event()
-
-        def pause_reading(self) -> None:
-            self.paused.set()
-
-        def resume_reading(self) -> None:
-            self.resumed.set()
-
-        def is_closing(self) -> bool:
-            return False
-
-    source = Paused()
-    async with writing() as (writer, other):
-        writer.throttle(source)
+    async with writing() as (writer, other), reading(lines) as (reader, source):
+        writer.throttle(reader)
         for _ in range(40):
             writer.write(b"x" * 65_536)
-        await soon(source.paused)
-        assert writer.unread() > 1024 * 1024
-        read = 0
+        await turns(lambda: writer.unread() > PAUSE_READING_ABOVE)
+        source.write(b"one\ntwo\n")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert lines == []
         async with asyncio.timeout(5):
-            while not source.resumed.is_set():
-                read += len(await asyncio.to_thread(os.read, other, 65_536))
-        assert read > 0
+            while len(lines) < 2:
+                assert await asyncio.to_thread(os.read, other, 65_536)
+        assert lines == [b"one", b"two"]
         os.close(other)
-    assert lines == []
 
 
 @requirement("SHELL-14")
@@ -140,11 +124,3 @@ async def test_a_provider_may_answer_in_pretty_json() -> None:
         lines = taken(other).splitlines()
     assert len(lines) == 2
     assert b'"text": "a\\nb"' in lines[1]
-
-
-@pytest.fixture(autouse=True)
-def _no_descriptor_is_left() -> object:
-    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    yield
-    after = len(os.listdir("/proc/self/fd")) if before else 0
-    assert after <= before + 1

@@ -6,6 +6,7 @@ Nothing is imported before it is known what runs: start-up is a feature. To add 
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 
@@ -35,6 +36,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Never raises for what a user can cause."""
     words = list(sys.argv[1:] if argv is None else argv)
+    gc.disable()  # what is loaded from here on stays; `app.run` turns it on again
     _print_anything()
     try:
         code = _run(words)

@@ -36,5 +36,21 @@ def agent_file(home: Path, agent: str) -> Path:
     return agent_folder(home, agent) / "config.toml"
 
 
+def servers_folder(home: Path) -> Path:
+    """One file for each server of the user."""
+    return home / "mcp_servers"
+
+
+def workspace_files(workspace: Path) -> tuple[Path, Path]:
+    """What a workspace says about servers: our own file, and the one other programs share."""
+    return workspace / ".clawft" / "mcp.toml", workspace / ".mcp.json"
+
+
+def names_servers(home: Path, workspace: Path, agent: str) -> bool:
+    """Could any file name a server? A quick look, so that a start without servers loads nothing for them."""
+    files = (user_file(home), agent_file(home, agent), *workspace_files(workspace))
+    return servers_folder(home).is_dir() or any(file.is_file() for file in files)
+
+
 def audit_file(home: Path) -> Path:
     return home / "audit" / "audit.jsonl"

@@ -20,23 +20,13 @@ from clawft.config import load
 from clawft.config.document import Document
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
-from clawft.config.places import agent_file, user_file
+from clawft.config.places import agent_file, servers_folder, user_file, workspace_files
 from clawft.errors import ConfigError, ConfigUnparsable, ConfigUnreadable, InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.upstream.spec import SandboxTable, ToolRules, Trust, UpstreamSpec
 
 STDIO = "stdio://"
-
-
-def servers_folder(home: Path) -> Path:
-    """One file for each server of the user."""
-    return home / "mcp_servers"
-
-
-def workspace_files(workspace: Path) -> tuple[Path, Path]:
-    """Ours, and the one other programs share."""
-    return workspace / ".clawft" / "mcp.toml", workspace / ".mcp.json"
 
 
 class Scope(Enum):

@@ -48,8 +48,8 @@ def explain(command: str, policy: CommandPolicy = DEFAULT) -> list[tuple[str, Ve
 
 def __getattr__(name: str) -> Any:
     """`RULES` and `Rule`, without making everybody who only needs CommandPolicy pay for them."""
+    if name not in ("RULES", "Rule"):
+        raise AttributeError(name)
     from clawft.policy import command_rules
 
-    if name in ("RULES", "Rule"):
-        return getattr(command_rules, name)
-    raise AttributeError(name)
+    return getattr(command_rules, name)

@@ -1,0 +1,184 @@
+"""One server as a file spells it: ours strictly, with the line of each mistake; other programs' leniently. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.config.document import Document
+from clawft.config.jsonc import members
+from clawft.config.load import Origin
+from clawft.config.nearest import did_you_mean
+from clawft.errors import InvalidConfig
+from clawft.upstream.spec import DEFAULT_TIMEOUT_MS
+
+MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
+SANDBOXES = ("auto", "off", "strict", "require")
+
+Millis = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_MS)]
+Name = Annotated[str, Meta(min_length=1, pattern=r"^[^=\x00]+$")]
+Text = Annotated[str, Meta(pattern=r"^[^\x00]*\Z")]
+"""Anything a child can be given: the system ends texts at a zero byte."""
+
+
+class Tools(Struct, frozen=True, forbid_unknown_fields=True):
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+    timeout_ms: dict[str, Millis] = {}
+
+
+class Sandbox(Struct, frozen=True, forbid_unknown_fields=True):
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: tuple[str, ...] = ()
+
+
+class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was written, not yet judged. An empty `trust` means: nothing was said."""
+
+    name: str = ""
+    url: str = ""
+    command: Text = ""
+    args: tuple[Text, ...] = ()
+    env: dict[Name, Text] = {}
+    headers: dict[str, Text] = {}
+    cwd: Text = "."
+    enabled: bool = True
+    timeout_ms: Millis = DEFAULT_TIMEOUT_MS
+    trust: str = ""
+    required: bool = False
+    isolation: Literal["shared", "per-session"] = "shared"
+    sandbox: str | Sandbox = "auto"
+    tools: Tools = Tools()
+
+
+KEYS: tuple[str, ...] = Entry.__struct_fields__
+"""Every key a server may have in our own files."""
+
+_KNOWN_IN: Mapping[str, tuple[str, ...]] = {
+    "": KEYS,
+    "tools": Tools.__struct_fields__,
+    "sandbox": Sandbox.__struct_fields__,
+}
+WORDS = {
+    "name": "a text",
+    "url": "a text: stdio://, http:// or https://",
+    "command": "a text: the path of a program",
+    "args": "a list of texts",
+    "env": "a table of texts",
+    "headers": "a table of texts",
+    "cwd": "a text: a folder",
+    "enabled": "true or false",
+    "timeout_ms": f"a whole number from 1 to {MAX_TIMEOUT_MS}",
+    "trust": "trusted or untrusted",
+    "required": "true or false",
+    "isolation": "shared or per-session",
+    "sandbox": "auto, off, strict, require, or a table of read, write and network",
+    "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
+}
+"""What each key must be, for errors and the reference."""
+
+_UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?")
+_PLACE = re.compile(r" - at `\$\.?(?P<key>\w*)")
+
+
+# ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_own(table: object, document: Document, path: tuple[str, ...]) -> Entry | InvalidConfig:
+    """Strictly: the first mistake is named with file, line and the nearest known key."""
+    try:
+        return msgspec.convert(table, Entry)
+    except msgspec.ValidationError as wrong:
+        return _explain(str(wrong), document, path)
+
+
+def _explain(said: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
+    unknown = _UNKNOWN.search(said)
+    if unknown is not None:
+        return unknown_key(unknown["key"], unknown["table"] or "", document, path)
+    place = _PLACE.search(said)
+    key = place["key"] if place else ""
+    origin = Origin(document.file, document.line_of((*path, key) if key else path))
+    if not key:
+        return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
+    return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said)
+
+
+def unknown_key(key: str, table: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
+    known = _KNOWN_IN[table]
+    origin = Origin(document.file, document.line_of((*path, table, key) if table else (*path, key)))
+    shown = f"{table}.{key}" if table else key
+    return InvalidConfig(
+        f"{origin}: unknown key {shown!r}{did_you_mean(key, known)}", hint=f"known keys: {', '.join(known)}"
+    )
+
+
+# ── files of other programs ──────────────────────────────────────────────────────────────────────────────────────────
+
+PROXY = "claudeai-proxy"
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def read_foreign(entry: object, origin: Origin, name: str) -> Entry | InvalidConfig:
+    """Leniently: keys we do not know are none of our business, `null` is as good as absent."""
+    told = {**members(entry), **members(members(entry).get("transport"))}
+    kind = told.get("type")
+    if kind == PROXY:
+        return InvalidConfig(
+            f"{origin}: {name}: servers of type {PROXY} cannot be reached from here",
+            hint='configure it with type "http" and its own address; it will ask for a login',
+        )
+    try:
+        return _lenient(told)
+    except (msgspec.ValidationError, ValueError) as wrong:
+        return InvalidConfig(f"{origin}: {name}: {wrong}", hint="correct the entry, or remove it")
+
+
+def _lenient(told: Mapping[str, Any]) -> Entry:
+    url, command, args = told.get("url") or told.get("httpUrl"), told.get("command"), told.get("args")
+    if isinstance(command, dict):  # Zed's older form
+        nested = members(cast("object", command))
+        command, args = nested.get("path"), nested.get("args")
+        told = {**told, "env": nested.get("env") or told.get("env")}
+    rules, sandbox = told.get("tools"), told.get("sandbox")
+    plain = {
+        "url": "" if command and url else url,
+        "command": command,
+        "args": [_text(each) for each in args] if isinstance(args, list) else None,  # pyright: ignore[reportUnknownVariableType]  # JSON
+        "env": _texts(told.get("env")),
+        "headers": _texts(told.get("headers")),
+        "cwd": told.get("cwd"),
+        "timeout_ms": _millis(told.get("timeout_ms") or told.get("timeout")),
+        "trust": told["trust"] if isinstance(told.get("trust"), str) else None,
+        "enabled": told.get("enabled") is not False and told.get("disabled") is not True,
+        "required": told.get("required") is True,
+        "isolation": told.get("isolation"),
+        "sandbox": sandbox if sandbox in SANDBOXES or isinstance(sandbox, dict) else None,
+        "tools": rules if isinstance(rules, dict) else None,
+    }
+    return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
+
+
+def _text(value: object) -> str:
+    """Numbers and switches are texts to a child."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _texts(value: object) -> dict[str, str] | None:
+    given = {name: _text(each) for name, each in members(value).items() if each is not None}
+    return {name: reference(text) for name, text in given.items()} or None
+
+
+def reference(text: str) -> str:
+    """`${NAME}`, as others write it, is our `secret://env/NAME`; inside a longer text it stays as it is."""
+    whole = _VARIABLE.fullmatch(text)
+    return f"secret://env/{whole[1]}" if whole else text
+
+
+def _millis(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and value >= 1 else None

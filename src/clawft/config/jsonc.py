@@ -1,0 +1,66 @@
+"""JSON as editors write it: comments and trailing commas are forgiven, a mistake is named with its line. Pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from clawft.errors import ConfigUnparsable
+
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_AT_BYTE = re.compile(r"\s*\(byte (\d+)\)")
+
+
+def parse(content: bytes, file: str) -> dict[str, Any]:
+    """The object in the file. Raises ConfigUnparsable, with file and line."""
+    plain = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        told = _decoded(plain)
+    except msgspec.DecodeError as wrong:
+        raise _unparsable(str(wrong), plain, file) from None
+    except (UnicodeDecodeError, RecursionError) as wrong:
+        raise ConfigUnparsable(f"{file}:1: no valid JSON: {wrong}", hint="save it as UTF-8 text, less nested") from None
+    if not isinstance(told, dict):
+        raise ConfigUnparsable(f"{file}:1: a JSON object is expected", hint='{"mcpServers": {"name": {…}}}')
+    return cast("dict[str, Any]", told)
+
+
+def _decoded(content: bytes) -> object:
+    """As it is; if that fails, once more without comments and trailing commas."""
+    try:
+        return msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return msgspec.json.decode(without_extras(content.decode()))
+
+
+def without_extras(text: str) -> str:
+    """Plain JSON of the same lines."""
+    bare = _COMMENT.sub(lambda found: found[1] or _blank(found[0]), text)
+    return _TRAILING.sub(lambda found: found[1] or " ", bare)
+
+
+def _blank(comment: str) -> str:
+    return re.sub(r"[^\n]", " ", comment)
+
+
+def _unparsable(said: str, content: bytes, file: str) -> ConfigUnparsable:
+    at = _AT_BYTE.search(said)
+    line = content.count(b"\n", 0, int(at[1])) + 1 if at else content.count(b"\n") + 1
+    words = _AT_BYTE.sub("", said).removeprefix("JSON is malformed: ")
+    return ConfigUnparsable(f"{file}:{line}: no valid JSON: {words}", hint="check commas, quotes and brackets there")
+
+
+def line_of(content: bytes, *keys: str) -> int:
+    """The line on which the last of these nested keys stands, as far as a search can tell."""
+    at = 0
+    for key in keys:
+        found = re.compile(re.escape(msgspec.json.encode(key)) + rb"\s*:").search(content, at)
+        at = found.start() if found else at
+    return content.count(b"\n", 0, at) + 1
+
+
+def members(value: object) -> Mapping[str, Any]:
+    """The object, or an empty one for anything else."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
