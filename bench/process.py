@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from bench.family import Family, bytes_read, cpu_ns, family, rss_mib
+
 STOP_S = 3.0
 TAIL_CHARS = 600
 BYTECODE = Path(__file__).parents[1] / "out" / "bytecode"
 COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BYTECODE)}
 """Every program finds its bytecode ready, as after an installation, whatever the shell we were started from says."""
-_PROCESS_CLOCK = 2
-"""The kernel's name for "CPU time of a whole process" in the low bits of a clock id."""
 
 
 class DidNotServe(Exception):
@@ -59,13 +59,20 @@ class Process:
     def running(self) -> bool:
         return self._popen.poll() is None
 
+    @property
+    def family(self) -> Family:
+        return family(self._popen.pid)
+
     def cpu_ns(self) -> int:
-        """CPU of all threads so far, also of those that have ended, which the files under /proc/PID/task forget."""
-        return time.clock_gettime_ns((~self._popen.pid << 3) | _PROCESS_CLOCK)
+        """CPU of the contender and its helpers so far; upstream servers, and helpers that ended, are left out."""
+        return sum(map(cpu_ns, self.family.own))
 
     def rss_mib(self) -> float:
-        pages = int(Path(f"/proc/{self._popen.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return sum(map(rss_mib, self.family.own))
+
+    def upstream_bytes(self) -> int:
+        """What its upstream servers took in so far."""
+        return sum(map(bytes_read, self.family.upstreams))
 
     def stderr(self) -> str:
         """Everything it has said so far."""

@@ -77,6 +77,9 @@ class Script:
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
         self.told.append((level, data))
 
+    def detach(self) -> None:
+        self.told.append("detached")
+
     def hang_up(self, retry_ms: int) -> None:
         self.told.append(("retry", retry_ms))
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from mcp_types.methods import validate_server_result
+from msgspec import Raw
 
 from clawft.gateway import questions
-from clawft.gateway.questions import Seal, answers_it, digest_of
+from clawft.gateway.questions import Opened, Seal, answers_it, digest_of, given
 from clawft.model import Caller, Question
 from tests.gateway.asking import ADA, CAN_FILL, server
 from tests.gateway.support import Pipe, modern, pipe, texts
@@ -142,7 +143,7 @@ def test_a_retry_may_spell_its_arguments_otherwise_but_not_change_them() -> None
 @requirement("SHELL-18")
 def test_a_seal_opens_what_it_closed() -> None:
     seal, caller = Seal(b"k" * 32), Caller("ada")
-    assert seal.open(seal.close({"k": {"a": [1, "é"]}}, caller, "d"), caller, "d") == {"k": {"a": [1, "é"]}}
+    assert seal.open(seal.close({"k": {"a": [1, "é"]}}, caller, "d"), caller, "d").answers == {"k": {"a": [1, "é"]}}
 
 
 @requirement("SHELL-18")
@@ -152,3 +153,10 @@ def test_what_counts_as_an_answer() -> None:
     assert answers_it(Question("sampling/createMessage"), {"content": {}})
     assert not answers_it(Question("sampling/createMessage"), {"action": "accept"})
     assert not answers_it(Question("roots/list"), {"roots": None})
+
+
+@requirement("GUARD-13", "RES-10")
+def test_an_answer_to_a_question_of_ours_counts_only_if_it_was_asked() -> None:
+    yes = {"weft_allow": Raw(b'{"action":"accept","content":{"allow":true}}'), "name": Raw(b'{"action":"decline"}')}
+    assert given(yes, Opened()) == {"name": {"action": "decline"}}
+    assert "weft_allow" in given(yes, Opened(asked=frozenset({"weft_allow"})))

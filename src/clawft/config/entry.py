@@ -106,7 +106,7 @@ def _explain(said: str, document: Document, path: tuple[str, ...]) -> InvalidCon
     origin = Origin(document.file, document.line_of((*path, key) if key else path))
     if not key:
         return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
-    return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said)
+    return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said.partition(" - at")[0])
 
 
 def unknown_key(key: str, table: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
@@ -146,10 +146,10 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         command, args = nested.get("path"), nested.get("args")
         told = {**told, "env": nested.get("env") or told.get("env")}
     rules, sandbox = told.get("tools"), told.get("sandbox")
-    plain = {
+    plain: dict[str, Any] = {
         "url": "" if command and url else url,
         "command": command,
-        "args": [_text(each) for each in args] if isinstance(args, list) else None,  # pyright: ignore[reportUnknownVariableType]  # JSON
+        "args": [_text(each) for each in cast("list[object]", args)] if isinstance(args, list) else None,
         "env": _texts(told.get("env")),
         "headers": _texts(told.get("headers")),
         "cwd": told.get("cwd"),
@@ -158,8 +158,8 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "enabled": told.get("enabled") is not False and told.get("disabled") is not True,
         "required": told.get("required") is True,
         "isolation": told.get("isolation"),
-        "sandbox": sandbox if sandbox in SANDBOXES or isinstance(sandbox, dict) else None,
-        "tools": rules if isinstance(rules, dict) else None,
+        "sandbox": sandbox if sandbox in SANDBOXES or members(sandbox) else None,
+        "tools": members(rules) or None,
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
 

@@ -67,6 +67,11 @@ def _are_networks(values: Sequence[str]) -> str:
     return ""
 
 
+def _are_absolute(values: Sequence[str]) -> str:
+    odd = next((value for value in values if not value.startswith(("/", "~")) and value[1:3] != ":\\"), None)
+    return f"holds no whole path: {odd!r}" if odd is not None else ""
+
+
 _GLOBS = 'a list of globs, like ["git__*"]'
 _HOSTS = 'a list of host names or globs, like ["*.example.com"]'
 
@@ -112,6 +117,15 @@ KEYS: tuple[Key, ...] = (
         check=_are_networks,
     ),
     Key("security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to refuse.", adds=True),
+    Key(
+        "security.command_folders",
+        "command_folders",
+        Texts,
+        'a list of folders, like ["/usr/bin"]',
+        (),
+        "Folders that programs of servers may come from; empty: any.",
+        check=_are_absolute,
+    ),
     Key(
         "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
     ),

@@ -88,6 +88,12 @@ def read_all(home: Path, agent: str) -> list[Document]:
 
 def read(path: Path) -> Document | None:
     """None if there is no such file. Raises ConfigUnreadable or ConfigUnparsable."""
+    content = read_bytes(path)
+    return None if content is None else parse(content, str(path))
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """None if there is no such file. Raises ConfigUnreadable."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
@@ -99,7 +105,7 @@ def read(path: Path) -> Document | None:
         ) from None
     if len(content) > MAX_FILE_BYTES:
         raise ConfigUnreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="is this the right file?")
-    return parse(content, str(path))
+    return content
 
 
 def _workspace(folder: Path) -> Path:

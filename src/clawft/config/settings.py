@@ -29,5 +29,9 @@ class Settings(Struct, frozen=True):
     url_policy: UrlPolicy = UrlPolicy()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
+    command_folders: tuple[str, ...] = ()
+    """Where programs of servers may come from; empty means anywhere."""
     mcp_config: tuple[str, ...] = ()
     """Files or JSON texts that name servers, from the command line."""
+    strict_servers: bool = False
+    """A server that does not start, or cannot be read, ends the program."""

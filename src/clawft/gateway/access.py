@@ -62,7 +62,8 @@ class Access:
 def _without_port(header: bytes) -> str:
     host = header.decode("latin-1")
     if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
+        name, bracket, _ = host.partition("]")
+        return name.lower() + bracket
     return host.partition(":")[0].lower()
 
 

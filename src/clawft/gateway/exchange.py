@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +14,16 @@ from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
 from clawft.gateway.events import Event, ListChanged, ResourceUpdated, TaskChanged, Topic
-from clawft.gateway.questions import Answers, Detached, InputRequired, digest_of, input_required, read_answers
+from clawft.gateway.questions import (
+    Answers,
+    Detached,
+    InputRequired,
+    Opened,
+    digest_of,
+    given,
+    input_required,
+    read_answers,
+)
 from clawft.gateway.talk import Outlet, StatelessTalk
 from clawft.model import EMPTY_OBJECT, Caller, Era, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
@@ -83,20 +92,19 @@ class Exchange:
             reply = await self._run(target, caller, talk)
         except InputRequired as asked:
             digest = digest_of(target.method, target.name, target.arguments)
-            reply = input_required(asked.questions, self._gateway.seal.close(talk.used, caller, digest))
+            state = self._gateway.seal.close(talk.used, caller, digest, asked.questions)
+            reply = input_required(asked.questions, state)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
         return stateless.finish_result(reply.result, self._gateway.server_info, reply.kind, cache)
 
     def _answers(self, target: Target, caller: Caller) -> Answers:
         if target.responses is UNSET and target.state is UNSET:
             return _NO_ANSWERS
-        answers: dict[str, Mapping[str, Any]] = {}
+        opened = _NOT_ASKED
         if target.state is not UNSET:
             digest = digest_of(target.method, target.name, target.arguments)
-            answers.update(self._gateway.seal.open(target.state, caller, digest))
-        if target.responses is not UNSET:
-            answers.update(read_answers(target.responses))
-        return answers
+            opened = self._gateway.seal.open(target.state, caller, digest)
+        return given({} if target.responses is UNSET else target.responses, opened)
 
     async def _run(self, target: Target, caller: Caller, talk: StatelessTalk) -> Reply:
         """At once, or as a task if the tool is made for it and the caller can poll."""
@@ -181,6 +189,7 @@ class Exchange:
 
 
 _NO_ANSWERS: Answers = {}
+_NOT_ASKED = Opened()
 
 _CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": True},

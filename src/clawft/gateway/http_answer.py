@@ -40,7 +40,9 @@ class HttpAnswer:
         self._opened().send(message)
 
     def hang_up(self, retry_ms: int) -> None:
-        self._opened().hang_up(retry_ms)
+        """Only where the caller can come back to its stream."""
+        if self._new_stream is not EventStream:
+            self._opened().hang_up(retry_ms)
 
     def _opened(self) -> EventStream:
         """The stream, begun with the first thing that is said on it."""

@@ -57,7 +57,7 @@ class PipeCaller:
     # ── as an outlet: everything goes down the one pipe ──────────────────────────────────────────────────────────────
 
     def send(self, message: bytes) -> None:
-        if self._unread() < MAX_UNREAD:
+        if self._unread() < MAX_UNREAD or not jsonrpc.is_notification(message):
             self._write(message)
 
     def hang_up(self, retry_ms: int) -> None:

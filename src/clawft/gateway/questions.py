@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -43,9 +43,29 @@ class _State(Struct):
     expires: float
     principal: str
     digest: str
+    asked: list[str] = []
+    """The questions that were open when the state was sealed."""
 
 
 _state = msgspec.json.Decoder(_State)
+
+
+class Opened(Struct, frozen=True):
+    """The answers so far, and which questions the caller was asked."""
+
+    answers: Answers = {}
+    asked: frozenset[str] = frozenset()
+
+
+OURS = "weft_"
+"""Keys of questions that the house itself asks, about what a tool may do."""
+
+
+def given(raw: Mapping[str, Raw], opened: Opened) -> Answers:
+    """Known and new answers. One to a question of ours counts only if we have asked: nobody allows itself a thing."""
+    new = read_answers(raw)
+    asked = {key: answer for key, answer in new.items() if not key.startswith(OURS) or key in opened.asked}
+    return {**opened.answers, **asked}
 
 
 class Seal:
@@ -54,15 +74,14 @@ class Seal:
     def __init__(self, key: bytes) -> None:
         self._key = key
 
-    def close(self, answers: Answers, caller: Caller, digest: str) -> str:
-        state = _State(
-            {k: dict(v) for k, v in answers.items()}, time.time() + LIFETIME_SECONDS, caller.principal, digest
-        )
+    def close(self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = ()) -> str:
+        known = {key: dict(answer) for key, answer in answers.items()}
+        state = _State(known, time.time() + LIFETIME_SECONDS, caller.principal, digest, list(asked))
         body = msgspec.json.encode(state)
         return base64.urlsafe_b64encode(self._sign(body) + body).decode()
 
-    def open(self, state: str, caller: Caller, digest: str) -> Answers:
-        """The answers inside. Raises BadParams if altered, late, another caller's or another call's."""
+    def open(self, state: str, caller: Caller, digest: str) -> Opened:
+        """What is inside. Raises BadParams if altered, late, another caller's or another call's."""
         read = self._read(state)
         if read is None:
             raise BadParams("requestState is not one of ours, or was altered")
@@ -70,7 +89,7 @@ class Seal:
             raise BadParams("requestState has expired", hint="call again without it")
         if read.principal != caller.principal or read.digest != digest:
             raise BadParams("requestState belongs to another call")
-        return read.answers
+        return Opened(read.answers, frozenset(read.asked))
 
     def _read(self, state: str) -> _State | None:
         if len(state) > MAX_STATE_BYTES:

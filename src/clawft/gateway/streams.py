@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from clawft.errors import BadParams
-from clawft.wire import sse
+from clawft.wire import jsonrpc, sse
 
 KEEP_ALIVE_SECONDS = 15.0
 MAX_WAITING = 4 * 1024 * 1024
@@ -39,7 +39,7 @@ class EventStream:
 
     def send(self, message: bytes) -> None:
         self._open()
-        self._push(message, essential=False)
+        self._push(message, essential=not jsonrpc.is_notification(message))
 
     def finish(self, message: bytes) -> None:
         """The last message: always kept, whatever waits before it."""

@@ -82,8 +82,18 @@ class HandshakeTalk(Reports):
     async def ask(self, questions: Mapping[str, Question]) -> Answers:
         for question in questions.values():
             require(self._caller, question)
-        asked = [self._asker(self._outlet, question) for question in questions.values()]
-        return dict(zip(questions, await asyncio.gather(*asked), strict=True))
+        loop = asyncio.get_running_loop()
+        asked = [loop.create_task(_awaited(self._asker(self._outlet, question))) for question in questions.values()]
+        try:
+            return dict(zip(questions, await asyncio.gather(*asked), strict=True))
+        finally:
+            for task in asked:  # one that failed, or a caller that left, ends the others too
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _awaited(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return await answer
 
 
 class StatelessTalk(Reports):

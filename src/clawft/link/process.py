@@ -25,6 +25,9 @@ STDERR_BYTES = 64 * 1024
 SHORT_TAIL = 2_000
 INHERITED = ("PATH", "HOME")
 
+Said = Callable[[bytes], None]
+"""Hears what a child writes to stderr."""
+
 
 class Launch(Struct, frozen=True):
     """Everything that starts a child. `env` is all it sees beside PATH and HOME."""
@@ -57,8 +60,9 @@ class Tail:
 class Child:
     """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, said: Said | None = None) -> None:
         self._process = process
+        self._said = said
         self._loop = asyncio.get_running_loop()
         self.launch = launch
         self.pid = process.pid
@@ -70,20 +74,27 @@ class Child:
     def pipes(self) -> subprocess.Popen[bytes]:
         return self._process
 
+    def hear(self, data: bytes) -> None:
+        self.stderr.add(data)
+        if self._said is not None:
+            self._said(data)
+
     def why_ended(self) -> str:
         """Exit status and last words, for an error."""
         status = self._process.returncode
-        how = "is still running" if status is None else _describe(status)
+        how = "closed its output or stopped reading" if status is None else _describe(status)
         words = self.stderr.text(SHORT_TAIL).strip()
         return f"{how}; its last words: {words}" if words else how
 
     async def stop(self, close_input: Callable[[], None]) -> None:
         """End of input, then SIGTERM, then SIGKILL to the whole group; nothing is left afterwards."""
         close_input()
-        if not await self._gone_within(STOP_SECONDS):
-            self._signal_group(signal.SIGTERM)
-            await self._gone_within(STOP_SECONDS)
-        self._signal_group(signal.SIGKILL)  # the leader may be gone while others of its group live on
+        if await self._gone_within(STOP_SECONDS):
+            return
+        self._signal_group(signal.SIGTERM)
+        if await self._gone_within(STOP_SECONDS):
+            return
+        self.kill()
         await self._gone_within(STOP_SECONDS)
 
     def kill(self) -> None:
@@ -94,6 +105,9 @@ class Child:
         return self.ended.done()
 
     def _signal_group(self, number: int) -> None:
+        """Only while the child is not reaped: afterwards its number may be someone else's."""
+        if self._process.returncode is not None:
+            return
         try:
             os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
@@ -109,11 +123,16 @@ class Child:
         self._loop.add_reader(descriptor, self._reap, descriptor)
 
     def _reap(self, descriptor: int) -> None:
+        """It has ended but its number is still its own: the time to end those it leaves behind."""
         self._loop.remove_reader(descriptor)
         os.close(descriptor)
+        self.kill()
         self._note_end(self._process.wait())
 
     def _wait_in_thread(self) -> None:
+        if hasattr(os, "waitid"):
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            self.kill()
         status = self._process.wait()
         self._loop.call_soon_threadsafe(self._note_end, status)
 
@@ -125,10 +144,11 @@ class Child:
 def _describe(status: int) -> str:
     if status >= 0:
         return f"exited with status {status}"
-    return f"was ended by {signal.Signals(-status).name}"
+    known = -status in signal.valid_signals()
+    return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"
 
 
-def start(launch: Launch) -> Child:
+def start(launch: Launch, said: Said | None = None) -> Child:
     """Start it. Raises SpawnFailed, naming the path tried, before anything runs."""
     command = find_command(launch.command, launch.cwd)
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -148,7 +168,7 @@ def start(launch: Launch) -> Child:
         raise SpawnFailed(
             f"{command} could not be started: {failed.strerror}", hint="check the path and its mode"
         ) from None
-    return Child(process, launch)
+    return Child(process, launch, said)
 
 
 def find_command(command: str, cwd: str) -> str:

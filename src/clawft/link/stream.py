@@ -1,16 +1,20 @@
-"""A server behind two pipes: whole lines out, whole lines in, one table of who waits for what."""
+"""A server behind two pipes: whole lines out, whole lines in, one table of who waits for what.
+
+The link ends when the child does, when it closes its output, or when it stops reading its input: everyone who waits
+then gets one error that says which it was.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
-from clawft.link.process import Child, Launch, start
+from clawft.link.process import Child, Launch, Said, start
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
@@ -18,6 +22,8 @@ from clawft.wire.jsonrpc import Failure, Response
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
+MAX_UNREAD_BYTES = 64 * 1024 * 1024
+"""What a child may leave unread on its input before it counts as lost."""
 
 log = logging.getLogger("clawft.link")
 
@@ -27,32 +33,38 @@ class StreamLink:
 
     kind: LinkKind = "stdio"
 
-    def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None) -> None:
+        """`said` hears what the child writes to stderr, as it comes."""
         self._launch = launch
         self._limit = limit
+        self._said = said
         self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._closing = False
         self._broken: LinkError | None = None
         self._bad_lines = 0
+        self._outputs: list[asyncio.ReadTransport] = []
+        self._stdin: asyncio.WriteTransport | None = None
         self.child: Child | None = None
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._loop = asyncio.get_running_loop()
         self._incoming = incoming
         self._lost = lost
-        self.child = child = start(self._launch)
+        self.child = child = start(self._launch, self._said)
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
-        transport, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
-        self._writer.attach(transport)
-        self._stdin = transport
-        self._stdout, reader = await self._loop.connect_read_pipe(
-            lambda: LineReader(self._accept, self._limit), cast("Any", pipes.stdout)
-        )
-        self._stderr, _ = await self._loop.connect_read_pipe(lambda: _StderrReader(child), cast("Any", pipes.stderr))
-        reader.ended.add_done_callback(self._output_ended)
-        child.ended.add_done_callback(self._child_ended)
+        self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
+        self._writer.attach(self._stdin)
+        reader = LineReader(self._accept, self._limit)
+        await self._read(reader, pipes.stdout)
+        await self._read(_StderrReader(child), pipes.stderr)
+        for end in (reader.ended, child.ended, self._writer.broken):
+            end.add_done_callback(self._end_seen)
+
+    async def _read(self, reader: asyncio.Protocol, pipe: IO[bytes] | None) -> None:
+        transport, _ = await self._loop.connect_read_pipe(lambda: reader, cast("Any", pipe))
+        self._outputs.append(transport)
 
     def settled(self, revision: str) -> None:
         pass  # lines look the same in every revision
@@ -62,14 +74,14 @@ class StreamLink:
             raise self._broken
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
-        self._writer.write(jsonrpc.request(id, outgoing.method, outgoing.params))
+        self._write(jsonrpc.request(id, outgoing.method, outgoing.params))
         if patience is not None:
             patience.begin(waiter.cancel)
         try:
             return await waiter
         except asyncio.CancelledError:
             self._tell_cancelled(id, outgoing.method)
-            if patience is not None and patience.expired:
+            if patience is not None and patience.expired and not _is_cancelled():
                 raise patience.timeout() from None
             raise
         finally:
@@ -78,25 +90,36 @@ class StreamLink:
                 patience.end()
 
     def _tell_cancelled(self, id: int, method: str) -> None:
-        if method != "initialize" and self._broken is None:
-            self._writer.write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+        if method != "initialize":
+            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
-        if self._broken is None:
-            self._writer.write(jsonrpc.notification(method, params))
+        self._write(jsonrpc.notification(method, params))
 
     async def answer(self, message: bytes) -> None:
-        if self._broken is None:
-            self._writer.write(message)
+        self._write(message)
+
+    def _write(self, message: bytes) -> None:
+        if self._broken is not None:
+            return
+        self._writer.write(message)
+        if self._writer.unread() > MAX_UNREAD_BYTES:
+            self._lose(LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait"))
 
     async def close(self) -> None:
         """The stop ladder; may be called twice."""
         self._closing = True
         self._break(LinkClosed("the link was closed"))
         if self.child is not None:
-            await self.child.stop(self._stdin.close)
-            self._stdout.close()
-            self._stderr.close()
+            await self.child.stop(self._close_input)
+        if self._stdin is not None:
+            self._stdin.abort()
+        for output in self._outputs:
+            output.close()
+
+    def _close_input(self) -> None:
+        if self._stdin is not None:
+            self._stdin.close()
 
     # ── what comes in ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,11 +133,16 @@ class StreamLink:
             self._note_bad_line(line, wrong)
             return
         if isinstance(message, Response | Failure):
-            waiter = self._waiting.take(message.id)
+            waiter = self._waiting.take(message.id) or self._only_one(message)
             if waiter is not None and not waiter.done():
                 waiter.set_result(message)
         else:
             self._incoming(message, None)
+
+    def _only_one(self, message: Response | Failure) -> asyncio.Future[Response | Failure] | None:
+        """An error without an id is the answer to whatever could not be read; with one open request that is it."""
+        nameless = isinstance(message, Failure) and message.id == jsonrpc.NULL
+        return self._waiting.drain()[0] if nameless and len(self._waiting) == 1 else None
 
     def _note_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
@@ -131,22 +159,22 @@ class StreamLink:
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _output_ended(self, _: asyncio.Future[None]) -> None:
-        """Stdout closed: without it there is no conversation. Give the child a moment to say how it ended."""
-        self._loop.call_later(_LAST_WORDS_SECONDS, self._gone)
-
-    def _child_ended(self, _: asyncio.Future[int]) -> None:
+    def _end_seen(self, _: asyncio.Future[Any]) -> None:
+        """Without both pipes and the child there is no conversation. A moment more, for it to say how it ended."""
         self._loop.call_later(_LAST_WORDS_SECONDS, self._gone)
 
     def _gone(self) -> None:
-        why = self.child.why_ended() if self.child is not None else "it was never started"
-        error = ProcessExited(f"{self._launch.command} {why}")
-        if self._broken is None:
-            self._break(error)
-            if self.child is not None:
-                self.child.kill()
-            if not self._closing:
-                self._lost(error)
+        why = self.child.why_ended() if self.child is not None else "was never started"
+        self._lose(ProcessExited(f"{self._launch.command} {why}"))
+
+    def _lose(self, error: LinkError) -> None:
+        if self._broken is not None:
+            return
+        self._break(error)
+        if self.child is not None:
+            self.child.kill()
+        if not self._closing:
+            self._lost(error)
 
     def _break(self, error: LinkError) -> None:
         if self._broken is None:
@@ -164,9 +192,15 @@ _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
 
 
+def _is_cancelled() -> bool:
+    """Whether someone wants the running task to end, whatever else happened to it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class _StderrReader(asyncio.Protocol):
     def __init__(self, child: Child) -> None:
         self._child = child
 
     def data_received(self, data: bytes) -> None:
-        self._child.stderr.add(data)
+        self._child.hear(data)

@@ -238,6 +238,11 @@ def failure_of(id: bytes | None, error: ClawftError, code: int | None = None) ->
     return failure(id, error.code if code is None else code, str(error), error.data)
 
 
+def is_notification(message: bytes) -> bool:
+    """Of a message we made: may it be left out for a reader that does not keep up?"""
+    return message.startswith(b'{"jsonrpc":"2.0","method"')
+
+
 def request(id: int, method: str, params: bytes = b"") -> bytes:
     tail = b',"params":' + params if params else b""
     return b'{"jsonrpc":"2.0","id":%d,"method":' % id + encode(method) + tail + b"}"

@@ -1,0 +1,146 @@
+"""May this server be started as it is written? The same rules for every layer; the answer is a spec, or a refusal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from clawft.catalog.names import refuse_server
+from clawft.config.entry import SANDBOXES, Entry
+from clawft.config.load import Origin
+from clawft.errors import InvalidConfig
+from clawft.model import Deny
+from clawft.policy import launch
+from clawft.upstream.spec import SandboxTable, ToolRules, Trust, UpstreamSpec
+
+STDIO = "stdio://"
+TRUSTS = ("", "trusted", "untrusted")
+WORKSPACE_SECRETS = ("secret://command/", "secret://file/")
+"""What a workspace file may not refer to: approvals pin the names of variables, and not what they stand for."""
+
+
+def judge(
+    name: str,
+    told: Entry,
+    origin: Origin,
+    *,
+    workspace: Path,
+    by_hand: bool = False,
+    by_workspace: bool = False,
+    folders: Sequence[str] = (),
+) -> UpstreamSpec | InvalidConfig:
+    """`by_hand`: the user typed it. An entry that is switched off needs nothing but its name."""
+    wrong = refuse_server(name) or (_wrong_with(told, by_workspace) if told.enabled else None)
+    if wrong is not None:
+        return InvalidConfig(f"{origin}: {name}: {wrong}", hint="correct the entry, or remove it")
+    trust = trust_of(told.trust, by_hand=by_hand, by_workspace=by_workspace)
+    spec = _spec(name, told, workspace, trust)
+    return _with_program(spec, origin, folders) if spec.enabled and spec.command else spec
+
+
+def trust_of(asked: str, *, by_hand: bool, by_workspace: bool) -> Trust:
+    """The command line is the user's own hand; a workspace file can never raise its own trust."""
+    if by_workspace:
+        return "untrusted"
+    return "trusted" if asked.lower() == "trusted" or (by_hand and not asked) else "untrusted"
+
+
+def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec:
+    command, args = command_of(told) if told.enabled or told.command else ("", ())
+    return UpstreamSpec(
+        name=name,
+        command=command,
+        args=args,
+        url="" if command or told.url.startswith(STDIO) else told.url,
+        env=dict(told.env),
+        headers=told.headers,
+        cwd=str(workspace / Path(told.cwd).expanduser()),
+        enabled=told.enabled,
+        timeout_ms=told.timeout_ms,
+        trust=trust,
+        required=told.required,
+        isolation=told.isolation,
+        sandbox=told.sandbox
+        if isinstance(told.sandbox, str)
+        else msgspec.convert(told.sandbox, SandboxTable, from_attributes=True),
+        tools=msgspec.convert(told.tools, ToolRules, from_attributes=True),
+    )
+
+
+# ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
+    if bool(told.url) == bool(told.command):
+        return "it needs either a url or a command" + (", not both" if told.url else "")
+    if told.trust.lower() not in TRUSTS:
+        return f"trust is trusted or untrusted, not {told.trust!r}"
+    if isinstance(told.sandbox, str) and told.sandbox not in SANDBOXES:
+        return f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}"
+    if by_workspace and any(
+        text.startswith(WORKSPACE_SECRETS) for text in (*told.env.values(), *told.headers.values())
+    ):
+        return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
+    return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
+
+
+def _wrong_url(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "the url cannot be read"
+    if parts.scheme not in ("http", "https"):
+        return f"the url must begin with stdio://, http:// or https://, not {url[:40]!r}"
+    return None if parts.hostname else "the url names no host"
+
+
+def _wrong_command(told: Entry) -> str | None:
+    try:
+        command, _ = command_of(told)
+    except ValueError as wrong:
+        return f"the url cannot be split into words: {wrong}"
+    verdict = launch.decide(command)
+    return f"{verdict.reason}; {verdict.hint}" if isinstance(verdict, Deny) else None
+
+
+def command_of(told: Entry) -> tuple[str, tuple[str, ...]]:
+    """`stdio://command args` and `command` with `args` say the same. Split without a shell. Raises ValueError."""
+    if told.command:
+        return told.command, told.args
+    if told.url.startswith(STDIO):
+        words = shlex.split(told.url.removeprefix(STDIO))
+        return (words[0], (*words[1:], *told.args)) if words else ("", ())
+    return "", ()
+
+
+# ── which program it is ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) -> UpstreamSpec | InvalidConfig:
+    if spec.trust == "untrusted" and not os.path.isabs(spec.command):
+        return _not_absolute(spec, origin)
+    if not folders:
+        return spec
+    path = spec.command if os.path.isabs(spec.command) else shutil.which(spec.command) or ""
+    if not any(Path(path).is_relative_to(Path(folder).expanduser()) for folder in folders):
+        return InvalidConfig(
+            f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
+            hint=f"allowed by security.command_folders: {', '.join(folders)}",
+        )
+    return msgspec.structs.replace(spec, command=path)  # what was judged is what will run
+
+
+def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
+    meant = shutil.which(spec.command)
+    hint = f'write command = "{meant}"' if meant else f"{spec.command} is not on the PATH either; install it first"
+    return InvalidConfig(
+        f"{origin}: {spec.name}: an untrusted server needs the absolute path of its program, not {spec.command!r}"
+        + (f"; {meant} was meant" if meant else ""),
+        hint=hint,
+    )

@@ -1,0 +1,251 @@
+"""The files that name servers, layer by layer: each entry becomes a server that was found, or a refusal with its line.
+
+Our own TOML is strict, JSON of other programs is read leniently. Later layers win; that is for `servers` to say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.config import jsonc, load
+from clawft.config.document import Document
+from clawft.config.entry import Entry, read_foreign, read_own
+from clawft.config.launches import judge
+from clawft.config.load import Origin
+from clawft.config.nearest import did_you_mean
+from clawft.config.places import agent_file, servers_folder, user_file, workspace_files
+from clawft.errors import ConfigError, InvalidConfig
+from clawft.upstream.spec import UpstreamSpec
+
+GIVEN = "--mcp-config"
+TABLE = "mcp_servers"
+
+
+class Scope(Enum):
+    """Whose word a layer is. Only the user's own may raise trust."""
+
+    USER = "user"
+    WORKSPACE = "workspace"
+    AGENT = "agent"
+    COMMAND_LINE = "command line"
+
+
+class Found(Struct, frozen=True):
+    """One server: what, from where, and by whose word."""
+
+    spec: UpstreamSpec
+    origin: Origin
+    scope: Scope
+
+
+class Refused(Struct, frozen=True):
+    """A server, or a whole file, that cannot be used, and why. `required`: the program must not start without it."""
+
+    error: ConfigError
+    file: str
+    required: bool = False
+
+
+Outcome = tuple[str, Found | Refused]
+
+
+class Sources(Struct, frozen=True):
+    """Where to look. `given` are the files or JSON texts of `--mcp-config`; `folders` those programs may come from."""
+
+    home: Path
+    workspace: Path
+    agent: str
+    given: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+# ── the layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def outcomes(sources: Sources) -> Iterator[Outcome]:
+    for file in single_files(sources.home):
+        yield from _read_single(file, Scope.USER, sources)
+    yield from _read_shared(user_file(sources.home), Scope.USER, sources)
+    ours, foreign = workspace_files(sources.workspace)
+    yield from _read_toml(ours, Scope.WORKSPACE, sources)
+    yield from _read_json_file(foreign, Scope.WORKSPACE, sources)
+    yield from _read_shared(agent_file(sources.home, sources.agent), Scope.AGENT, sources)
+    for text in sources.given:
+        yield from _read_given(text, sources)
+
+
+def single_files(home: Path) -> list[Path]:
+    """The files of the global folder, in the order of their names. A folder nobody may read has none."""
+    try:
+        names = sorted(name for name in os.listdir(servers_folder(home)) if name.endswith(".toml"))
+    except OSError:
+        return []
+    return [servers_folder(home) / name for name in names if not name.startswith(".")]
+
+
+def files(sources: Sources) -> list[Path]:
+    """Every file that has a say, whether it exists or not."""
+    given = [Path(text) for text in sources.given if not _is_json(text)]
+    return [
+        *single_files(sources.home),
+        user_file(sources.home),
+        *workspace_files(sources.workspace),
+        agent_file(sources.home, sources.agent),
+        *given,
+    ]
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip().startswith("{")
+
+
+# ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+    """One server: the inner table alone; its name is the file's unless it says so itself."""
+    document = _document(file)
+    if isinstance(document, ConfigError):
+        yield file.stem, Refused(document, str(file))
+    elif document is not None:
+        told = document.tables.get("name")
+        name = told if isinstance(told, str) and told else file.stem
+        yield name, _own(name, document.tables, document, (), scope, sources)
+
+
+def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+    """A file that is about servers only: any other table is a mistake."""
+    document = _document(file)
+    if isinstance(document, Document):
+        for key in document.tables:
+            if key != TABLE:
+                yield str(file), Refused(_stray(key, document), str(file))
+    yield from _read_tables(document, file, scope, sources)
+
+
+def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+    """A file with other settings beside the servers, which are judged elsewhere."""
+    yield from _read_tables(_document(file), file, scope, sources)
+
+
+def _read_tables(
+    document: Document | ConfigError | None, file: Path, scope: Scope, sources: Sources
+) -> Iterator[Outcome]:
+    if isinstance(document, ConfigError):
+        yield str(file), Refused(document, str(file))
+        return
+    if document is None:
+        return
+    if not isinstance(document.tables.get(TABLE, {}), dict):
+        origin = Origin(document.file, document.line_of((TABLE,)))
+        wrong = InvalidConfig(f"{origin}: {TABLE} must be a table", hint=f"write [{TABLE}.NAME] and its keys below it")
+        yield str(file), Refused(wrong, str(file))
+    for name, table in jsonc.members(document.tables.get(TABLE)).items():
+        yield name, _own(name, table, document, (TABLE, name), scope, sources)
+
+
+def _document(file: Path) -> Document | ConfigError | None:
+    try:
+        return load.read(file)
+    except ConfigError as wrong:
+        return wrong
+
+
+def _stray(key: str, document: Document) -> InvalidConfig:
+    origin = Origin(document.file, document.line_of((key,)))
+    near = did_you_mean(key, [TABLE])
+    return InvalidConfig(f"{origin}: unknown key {key!r}{near}", hint=f"this file has tables [{TABLE}.NAME] only")
+
+
+def _own(
+    name: str, table: object, document: Document, path: tuple[str, ...], scope: Scope, sources: Sources
+) -> Found | Refused:
+    told = read_own(table, document, path)
+    origin = Origin(document.file, document.line_of(path))
+    if isinstance(told, Entry) and path and told.name not in ("", name):
+        told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
+    if isinstance(told, ConfigError):
+        return Refused(told, document.file, jsonc.members(table).get("required") is True)
+    return _judged(name, told, origin, scope, sources)
+
+
+# ── JSON of other programs, and the command line ─────────────────────────────────────────────────────────────────────
+
+
+def _read_given(text: str, sources: Sources) -> Iterator[Outcome]:
+    """A file, or JSON itself."""
+    if _is_json(text):
+        yield from _read_json(text.encode(), GIVEN, Scope.COMMAND_LINE, sources)
+        return
+    file = Path(text).expanduser()
+    if not file.is_file():
+        wrong = InvalidConfig(f"{GIVEN}: there is no file {text}", hint="give a file, or JSON in quotes")
+        yield text, Refused(wrong, text)
+    elif file.suffix != ".toml":
+        yield from _read_json_file(file, Scope.COMMAND_LINE, sources)
+    elif _is_single(file):
+        yield from _read_single(file, Scope.COMMAND_LINE, sources)
+    else:
+        yield from _read_toml(file, Scope.COMMAND_LINE, sources)
+
+
+def _is_single(file: Path) -> bool:
+    document = _document(file)
+    return isinstance(document, Document) and any(key in document.tables for key in ("command", "url"))
+
+
+def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+    try:
+        content = load.read_bytes(file)
+    except ConfigError as wrong:
+        yield str(file), Refused(wrong, str(file))
+        return
+    if content is not None:
+        yield from _read_json(content, str(file), scope, sources)
+
+
+def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+    try:
+        key, servers = foreign_servers(jsonc.parse(content, file))
+    except ConfigError as wrong:
+        yield file, Refused(wrong, file)
+        return
+    if not key and scope is Scope.COMMAND_LINE:
+        wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
+        yield file, Refused(wrong, file)
+    for name, table in servers.items():
+        origin = Origin(file, 0 if file == GIVEN else jsonc.line_of(content, key, name))
+        told = read_foreign(table, origin, name)
+        if isinstance(told, Entry):
+            yield name, _judged(name, told, origin, scope, sources)
+        else:
+            yield name, Refused(told, file, jsonc.members(table).get("required") is True)
+
+
+def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
+    """`{"mcpServers": {…}}`, also under `tools`, or VS Code's `servers`; with the key they stood under."""
+    for place in (told, jsonc.members(told.get("tools"))):
+        for key in ("mcpServers", "servers"):
+            if isinstance(place.get(key), dict):
+                return key, jsonc.members(place[key])
+    return "", {}
+
+
+def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sources) -> Found | Refused:
+    outcome = judge(
+        name,
+        told,
+        origin,
+        workspace=sources.workspace,
+        by_hand=scope is Scope.COMMAND_LINE,
+        by_workspace=scope is Scope.WORKSPACE,
+        folders=sources.folders,
+    )
+    if isinstance(outcome, ConfigError):
+        return Refused(outcome, origin.file, told.required)
+    return Found(outcome, origin, scope)

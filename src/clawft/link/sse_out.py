@@ -1,0 +1,206 @@
+"""A server behind HTTP+SSE of 2024: one stream that carries everything to us, and a place to post to.
+
+Tried only after both newer forms failed. The stream is the session: when it ends, the link is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
+from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.http_out import (
+    ASIDE_SECONDS,
+    CONNECT_SECONDS,
+    EVENTS,
+    NO_ANSWER_STATUS,
+    Exchange,
+    configured_headers,
+    events_of,
+    needs_auth,
+    open_client,
+    refused,
+    within,
+)
+from clawft.link.patience import Patience
+from clawft.wire import jsonrpc
+from clawft.wire.correlate import Waiting
+from clawft.wire.framing import DEFAULT_LIMIT
+from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.sse import Event
+
+if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
+    from aiohttp import ClientResponse, ClientSession
+
+log = logging.getLogger("clawft.link")
+
+
+class SseLink:
+    kind: LinkKind = "sse"
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = DEFAULT_LIMIT) -> None:
+        self._url = url
+        self._configured = configured_headers(headers or {})
+        self._limit = limit
+        self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._client: ClientSession | None = None
+        self._stream: asyncio.Task[None] | None = None
+        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._broken: LinkError | None = None
+
+    async def open(self, incoming: Incoming, lost: Lost) -> None:
+        """Ready when the server has said where to post to."""
+        self._loop = asyncio.get_running_loop()
+        self._incoming = incoming
+        self._lost = lost
+        self._client = open_client()
+        self._endpoint: asyncio.Future[str] = self._loop.create_future()
+        self._stream = self._loop.create_task(self._run())
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await self._endpoint
+        except TimeoutError:
+            raise LinkClosed(f"{self._url} did not say where to post to within {CONNECT_SECONDS:g} s") from None
+
+    def settled(self, revision: str) -> None:
+        pass  # this transport has no version header
+
+    # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+        waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
+        id = self._waiting.open(waiter)
+        try:
+            return await within(patience, self._ask(jsonrpc.request(id, outgoing.method, outgoing.params), waiter))
+        except BaseException:
+            if self._broken is None and outgoing.method != "initialize":
+                self._aside(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+            raise
+        finally:
+            self._waiting.close(id)
+
+    async def _ask(self, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
+        await self._post(message)
+        return await waiter
+
+    async def notify(self, method: str, params: bytes = b"") -> None:
+        await self._post_aside(jsonrpc.notification(method, params))
+
+    async def answer(self, message: bytes) -> None:
+        await self._post_aside(message)
+
+    def _aside(self, message: bytes) -> None:
+        """Send it while whoever caused it is already leaving."""
+        task = self._loop.create_task(self._post_aside(message))
+        self._goodbyes.add(task)
+        task.add_done_callback(self._goodbyes.discard)
+
+    async def _post_aside(self, message: bytes) -> None:
+        try:
+            async with asyncio.timeout(ASIDE_SECONDS):
+                await self._post(message)
+        except (LinkError, TimeoutError) as failed:
+            log.warning("%s took no notification: %s", self._url, failed)
+
+    async def _post(self, message: bytes) -> None:
+        if self._broken is not None or self._client is None:
+            raise self._broken or LinkClosed(f"the link to {self._url} is closed")
+        headers = {**self._configured, "Content-Type": "application/json"}
+        async with Exchange(self._client, "POST", self._endpoint.result(), headers, message) as response:
+            await self._check(response)
+
+    async def _check(self, response: ClientResponse) -> None:
+        if response.status == 401:
+            raise needs_auth(self._url, response)
+        if response.status >= NO_ANSWER_STATUS:
+            raise await refused(self._url, response)
+
+    # ── the stream ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run(self) -> None:
+        """Everything the server says, until it stops; whoever waits then hears why."""
+        try:
+            await self._read()
+            error = LinkClosed(f"{self._url} ended its stream")
+        except (LinkError, WireError) as failed:
+            error = failed if isinstance(failed, LinkError) else LinkClosed(f"{self._url}: {failed}")
+        self._end(error)
+
+    async def _read(self) -> None:
+        headers = {**self._configured, "Accept": EVENTS}
+        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+            await self._check(response)
+            if response.content_type != EVENTS:
+                raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
+            async for event in events_of(response, self._limit):
+                self._take(event)
+
+    def _open_client(self) -> ClientSession:
+        if self._client is None:
+            raise LinkClosed(f"the link to {self._url} is closed")
+        return self._client
+
+    def _take(self, event: Event) -> None:
+        if event.event == "endpoint":
+            self._take_endpoint(event.data)
+        elif event.event == "message" and event.data:
+            self._take_message(event.data.encode())
+
+    def _take_endpoint(self, place: str) -> None:
+        """Said once, and on the same origin: our headers go nowhere else."""
+        endpoint = urljoin(self._url, place)
+        if _origin(endpoint) != _origin(self._url):
+            raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
+        if not self._endpoint.done():
+            self._endpoint.set_result(endpoint)
+
+    def _take_message(self, data: bytes) -> None:
+        try:
+            message = jsonrpc.decode(data)
+        except WireError as wrong:
+            log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            return
+        if isinstance(message, Response | Failure):
+            waiter = self._waiting.take(message.id)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(message)
+        else:
+            self._incoming(message, None)
+
+    # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _end(self, error: LinkError) -> None:
+        if self._broken is not None:
+            return
+        self._broken = error
+        for waiter in self._waiting.drain():
+            if not waiter.done():
+                waiter.set_exception(error)
+        if self._endpoint.done():
+            self._lost(error)
+        else:
+            self._endpoint.set_exception(error)
+
+    async def close(self) -> None:
+        """Closing the stream ends the session; may be called twice."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        if self._broken is None:
+            self._broken = LinkClosed("the link was closed")
+        for waiter in self._waiting.drain():
+            if not waiter.done():
+                waiter.set_exception(self._broken)
+        if self._stream is not None:
+            self._stream.cancel()
+            await asyncio.gather(self._stream, *self._goodbyes, return_exceptions=True)
+        await client.close()
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
