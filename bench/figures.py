@@ -1,23 +1,11 @@
 """Figures out of samples: pure, so that a table and a verdict never disagree about what was measured."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 from msgspec import Struct
 
-from bench.measure import Absent, ImportCost, Sample, Start
-
-
-class Results(Struct, frozen=True):
-    """Everything one run found out."""
-
-    samples: Sequence[Sample] = ()
-    starts: Sequence[Start] = ()
-    imports: Sequence[ImportCost] = ()
-    modules: Sequence[str] | None = None
-    """None: not looked at."""
-    absent: Sequence[Absent] = ()
-    seconds: float = 0.0
+from bench.samples import Results
 
 
 class Spread(Struct, frozen=True):
@@ -33,14 +21,13 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 def by_round(results: Results, stage: str, window: int, contender: str, measure: str) -> dict[int, float]:
     """One value per round."""
-    rows: Sequence[Sample | Start]
-    if stage == "start":
-        rows = [row for row in results.starts if row.contender == contender]
-    else:
-        rows = [row for row in results.samples if (row.leg, row.window, row.contender) == (stage, window, contender)]
-    return {row.round: float(getattr(row, measure)) for row in rows}
+    rows = (*results.samples, *results.starts, *results.crowd)
+    wanted = (stage, window, contender)
+    return {
+        row.round: float(getattr(row, measure)) for row in rows if (row.stage, row.window, row.contender) == wanted
+    }
 
 
 def share(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Spread | None:
-    """How much of theirs we need, compared within each round, so that a busy minute counts for both or for none."""
-    return spread(ours[number] / theirs[number] for number in ours.keys() & theirs.keys())
+    """How much of theirs ours is, compared within each round, so that a busy minute counts for both or for none."""
+    return spread(ours[number] / theirs[number] for number in ours.keys() & theirs.keys() if theirs[number])

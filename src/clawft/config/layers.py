@@ -5,7 +5,6 @@ Our own TOML is strict, JSON of other programs is read leniently. Later layers w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -18,7 +17,7 @@ from clawft.config.entry import Entry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
-from clawft.config.places import agent_file, servers_folder, user_file, workspace_files
+from clawft.config.places import agent_file, is_json, single_files, user_file, workspace_files
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.upstream.spec import UpstreamSpec
 
@@ -77,31 +76,6 @@ def outcomes(sources: Sources) -> Iterator[Outcome]:
     yield from _read_shared(agent_file(sources.home, sources.agent), Scope.AGENT, sources)
     for text in sources.given:
         yield from _read_given(text, sources)
-
-
-def single_files(home: Path) -> list[Path]:
-    """The files of the global folder, in the order of their names. A folder nobody may read has none."""
-    try:
-        names = sorted(name for name in os.listdir(servers_folder(home)) if name.endswith(".toml"))
-    except OSError:
-        return []
-    return [servers_folder(home) / name for name in names if not name.startswith(".")]
-
-
-def files(sources: Sources) -> list[Path]:
-    """Every file that has a say, whether it exists or not."""
-    given = [Path(text) for text in sources.given if not _is_json(text)]
-    return [
-        *single_files(sources.home),
-        user_file(sources.home),
-        *workspace_files(sources.workspace),
-        agent_file(sources.home, sources.agent),
-        *given,
-    ]
-
-
-def _is_json(text: str) -> bool:
-    return text.lstrip().startswith("{")
 
 
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +153,7 @@ def _own(
 
 def _read_given(text: str, sources: Sources) -> Iterator[Outcome]:
     """A file, or JSON itself."""
-    if _is_json(text):
+    if is_json(text):
         yield from _read_json(text.encode(), GIVEN, Scope.COMMAND_LINE, sources)
         return
     file = Path(text).expanduser()

@@ -1,6 +1,8 @@
 """Where things live: everything of the user under one home, `~/.clawft` or `$CLAWFT_HOME`."""
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from clawft.errors import InvalidConfig
@@ -50,6 +52,32 @@ def names_servers(home: Path, workspace: Path, agent: str) -> bool:
     """Could any file name a server? A quick look, so that a start without servers loads nothing for them."""
     files = (user_file(home), agent_file(home, agent), *workspace_files(workspace))
     return servers_folder(home).is_dir() or any(file.is_file() for file in files)
+
+
+def single_files(home: Path) -> list[Path]:
+    """The files of the servers folder, in the order of their names. A folder nobody may read has none."""
+    folder = servers_folder(home)
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".toml") and not name.startswith("."))
+    except OSError:
+        return []
+    return [folder / name for name in names]
+
+
+def server_files(home: Path, workspace: Path, agent: str, given: Sequence[str] = ()) -> list[Path]:
+    """Every file that has a say about servers, whether it exists or not."""
+    named = [Path(text).expanduser() for text in given if not is_json(text)]
+    return [*single_files(home), user_file(home), *workspace_files(workspace), agent_file(home, agent), *named]
+
+
+def is_json(given: str) -> bool:
+    """What `--mcp-config` got: JSON itself, and no file."""
+    return given.lstrip().startswith("{")
+
+
+def reconnect_folder(home: Path) -> Path:
+    """A file here, named like a server, asks every running weft to connect that server anew."""
+    return home / "reconnect"
 
 
 def audit_file(home: Path) -> Path:

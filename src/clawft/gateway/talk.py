@@ -83,7 +83,7 @@ class HandshakeTalk(Reports):
         for question in questions.values():
             require(self._caller, question)
         loop = asyncio.get_running_loop()
-        asked = [loop.create_task(_awaited(self._asker(self._outlet, question))) for question in questions.values()]
+        asked = [loop.create_task(self._ask_one(question)) for question in questions.values()]
         try:
             return dict(zip(questions, await asyncio.gather(*asked), strict=True))
         finally:
@@ -91,9 +91,8 @@ class HandshakeTalk(Reports):
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
 
-
-async def _awaited(answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return await answer
+    async def _ask_one(self, question: Question) -> Mapping[str, Any]:
+        return await self._asker(self._outlet, question)
 
 
 class StatelessTalk(Reports):

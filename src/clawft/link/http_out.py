@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 from clawft.errors import (
@@ -22,7 +22,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
-from clawft.link.patience import Patience
+from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -283,18 +283,20 @@ class HttpLink:
             await asyncio.gather(listening, return_exceptions=True)
         if client is None:
             return
-        await asyncio.wait({asyncio.ensure_future(self._say_goodbye(client)), *self._goodbyes}, timeout=GOODBYE_SECONDS)
+        leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
+        await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
         await client.close()
-        await asyncio.gather(*self._goodbyes, return_exceptions=True)
+        for task in leaving:
+            task.cancel()
+        await asyncio.gather(*leaving, return_exceptions=True)
 
     async def _say_goodbye(self, client: ClientSession) -> None:
         if not self._session_id or self._gone:
             return
         try:
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                async with Exchange(client, "DELETE", self._url, self._headers(None), None):
-                    pass
-        except (LinkError, TimeoutError):
+            async with Exchange(client, "DELETE", self._url, self._headers(None), None):
+                pass
+        except LinkError:
             log.debug("%s did not take our goodbye", self._url)
 
 
@@ -313,20 +315,6 @@ def open_client() -> ClientSession:
 
 def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in OURS}
-
-
-async def within(patience: Patience | None, work: Awaitable[Response | Failure]) -> Response | Failure:
-    """The answer, or RequestTimeout when patience ends first."""
-    if patience is None:
-        return await work
-    try:
-        async with asyncio.timeout(None) as scope:
-            patience.begin(lambda: scope.reschedule(0))
-            return await work
-    except TimeoutError:
-        raise patience.timeout() from None
-    finally:
-        patience.end()
 
 
 def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:

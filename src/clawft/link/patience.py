@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from clawft.errors import RequestTimeout
+
+T = TypeVar("T")
 
 
 class Patience:
@@ -47,3 +50,19 @@ class Patience:
         self._timer = None
         self.expired = True
         self._expire()
+
+
+async def within(patience: Patience | None, work: Awaitable[T]) -> T:
+    """What comes of the work, or RequestTimeout when patience ends first."""
+    if patience is None:
+        return await work
+    try:
+        async with asyncio.timeout(None) as scope:
+            patience.begin(lambda: scope.reschedule(0))
+            return await work
+    except TimeoutError:
+        if not patience.expired:
+            raise
+        raise patience.timeout() from None
+    finally:
+        patience.end()

@@ -24,9 +24,8 @@ from clawft.link.http_out import (
     needs_auth,
     open_client,
     refused,
-    within,
 )
-from clawft.link.patience import Patience
+from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -82,6 +81,7 @@ class SseLink:
             raise
         finally:
             self._waiting.close(id)
+            waiter.cancel()
 
     async def _ask(self, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
         await self._post(message)

@@ -1,0 +1,73 @@
+"""A contender that runs and can be asked."""
+
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+from msgspec import Struct
+
+from bench.contenders import Contender, Leg
+from bench.load import Client
+from bench.messages import WrongAnswer
+from bench.pipe import Pipe
+from bench.process import DidNotServe, Process
+from bench.web import Web, free_port
+
+Failures = (DidNotServe, WrongAnswer, OSError)
+READY_S = 60.0
+PAUSE_S = 0.01
+"""Between two looks at a list that is not whole yet."""
+
+
+class Running(Struct, frozen=True):
+    process: Process
+    client: Client
+    marks: Path
+    """One file per upstream server that has been spoken to."""
+
+
+@contextmanager
+def started(contender: Contender, leg: Leg, home: Path | None = None) -> Generator[Running]:
+    """The contender, serving, in a folder and (unless one is given) with a home of its own."""
+    with TemporaryDirectory(prefix="bench-") as folder:
+        place = Path(folder)
+        marks, work = place / "marks", place / "work"
+        for each in (marks, work):
+            each.mkdir()
+        with _process(contender, leg, place, home or place / "home") as (process, port):
+            client = _client(process, contender, leg, port)
+            try:
+                yield Running(process, client, marks)
+            finally:
+                client.close()
+
+
+@contextmanager
+def _process(contender: Contender, leg: Leg, place: Path, home: Path) -> Generator[tuple[Process, int]]:
+    port = free_port() if leg.front == "http" else 0
+    config = place / "mcp.json"
+    config.write_bytes(msgspec.json.encode(leg.fleet.config(place / "marks")))
+    argv = contender.command(leg.front, port, config, leg.fleet.command(place / "marks"))
+    environment: Mapping[str, str] = {**contender.environment, "CLAWFT_HOME": str(home)}
+    with Process(argv, environment, place / "work", pipes=leg.front == "stdio") as process:
+        yield process, port
+
+
+def _client(process: Process, contender: Contender, leg: Leg, port: int) -> Client:
+    question = leg.question(contender)
+    if leg.front == "stdio":
+        return Pipe(process, leg.dialect, question)
+    return Web(process, leg.dialect, question, port)
+
+
+def all_tools(client: Client, least: int) -> int:
+    """Asks for the list until so many tools are in it: a gateway may answer before its servers do."""
+    end = time.perf_counter() + READY_S
+    while (count := len(client.ask("tools/list", {})["tools"])) < least:
+        if time.perf_counter() > end:
+            raise DidNotServe(f"{count} of {least} tools after {READY_S:g} s")
+        time.sleep(PAUSE_S)
+    return count

@@ -1,0 +1,84 @@
+"""What was found out, as rows."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+
+class Sample(Struct, frozen=True):
+    """One contender, one burst."""
+
+    contender: str
+    stage: str
+    window: int
+    round: int
+    calls: int
+    rate: float
+    p50_us: float
+    cpu_us: float
+    """Own CPU per call: helpers in, upstream servers out."""
+    rss_mib: float
+    upstream_bytes: float = 0.0
+    """What all its upstream servers together read, per call."""
+
+
+class Start(Struct, frozen=True):
+    """From nothing to a tools/list with all tools, over stdio."""
+
+    contender: str
+    stage: str
+    round: int
+    wall_ms: float
+    cpu_ms: float
+    rss_mib: float
+    tools: int
+    window: int = 0
+
+
+class WarmStart(Struct, frozen=True):
+    """A start with many upstream servers whose lists are known from before."""
+
+    contender: str
+    stage: str
+    round: int
+    wall_ms: float
+    """From nothing to the tools/list with all tools."""
+    cpu_ms: float
+    """Own CPU up to there."""
+    up: int
+    """Upstream servers that had answered by then."""
+    connected_ms: float
+    """From nothing until all of them are connected and nothing is left to do."""
+    cpu_ms_per_server: float
+    """Own CPU up to there, per upstream server."""
+    rss_mib: float
+    tools: int
+    window: int = 0
+
+
+class ImportCost(Struct, frozen=True):
+    what: str
+    round: int
+    cpu_ms: float
+
+
+class Absent(Struct, frozen=True):
+    """A contender that could not be measured, and why."""
+
+    contender: str
+    stage: str
+    reason: str
+    installed: bool = True
+
+
+class Results(Struct, frozen=True):
+    """Everything one run found out."""
+
+    samples: Sequence[Sample] = ()
+    starts: Sequence[Start] = ()
+    crowd: Sequence[WarmStart] = ()
+    imports: Sequence[ImportCost] = ()
+    modules: Sequence[str] | None = None
+    """None: not looked at."""
+    absent: Sequence[Absent] = ()
+    seconds: float = 0.0
