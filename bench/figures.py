@@ -23,9 +23,7 @@ def by_round(results: Results, stage: str, window: int, contender: str, measure:
     """One value per round."""
     rows = (*results.samples, *results.starts, *results.crowd)
     wanted = (stage, window, contender)
-    return {
-        row.round: float(getattr(row, measure)) for row in rows if (row.stage, row.window, row.contender) == wanted
-    }
+    return {row.round: float(getattr(row, measure)) for row in rows if (row.stage, row.window, row.contender) == wanted}
 
 
 def share(ours: Mapping[int, float], theirs: Mapping[int, float]) -> Spread | None:

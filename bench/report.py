@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 from bench.budget import Verdict, as_share
-from bench.contenders import CONTENDERS, IMPORTS, LEGS, STARTERS, YARDSTICK, Leg
-from bench.figures import Results, Spread, by_round, share, spread
-from bench.measure import WINDOWS
+from bench.contenders import CONTENDERS, CROWD, IMPORTS, LEGS, STARTS, Leg
+from bench.figures import Spread, by_round, share, spread
+from bench.samples import Results
 
 NOTHING = "-"
 Row = Sequence[str]
 
 
 def report(results: Results, verdicts: Sequence[Verdict]) -> str:
-    parts = [_leg(leg, results) for leg in LEGS.values() if any(row.leg == leg.name for row in results.samples)]
-    if results.starts:
-        parts.append(_starts(results))
+    parts = [_leg(leg, results) for leg in LEGS.values() if any(row.stage == leg.name for row in results.samples)]
+    parts += [_starts(stage, results) for stage in STARTS if any(row.stage == stage for row in results.starts)]
+    if results.crowd:
+        parts.append(_crowd(results))
     if results.imports:
         parts.append(_imports(results))
     if results.absent:
@@ -39,52 +40,71 @@ def _line(row: Row, widths: Sequence[int]) -> str:
 
 
 def _leg(leg: Leg, results: Results) -> str:
-    head = ["", "calls/s", "p50 us", "CPU us/call", "CPU : sdk", "calls/s", "CPU us/call", "CPU : sdk", "RSS MiB"]
-    title = f"{leg.title} ({leg.dialect.version}): one at a time, then {WINDOWS[-1]} in flight"
-    return table(title, head, [_leg_row(leg, name, results) for name in leg.contenders])
+    each = [word for window in leg.windows for word in _columns(window, leg.yardstick)]
+    windows = ", then ".join("one at a time" if window == 1 else f"{window} in flight" for window in leg.windows)
+    title = f"{leg.title} ({leg.dialect.version}): {windows}"
+    return table(title, ["", *each, "RSS MiB"], [_leg_row(leg, x, results) for x in leg.contenders])
+
+
+def _columns(window: int, yardstick: str) -> Row:
+    """How long a call takes is told only where it does not wait behind others."""
+    latency = ["p50 us"] if window == 1 else []
+    return ["calls/s", *latency, "CPU us/call", f"CPU : {yardstick}"]
 
 
 def _leg_row(leg: Leg, name: str, results: Results) -> Row:
-    alone, many = WINDOWS
+    figures = [word for window in leg.windows for word in _window(leg, window, name, results)]
+    memory = spread(by_round(results, leg.name, leg.windows[-1], name, "rss_mib").values())
+    return [CONTENDERS[name].title, *figures, _middle(memory)]
+
+
+def _window(leg: Leg, window: int, name: str, results: Results) -> Row:
+    def each(measure: str, of: str = name) -> dict[int, float]:
+        return by_round(results, leg.name, window, of, measure)
+
+    latency = [_middle(spread(each("p50_us").values()))] if window == 1 else []
     return [
-        CONTENDERS[name].title,
-        _middle(_spread(results, leg, alone, name, "rate")),
-        _middle(_spread(results, leg, alone, name, "p50_us")),
-        *_cpu(results, leg, alone, name),
-        _middle(_spread(results, leg, many, name, "rate")),
-        *_cpu(results, leg, many, name),
-        _middle(_spread(results, leg, many, name, "rss_mib")),
+        _middle(spread(each("rate").values())),
+        *latency,
+        _range(spread(each("cpu_us").values())),
+        _share(share(each("cpu_us"), each("cpu_us", leg.yardstick))),
     ]
 
 
-def _cpu(results: Results, leg: Leg, window: int, name: str) -> tuple[str, str]:
-    ours = by_round(results, leg.name, window, name, "cpu_us")
-    yardstick = by_round(results, leg.name, window, YARDSTICK, "cpu_us")
-    return _range(spread(ours.values())), _share(share(ours, yardstick))
+def _starts(stage: str, results: Results) -> str:
+    starts = STARTS[stage]
+    head = ["", "tools", "wall ms", "CPU ms", f"CPU : {starts.yardstick}", "RSS MiB"]
+    title = f"{starts.title}: spawn, initialize, first whole tools/list answered"
+    return table(title, head, [_start_row(stage, name, results) for name in starts.contenders])
 
 
-def _spread(results: Results, leg: Leg, window: int, name: str, measure: str) -> Spread | None:
-    return spread(by_round(results, leg.name, window, name, measure).values())
-
-
-def _starts(results: Results) -> str:
-    head = ["", "tools", "wall ms", "CPU ms", "CPU : sdk", "RSS MiB"]
-    title = "cold start over stdio: spawn, initialize, first tools/list answered"
-    return table(title, head, [_start_row(name, results) for name in STARTERS])
-
-
-def _start_row(name: str, results: Results) -> Row:
+def _start_row(stage: str, name: str, results: Results) -> Row:
     def each(measure: str, of: str = name) -> dict[int, float]:
-        return by_round(results, "start", 0, of, measure)
+        return by_round(results, stage, 0, of, measure)
 
     return [
         CONTENDERS[name].title,
         _middle(spread(each("tools").values())),
         _range(spread(each("wall_ms").values())),
         _range(spread(each("cpu_ms").values())),
-        _share(share(each("cpu_ms"), each("cpu_ms", YARDSTICK))),
+        _share(share(each("cpu_ms"), each("cpu_ms", STARTS[stage].yardstick))),
         _middle(spread(each("rss_mib").values())),
     ]
+
+
+def _crowd(results: Results) -> str:
+    def each(measure: str) -> str:
+        return _range(spread(by_round(results, CROWD.name, 0, CROWD.contenders[0], measure).values()))
+
+    rows = [
+        ["tools/list answered: wall ms", each("wall_ms")],
+        ["own CPU ms up to there", each("cpu_ms")],
+        ["servers that had answered by then", each("up")],
+        ["all servers connected: wall ms", each("connected_ms")],
+        ["own CPU ms per server up to there", each("cpu_ms_per_server")],
+        ["RSS MiB then", each("rss_mib")],
+    ]
+    return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
 
 
 def _imports(results: Results) -> str:
@@ -102,8 +122,8 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    word = "PASS" if verdict.ok else "FAIL"
-    line = f"{word}  {verdict.title}: {verdict.found} (at most {verdict.allowed})"
+    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL"
+    line = f"{word}  {verdict.title}: {verdict.found} ({verdict.allowed})"
     return f"{line}\n      {verdict.remark}" if verdict.remark else line
 
 

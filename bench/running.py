@@ -1,7 +1,7 @@
 """A contender that runs and can be asked."""
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +17,7 @@ from bench.process import DidNotServe, Process
 from bench.web import Web, free_port
 
 Failures = (DidNotServe, WrongAnswer, OSError)
+MARKS = "marks"
 READY_S = 60.0
 PAUSE_S = 0.01
 """Between two looks at a list that is not whole yet."""
@@ -30,29 +31,35 @@ class Running(Struct, frozen=True):
 
 
 @contextmanager
-def started(contender: Contender, leg: Leg, home: Path | None = None) -> Generator[Running]:
-    """The contender, serving, in a folder and (unless one is given) with a home of its own."""
-    with TemporaryDirectory(prefix="bench-") as folder:
-        place = Path(folder)
-        marks, work = place / "marks", place / "work"
-        for each in (marks, work):
-            each.mkdir()
-        with _process(contender, leg, place, home or place / "home") as (process, port):
-            client = _client(process, contender, leg, port)
-            try:
-                yield Running(process, client, marks)
-            finally:
-                client.close()
+def started(contender: Contender, leg: Leg) -> Generator[Running]:
+    """The contender, serving, in a folder and with a home of its own."""
+    with TemporaryDirectory(prefix="bench-") as folder, started_in(Path(folder), contender, leg) as running:
+        yield running
 
 
 @contextmanager
-def _process(contender: Contender, leg: Leg, place: Path, home: Path) -> Generator[tuple[Process, int]]:
+def started_in(place: Path, contender: Contender, leg: Leg) -> Generator[Running]:
+    """In a folder that stays: what was remembered there is found again."""
+    with _process(contender, leg, place) as (process, port):
+        client = _client(process, contender, leg, port)
+        try:
+            yield Running(process, client, place / MARKS)
+        finally:
+            client.close()
+
+
+@contextmanager
+def _process(contender: Contender, leg: Leg, place: Path) -> Generator[tuple[Process, int]]:
+    marks, work, config = place / MARKS, place / "work", place / "mcp.json"
+    marks.mkdir(exist_ok=True)
+    work.mkdir(exist_ok=True)
+    for mark in marks.iterdir():
+        mark.unlink()
+    config.write_bytes(msgspec.json.encode(leg.fleet.config(marks)))
     port = free_port() if leg.front == "http" else 0
-    config = place / "mcp.json"
-    config.write_bytes(msgspec.json.encode(leg.fleet.config(place / "marks")))
-    argv = contender.command(leg.front, port, config, leg.fleet.command(place / "marks"))
-    environment: Mapping[str, str] = {**contender.environment, "CLAWFT_HOME": str(home)}
-    with Process(argv, environment, place / "work", pipes=leg.front == "stdio") as process:
+    argv = contender.command(leg.front, port, config, leg.fleet.command(marks))
+    environment = {**contender.environment, "CLAWFT_HOME": str(place / "home")}
+    with Process(argv, environment, work, pipes=leg.front == "stdio") as process:
         yield process, port
 
 

@@ -14,7 +14,7 @@ from bench.contenders import CONTENDERS, CROWD, IMPORTS, LEGS, OURS, STARTS
 from bench.measure import Plan, rounds
 from bench.messages import WrongAnswer
 from bench.process import COMPILED, DidNotServe, Process
-from bench.running import READY_S, Failures, Running, all_tools, started
+from bench.running import READY_S, Failures, Running, all_tools, started, started_in
 from bench.samples import Absent, ImportCost, Start, WarmStart
 
 MARK = "import time:"
@@ -74,7 +74,7 @@ def run_crowd(plan: Plan) -> tuple[list[WarmStart], list[Absent]]:
     """Each start finds what the one before it had remembered."""
     found: list[WarmStart] = []
     (name,) = CROWD.contenders
-    with TemporaryDirectory(prefix="bench-home-") as folder:
+    with TemporaryDirectory(prefix="bench-") as folder:
         try:
             _fill(name, Path(folder))
             found.extend(_warm_start(name, number, Path(folder)) for number in rounds(plan.starts, plan.starts_s))
@@ -83,14 +83,14 @@ def run_crowd(plan: Plan) -> tuple[list[WarmStart], list[Absent]]:
     return found, []
 
 
-def _fill(name: str, home: Path) -> None:
-    with started(CONTENDERS[name], CROWD, home) as running:
+def _fill(name: str, place: Path) -> None:
+    with started_in(place, CONTENDERS[name], CROWD) as running:
         all_tools(running.client, CROWD.expected_tools)
         _settle(running)
 
 
-def _warm_start(name: str, number: int, home: Path) -> WarmStart:
-    with started(CONTENDERS[name], CROWD, home) as running:
+def _warm_start(name: str, number: int, place: Path) -> WarmStart:
+    with started_in(place, CONTENDERS[name], CROWD) as running:
         process = running.process
         tools = len(running.client.ask("tools/list", {})["tools"])
         wall_ms, cpu_ms, up = _since(process), process.cpu_ns() / 1e6, len(list(running.marks.iterdir()))

@@ -26,7 +26,11 @@ def option(name: str, default: str) -> str:
 def tools(count: int) -> list[dict[str, object]]:
     echo = {"name": "echo", "description": "Return the text that was sent.", "inputSchema": SCHEMA}
     others = [
-        {"name": f"find_{at:03d}", "description": f"Find records of kind {at} by limit and tags.", "inputSchema": FILTER}
+        {
+            "name": f"find_{at:03d}",
+            "description": f"Find records of kind {at} by limit and tags.",
+            "inputSchema": FILTER,
+        }
         for at in range(1, count)
     ]
     return [echo, *others]

@@ -29,13 +29,17 @@ async def relay(command: list[str]) -> None:
     """Until the child has said all it had to say."""
     loop = asyncio.get_running_loop()
     asked, answered = asyncio.Event(), asyncio.Event()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as child:
+    with _started(command) as child:
         to_child, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, child.stdin)
         to_caller, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, _raw(1, "wb"))
         await loop.connect_read_pipe(lambda: Pour(to_child, asked), _raw(0, "rb"))
         await loop.connect_read_pipe(lambda: Pour(to_caller, answered), child.stdout)
         await asked.wait()
         await answered.wait()
+
+
+def _started(command: list[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
 
 def _raw(descriptor: int, mode: str) -> Any:

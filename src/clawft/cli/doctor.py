@@ -58,7 +58,7 @@ def _tools(options: Options) -> list[Finding]:
 
     logging.getLogger("clawft").setLevel(logging.ERROR)  # what it would warn of is among the findings
     try:
-        return with_app(options, work)
+        return with_app(options, work, servers=False)
     except ClawftError as failure:
         return [fail("tools", failure.message, failure.hint)]
 

@@ -52,7 +52,7 @@ def _serve(options: Options) -> int:
             f"--no-auth on {options.host} would open every tool to the network",
             hint="leave out --no-auth, or listen on 127.0.0.1",
         )
-    return with_app(options, lambda app: _listen(app, options))
+    return with_app(options, lambda app: _listen(app, options), servers=False)
 
 
 async def _listen(app: App, options: Options) -> int:

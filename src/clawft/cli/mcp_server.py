@@ -15,7 +15,7 @@ def _serve(options: Options) -> int:
         raise WrongUsage("stdin and stdout must be open", hint="an editor or agent starts this with pipes")
     if sys.stdin.isatty():
         tell("weft: serving MCP on stdin and stdout; an editor or agent starts this. End with Ctrl-D.")
-    return with_app(options, lambda app: app.serve_stdio())
+    return with_app(options, lambda app: app.serve_stdio(), servers=False)
 
 
 def _is_closed(descriptor: int) -> bool:

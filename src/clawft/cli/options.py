@@ -37,6 +37,10 @@ def common_options(parser: Parser) -> None:
     parser.add_argument(
         "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
     )
+    parser.add_argument(
+        "--strict-mcp-config", action="store_true", help="end with exit code 1 if a server does not start"
+    )
+    parser.add_argument("--mcp-debug", action="store_true", help="tell on stderr what each server does")
 
 
 def overrides(options: Options) -> dict[str, Any]:
@@ -60,7 +64,7 @@ def settings(options: Options) -> Settings:
     import msgspec  # loaded already: the settings are made of it
 
     given = tuple(options.mcp_config or ())
-    return msgspec.structs.replace(loaded(options).settings, mcp_config=given)
+    return msgspec.structs.replace(loaded(options).settings, mcp_config=given, strict_servers=options.strict_mcp_config)
 
 
 def _say_who_warns() -> None:
@@ -71,8 +75,11 @@ def _say_who_warns() -> None:
         logging.lastResort.setFormatter(logging.Formatter("weft: %(message)s"))
 
 
-def with_app(options: Options, work: Callable[[App], Awaitable[T]]) -> T:
-    """Build the app for these options, do the work, and close it, whatever happens."""
+def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:
+    """Build the app for these options, do the work, and close it, whatever happens.
+
+    `servers`: start them and wait until each was tried. One that is only about `tool` waits for none if it is built in.
+    """
     from clawft.app import App, run  # brings the whole house
 
     chosen = settings(options)
@@ -81,8 +88,26 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]]) -> T:
     async def build_and_work() -> T:
         app = App.build(chosen)
         try:
+            if app.has_servers:
+                await _prepare(app, options, start=servers and not _is_built_in(app, tool))
             return await work(app)
         finally:
             await app.close()
 
     return run(build_and_work())
+
+
+async def _prepare(app: App, options: Options, *, start: bool) -> None:
+    from clawft.cli.starting import start_servers  # most starts have no server configured
+
+    if options.mcp_debug:
+        from clawft.cli.trace import Trace  # only for those who look
+
+        Trace(app.pool)
+    if start:
+        await start_servers(app)
+
+
+def _is_built_in(app: App, tool: str) -> bool:
+    """Among bare names a server's tool would win, so there the servers must be known."""
+    return bool(tool) and app.settings.names.value != "bare" and app.gateway.find(tool) is not None

@@ -44,7 +44,7 @@ def _options(parser: Parser) -> None:
 
 
 def _explain(options: Options) -> int:
-    explained = with_app(options, lambda app: explain(app, options))
+    explained = with_app(options, lambda app: explain(app, options), tool=options.name)
     if options.json:
         print_json(_document(explained))
     else:

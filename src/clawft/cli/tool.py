@@ -68,7 +68,7 @@ def show(options: Options) -> int:
     async def work(app: App) -> Entry:
         return find(app, options.name)
 
-    entry = with_app(options, work)
+    entry = with_app(options, work, tool=options.name)
     if options.json:
         print_json(msgspec.Raw(entry.wire))
     else:
@@ -142,7 +142,7 @@ def call_options(parser: Parser) -> None:
 
 
 def call(options: Options) -> int:
-    reply = with_app(options, lambda app: _call(app, options))
+    reply = with_app(options, lambda app: _call(app, options), tool=options.name)
     result = msgspec.json.decode(reply.result, type=dict[str, Any])
     if options.json:
         print_json(msgspec.Raw(reply.result))

@@ -87,22 +87,26 @@ class Running:
             self._crowded[0]()
 
     def _wake_worker(self) -> None:
-        """One worker for the queue. If it gets stuck in a call, the look afterwards wakes another for the rest."""
-        loop = asyncio.get_running_loop()
-        while self._idle:
+        """One worker for the queue. What it leaves there, because it has to wait, is for others: see below."""
+        self._wake(1)
+        asyncio.get_running_loop().call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        """Calls that wait: as many workers as calls, all in one turn, so that their messages go out together."""
+        if self._queue:
+            self._wake(len(self._queue))
+            asyncio.get_running_loop().call_soon(self._look_again)
+
+    def _wake(self, count: int) -> None:
+        while count > 0 and self._idle:
             idle = self._idle.pop()
             if not idle.done():
                 idle.set_result(None)
-                break
-        else:
-            worker = loop.create_task(self._live_as_worker())
+                count -= 1
+        for _ in range(count):
+            worker = asyncio.get_running_loop().create_task(self._live_as_worker())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
-        loop.call_soon(self._look_again)
-
-    def _look_again(self) -> None:
-        if self._queue:
-            self._wake_worker()
 
     async def _live_as_worker(self) -> None:
         loop = asyncio.get_running_loop()

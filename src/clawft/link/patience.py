@@ -1,9 +1,14 @@
-"""How long an answer may take: a deadline that signs of life extend, up to a hard limit."""
+"""How long an answer may take: a deadline that signs of life extend, up to a hard limit.
+
+Nearly every request is answered long before its deadline, so a timer for each would be the dearest part of a call. One
+clock for all rings when the earliest of them is due.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import TypeVar
 
 from clawft.errors import RequestTimeout
@@ -14,42 +19,88 @@ T = TypeVar("T")
 class Patience:
     """One request's deadline: `begin` and `end` belong to the link, `extend` to whoever sees progress."""
 
-    __slots__ = ("_expire", "_hard", "_loop", "_seconds", "_timer", "_until", "_what", "expired")
+    __slots__ = ("_clock", "_expire", "_hard", "_seconds", "_until", "_what", "due", "expired")
 
     def __init__(self, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self._what = what
         self._seconds = seconds
         self._hard = hard_seconds or seconds
-        self._timer: asyncio.TimerHandle | None = None
+        self._clock: _Clock | None = None
+        self.due = inf
         self.expired = False
 
     def begin(self, expire: Callable[[], object]) -> None:
         """`expire` is called once, when time is up."""
-        self._loop = asyncio.get_running_loop()
+        self._clock = clock = _clock()
+        now = clock.loop.time()
         self._expire = expire
-        self._until = self._loop.time() + self._hard
-        self._timer = self._loop.call_later(self._seconds, self._time_is_up)
+        self._until = now + self._hard
+        self.due = now + self._seconds
+        clock.add(self)
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""
-        if self._timer is None:
-            return
-        self._timer.cancel()
-        left = self._until - self._loop.time()
-        self._timer = self._loop.call_later(max(0.0, min(self._seconds, left)), self._time_is_up)
+        if self._clock is not None:
+            self.due = min(self._clock.loop.time() + self._seconds, self._until)
 
     def end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._clock is not None:
+            self._clock.drop(self)
+            self._clock = None
 
     def timeout(self) -> RequestTimeout:
         return RequestTimeout(self._what, int(self._seconds * 1000))
 
-    def _time_is_up(self) -> None:
-        self._timer = None
+    def ring(self) -> None:
+        """Time is up."""
+        self._clock = None
         self.expired = True
         self._expire()
+
+
+class _Clock:
+    """Everybody who waits in one event loop, and one timer for the first of them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._waiting: set[Patience] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = inf
+
+    def add(self, patience: Patience) -> None:
+        self._waiting.add(patience)
+        if patience.due < self._rings_at:
+            self._set(patience.due)
+
+    def drop(self, patience: Patience) -> None:
+        self._waiting.discard(patience)
+
+    def _set(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._rings_at = when
+        self._timer = self.loop.call_at(when, self._ring)
+
+    def _ring(self) -> None:
+        self._timer, self._rings_at = None, inf
+        now = self.loop.time()
+        for patience in [each for each in self._waiting if each.due <= now]:
+            self._waiting.discard(patience)
+            patience.ring()
+        if self._waiting:
+            self._set(min(each.due for each in self._waiting))
+
+
+_latest: _Clock | None = None
+
+
+def _clock() -> _Clock:
+    """The clock of the running loop; there is hardly ever more than one loop."""
+    global _latest  # noqa: PLW0603 - remembering the last loop's clock is what makes it cheap
+    loop = asyncio.get_running_loop()
+    if _latest is None or _latest.loop is not loop:
+        _latest = _Clock(loop)
+    return _latest
 
 
 async def within(patience: Patience | None, work: Awaitable[T]) -> T:

@@ -7,11 +7,12 @@ server go to the listener.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw
 
 from clawft._version import __version__
 from clawft.errors import (
@@ -27,6 +28,8 @@ from clawft.errors import (
 from clawft.link.base import Link, Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Era
+from clawft.upstream.mirrored import Mirrors
+from clawft.upstream.peer import Peer, Wanted, read_discover, read_initialize, read_page, read_wanted, supported_by
 from clawft.wire import jsonrpc
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -38,12 +41,20 @@ PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
 MAX_PAGES = 1_000
 MAX_ITEMS = 10_000
+MAX_QUESTIONS = 64
+"""Of the server's, being answered at a time; more are a flood and dropped."""
+MAX_ROUNDS = 16
+"""How often a stateless server may come back with questions before it must give its result."""
+
+NO_SUCH_FORM = (400, 404, 405, 406, 415, 422, 500, 501)
+"""HTTP statuses by which a server shows that it does not speak a dialect; others say nothing about that."""
+
+log = logging.getLogger("clawft.upstream")
 
 CLIENT_INFO = {"name": "clawft", "version": __version__}
 
 _encode = msgspec.json.encode
 _object = msgspec.json.Decoder(dict[str, Raw])
-_any_object = msgspec.json.Decoder(dict[str, Any])
 
 
 class Listener(Protocol):
@@ -58,26 +69,13 @@ class Listener(Protocol):
     def lost(self, error: LinkError) -> None: ...
 
 
-class Peer(Struct, frozen=True):
-    """What a server told about itself."""
-
-    era: Era
-    revision: str
-    capabilities: Mapping[str, Any] = {}
-    server_info: Mapping[str, Any] = {}
-    instructions: str = ""
-
-    def supports(self, capability: str) -> bool:
-        """`tools`, `resources`, `prompts` … A server that declares nothing at all is asked for tools all the same."""
-        return capability in self.capabilities or (capability == "tools" and not self.capabilities)
-
-
 class Session:
     def __init__(self, link: Link, listener: Listener, capabilities: Mapping[str, Any] | None = None) -> None:
         self._link = link
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: set[asyncio.Task[None]] = set()
+        self._mirrors = Mirrors()
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,25 +83,39 @@ class Session:
     async def connect(self, known: Era | None = None) -> Peer:
         """Open the link and find the era; `known` is what this server spoke last time and is tried first."""
         await self._link.open(self._incoming, self._listener.lost)
-        if known is Era.HANDSHAKE:
-            self.peer = await self._initialize_or_discover()
+        if self._link.kind == "sse":  # older than the stateless era
+            self.peer = await self._initialize()
+        elif known is Era.HANDSHAKE:
+            self.peer = await self._initialize_as_before()
         else:
             self.peer = await self._discover() or await self._initialize_or_discover()
         return self.peer
 
-    async def _discover(self, version: str = STATELESS[-1]) -> Peer | None:
-        """The stateless peer, or None if there is no proof of one."""
+    async def _discover(self, version: str = STATELESS[-1], *, again: bool = False) -> Peer | None:
+        """The stateless peer, or None if there is no proof of one. A refused version is tried once more, if mutual."""
         probe = self._outgoing_stateless("server/discover", {}, version)
         try:
             answer = await self._link.request(probe, Patience("server/discover", PROBE_SECONDS))
-        except (RequestTimeout, LinkRefused):
+        except RequestTimeout:
+            return None
+        except LinkRefused as refused:
+            if refused.http_status not in NO_SUCH_FORM:
+                raise
             return None
         if isinstance(answer, Response):
-            return _read_discover(answer.result)
-        mutual = _supported_by(answer)
-        if mutual and mutual != version:
-            return await self._discover(mutual)
-        return None
+            return read_discover(answer.result)
+        mutual = supported_by(answer)
+        return await self._discover(mutual, again=True) if mutual and not again else None
+
+    async def _initialize_as_before(self) -> Peer:
+        """This server spoke the handshake dialect last time; if it does no more, we look again from the beginning."""
+        try:
+            return await self._initialize()
+        except (JsonRpcFailure, LinkRefused, ProtocolFailure):
+            peer = await self._discover()
+            if peer is None:
+                raise
+            return peer
 
     async def _initialize_or_discover(self) -> Peer:
         """The handshake; a server that has locked itself to the stateless era says so, and is asked again there."""
@@ -124,9 +136,12 @@ class Session:
         answer = await self._link.request(Outgoing("initialize", params), Patience("initialize", CONNECT_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
-        peer = _read_initialize(answer.result)
+        peer = read_initialize(answer.result)
         if peer.revision not in HANDSHAKE:
-            raise ProtocolFailure(f"the server speaks {peer.revision}, we speak {', '.join(HANDSHAKE)}")
+            raise ProtocolFailure(
+                f"the server speaks {peer.revision or 'no revision it names'}, we speak {', '.join(HANDSHAKE)}",
+                hint="a newer clawft, or another version of the server, may know a common one",
+            )
         self._link.settled(peer.revision)
         await self._link.notify("notifications/initialized")
         return peer
@@ -137,14 +152,56 @@ class Session:
     def link(self) -> Link:
         return self._link
 
+    def supports_tools(self) -> bool:
+        return self.peer.supports("tools")
+
+    def supports_resources(self) -> bool:
+        return self.peer.supports("resources")
+
+    def supports_prompts(self) -> bool:
+        return self.peer.supports("prompts")
+
     async def request(
         self, method: str, members: Mapping[str, Any] | None = None, *, seconds: float = REQUEST_SECONDS
     ) -> bytes:
         """The bare result. Raises JsonRpcFailure for an error answer, RequestTimeout when none comes."""
-        answer = await self._link.request(self.outgoing(method, members or {}), Patience(method, seconds))
+        return await self._send(self.outgoing(method, members or {}), seconds)
+
+    async def _send(self, outgoing: Outgoing, seconds: float) -> bytes:
+        answer = await self._link.request(outgoing, Patience(outgoing.method, seconds))
         if isinstance(answer, Failure):
             raise answer.read()
         return answer.result
+
+    async def send_raw(self, method: str, params: bytes = b"{}", *, seconds: float = REQUEST_SECONDS) -> bytes:
+        """Any method with params as JSON; the bare result."""
+        return await self.request(method, _object.decode(params), seconds=seconds)
+
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, seconds: float = REQUEST_SECONDS
+    ) -> bytes:
+        """The whole result; questions of a stateless server are answered by the listener on the way."""
+        members: dict[str, Any] = {"name": name, "arguments": Raw(_encode(arguments or {}))}
+        return await self.complete("tools/call", members, await self.request("tools/call", members, seconds=seconds))
+
+    async def complete(
+        self, method: str, members: Mapping[str, Any], result: bytes, *, seconds: float = REQUEST_SECONDS
+    ) -> bytes:
+        """Ask again with answers for as long as this result, and the next, want to know something."""
+        for _ in range(MAX_ROUNDS):
+            wanted = read_wanted(result) if self.peer.era is Era.STATELESS else None
+            if wanted is None:
+                return result
+            result = await self.request(method, {**members, **await self._answers_to(wanted)}, seconds=seconds)
+        raise ProtocolFailure(f"{method}: the server still asks after {MAX_ROUNDS} rounds")
+
+    async def _answers_to(self, wanted: Wanted) -> dict[str, Any]:
+        answers = {
+            key: await self._listener.asked(Request(b"0", asked.method, bytes(asked.params)), None)
+            for key, asked in wanted.input_requests.items()
+        }
+        state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
+        return {**state, "inputResponses": answers} if answers else state
 
     def outgoing(self, method: str, members: Mapping[str, Any]) -> Outgoing:
         if self.peer.era is Era.STATELESS:
@@ -157,7 +214,17 @@ class Session:
         meta[metas.CAPABILITIES] = self._capabilities
         meta[metas.CLIENT] = CLIENT_INFO
         name = members.get(names_by_header(method), "")
-        return Outgoing(method, _encode({**members, "_meta": meta}), version, name if isinstance(name, str) else "")
+        if not isinstance(name, str):
+            name = ""
+        mirrored = self._mirrors.headers(name, members) if method == "tools/call" else ()
+        return Outgoing(method, _encode({**members, "_meta": meta}), version, name, mirrored)
+
+    async def list_tools(self) -> list[bytes]:
+        """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""
+        tools = await self.list_all("tools/list", "tools")
+        if self._link.kind == "http" and self.peer.era is Era.STATELESS:
+            return self._mirrors.learn(tools)
+        return tools
 
     async def list_all(self, method: str, member: str) -> list[bytes]:
         """Every item of a list, raw and in the server's order. Follows cursors, but neither for ever nor in circles."""
@@ -165,9 +232,9 @@ class Session:
         seen: set[str] = set()
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            page = _object.decode(await self.request(method, {} if cursor is None else {"cursor": cursor}))
-            items += [bytes(item) for item in msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])]
-            cursor = msgspec.json.decode(page["nextCursor"], type=str | None) if "nextCursor" in page else None
+            result = await self.request(method, {} if cursor is None else {"cursor": cursor})
+            page, cursor = read_page(method, result, member)
+            items += page
             if cursor is None or cursor in seen or len(items) > MAX_ITEMS:
                 break
             seen.add(cursor)
@@ -184,8 +251,10 @@ class Session:
             return  # an error is an answer
 
     async def close(self) -> None:
-        for task in self._answering:
+        answering = tuple(self._answering)
+        for task in answering:
             task.cancel()
+        await asyncio.gather(*answering, return_exceptions=True)
         await self._link.close()
 
     # ── being asked ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +267,12 @@ class Session:
             return  # a flood: those that wait are enough
         task = asyncio.get_running_loop().create_task(self._answer(message, stream))
         self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        task.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[None]) -> None:
+        self._answering.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a question of the server's was not answered", exc_info=task.exception())
 
     async def _answer(self, request: Request, stream: int | None) -> None:
         await self._link.answer(await self._answer_to(request, stream))
@@ -214,58 +288,3 @@ class Session:
             return jsonrpc.failure(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
             return jsonrpc.failure(request.id, failed.code, str(failed))
-
-
-MAX_QUESTIONS = 64
-
-
-def _read_discover(result: bytes) -> Peer | None:
-    """A stateless peer shows itself by a version we share, and by saying what its result is."""
-    try:
-        told = _any_object.decode(result)
-    except msgspec.DecodeError:
-        return None
-    mutual = _mutual(told.get("supportedVersions"))
-    if mutual is None or "resultType" not in told:
-        return None
-    return _peer(Era.STATELESS, mutual, told, _mapping(told.get("_meta")).get(metas.SERVER))
-
-
-def _read_initialize(result: bytes) -> Peer:
-    try:
-        told = _any_object.decode(result)
-    except msgspec.DecodeError as wrong:
-        raise ProtocolFailure(f"the answer to initialize is malformed: {wrong}") from None
-    return _peer(Era.HANDSHAKE, str(told.get("protocolVersion", "")), told, told.get("serverInfo"))
-
-
-def _peer(era: Era, revision: str, told: Mapping[str, Any], info: object) -> Peer:
-    """Empty where something is missing, or is not what it should be."""
-    instructions = told.get("instructions")
-    return Peer(
-        era,
-        revision,
-        capabilities=_mapping(told.get("capabilities")),
-        server_info=_mapping(info),
-        instructions=instructions if isinstance(instructions, str) else "",
-    )
-
-
-def _supported_by(failure: Failure) -> str | None:
-    """The stateless version that a refusal offers instead, if we speak it."""
-    try:
-        error = failure.read()
-    except ProtocolFailure:
-        return None
-    if error.error_code != UNSUPPORTED_REVISION:
-        return None
-    return _mutual(_mapping(error.error_data).get("supported"))
-
-
-def _mutual(versions: object) -> str | None:
-    offered = cast("list[object]", versions) if isinstance(versions, list) else []
-    return next((version for version in reversed(STATELESS) if version in offered), None)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,71 @@
+"""`--mcp-debug`: what each server does, line by line on stderr, with its name in front."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from clawft.cli.screen import paint, safe, tell
+from clawft.upstream.state import State
+
+if TYPE_CHECKING:
+    from clawft.upstream.pool import Pool
+    from clawft.upstream.upstream import Upstream
+
+MAX_LINE = 2_000
+
+
+class Trace:
+    """Listens to a pool from its making on."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._stderr: dict[str, bytes] = {}
+        news = pool.news
+        self._offered = news.offer_changed
+        news.state_changed = self._state_changed
+        news.offer_changed = self._offer_changed
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        name = upstream.spec.name
+        match upstream.state:
+            case State.PENDING if not upstream.error:
+                self._say(name, f"starting {_what(upstream)}")
+            case State.PENDING:
+                self._say(name, f"lost: {upstream.error}; restart {upstream.backoff.total}")
+            case State.CONNECTED:
+                self._say(name, f"connected: {_who(upstream)}")
+            case state:
+                self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
+
+    def _offer_changed(self, upstream: Upstream) -> None:
+        self._offered(upstream)
+        answers = upstream.answers
+        prompts, resources = (len(answers.prompts), len(answers.resources)) if answers else (0, 0)
+        found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"
+        self._say(upstream.spec.name, f"offers {found}")
+
+    def heard(self, name: str, data: bytes) -> None:
+        """What a child wrote to stderr, by whole lines."""
+        *lines, rest = (self._stderr.get(name, b"") + data).split(b"\n")
+        self._stderr[name] = rest[-MAX_LINE:]
+        for line in lines:
+            self._say(name, f"stderr: {line[:MAX_LINE].decode('utf-8', 'replace')}")
+
+    def _say(self, name: str, what: str) -> None:
+        tell(f"{paint(f'[{name}]', 'cyan', sys.stderr)} {safe(what)}")
+
+
+def _what(upstream: Upstream) -> str:
+    spec = upstream.spec
+    return shlex.join([spec.command, *spec.args]) if spec.command else spec.url
+
+
+def _who(upstream: Upstream) -> str:
+    session = upstream.session
+    if session is None:
+        return "again"
+    info = session.peer.server_info
+    named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
+    return f"{session.peer.era.value} era, {session.peer.revision}" + (f", {named}" if named else "")

@@ -1,0 +1,134 @@
+"""Servers as files: a spec into TOML and JSON that read back equal, and small changes to a file people wrote. Pure.
+
+A change touches one line and leaves comments and order alone. It is parsed again afterwards: if the outcome is not
+exactly what was meant, nothing is written and the person is told where to do it by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from clawft.config.document import Document, parse
+from clawft.config.jsonc import members
+from clawft.errors import ConfigError, InvalidConfig
+from clawft.upstream.spec import UpstreamSpec
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+Path = tuple[str, ...]
+
+
+# ── a spec, whole ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def to_toml(spec: UpstreamSpec) -> str:
+    """The file of one server: what differs from the defaults, and its trust."""
+    return "".join(f"{key} = {toml_value(value)}\n" for key, value in _told(spec).items())
+
+
+def to_json(spec: UpstreamSpec) -> str:
+    """As other programs write it: `{"mcpServers": {name: {…}}}`."""
+    told = _told(spec)
+    name = told.pop("name")
+    return msgspec.json.format(msgspec.json.encode({"mcpServers": {name: told}}), indent=2).decode()
+
+
+def _told(spec: UpstreamSpec) -> dict[str, Any]:
+    default = msgspec.to_builtins(UpstreamSpec(spec.name))
+    told = msgspec.to_builtins(spec)
+    kept = {key: _lean(value, default[key]) for key, value in told.items() if value != default[key]}
+    return {"name": spec.name, **kept, "trust": spec.trust}
+
+
+def _lean(value: Any, default: Any) -> Any:
+    """Tables without what they would have anyway."""
+    if isinstance(value, dict) and isinstance(default, dict):
+        return {key: each for key, each in members(value).items() if each != members(default).get(key)}
+    return value
+
+
+def toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        inside = ", ".join(f"{toml_key(key)} = {toml_value(each)}" for key, each in members(value).items())
+        return f"{{ {inside} }}" if inside else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(each) for each in value)}]"  # pyright: ignore[reportUnknownVariableType]  # of a spec
+    return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")  # JSON texts are TOML but for this letter
+
+
+def toml_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else toml_value(key)
+
+
+# ── one change in a file ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def with_value(text: str, file: str, path: Path, key: str, value: bool) -> str:
+    """The file with one switch set in the table at `path`. Raises InvalidConfig if that cannot be done safely."""
+    document = parse(text.encode(), file)
+    lines = text.splitlines(keepends=True)
+    at = document.lines.get((*path, key))
+    line = f"{key} = {toml_value(value)}\n"
+    if at is not None:
+        lines[at - 1] = line
+    elif path and path not in document.lines:
+        raise _by_hand(document, path, line)
+    else:
+        lines.insert(document.lines[path] if path else 0, line)
+    return _checked("".join(lines), document, path, {**_table(document.tables, path), key: value})
+
+
+def with_table(text: str, file: str, path: Path, table: Mapping[str, Any]) -> str:
+    """The file with a new table at its end."""
+    document = parse(text.encode(), file)
+    body = "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in table.items())
+    ended = text if not text or text.endswith("\n") else text + "\n"
+    header = ".".join(map(toml_key, path))
+    return _checked(f"{ended}\n[{header}]\n{body}".lstrip("\n"), document, path, table)
+
+
+def without_table(text: str, file: str, path: Path) -> str:
+    """The file without a table that stands under a header of its own."""
+    document = parse(text.encode(), file)
+    if path not in document.lines:
+        raise _by_hand(document, path, "(remove it)")
+    first = document.lines[path]
+    later = [line for each, line in document.lines.items() if line > first and each[: len(path)] != path]
+    lines = text.splitlines(keepends=True)
+    rest = lines[min(later) - 1 :] if later else []
+    return _checked("".join([*lines[: first - 1], *rest]), document, path, None)
+
+
+def _checked(text: str, before: Document, path: Path, meant: Mapping[str, Any] | None) -> str:
+    try:
+        after = parse(text.encode(), before.file).tables
+    except ConfigError:
+        raise _by_hand(before, path, "") from None
+    if after != _replaced(before.tables, path, meant):
+        raise _by_hand(before, path, "")
+    return text
+
+
+def _table(tables: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    for part in path:
+        tables = members(tables.get(part))
+    return tables
+
+
+def _replaced(tables: Mapping[str, Any], path: Path, meant: Mapping[str, Any] | None) -> dict[str, Any]:
+    if not path:
+        return dict(meant or {})
+    inner = {} if len(path) == 1 else _replaced(members(tables.get(path[0])), path[1:], meant)
+    changed = {**tables, path[0]: inner if len(path) > 1 else meant}
+    return {key: value for key, value in changed.items() if value not in (None, {}) or key != path[0]}
+
+
+def _by_hand(document: Document, path: Path, line: str) -> InvalidConfig:
+    where = f"{document.file}:{document.line_of(path)}"
+    return InvalidConfig(
+        f"{where} cannot be changed safely by a program", hint=f"change it by hand: {line}".strip(": \n")
+    )

@@ -1,0 +1,64 @@
+"""Arguments that travel as headers too (`x-mcp-header`, stateless HTTP): which tools have some, what they say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw
+
+from clawft.wire.headers import BadMirror, Mirror, mirrors, spell
+
+_MARK = b"x-mcp-header"
+
+log = logging.getLogger("clawft.upstream")
+
+
+class Mirrors:
+    """Learnt from a server's list of tools; asked for each call."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Mirror, ...]] = {}
+
+    def learn(self, tools: Sequence[bytes]) -> list[bytes]:
+        """Those that can be called. One with an annotation that cannot be honoured is left out, with a word why."""
+        self._known = {}
+        return [tool for tool in tools if _MARK not in tool or self._learn_one(tool)]
+
+    def _learn_one(self, wire: bytes) -> bool:
+        try:
+            tool = msgspec.json.decode(wire, type=dict[str, Any])
+        except msgspec.DecodeError:
+            return True  # whoever reads it will say what is wrong with it
+        found = mirrors(tool.get("inputSchema") or {})
+        if isinstance(found, BadMirror):
+            log.warning("the tool %r is left out: %s", tool.get("name"), found.reason)
+            return False
+        self._known[str(tool.get("name"))] = found
+        return True
+
+    def headers(self, name: str, params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """The headers for a call with these params, whose arguments are still JSON."""
+        known = self._known.get(name)
+        if not known:
+            return ()
+        arguments = params.get("arguments", {})
+        if isinstance(arguments, Raw):
+            arguments = msgspec.json.decode(arguments)
+        said = ((f"Mcp-Param-{mirror.token}", _spell(mirror, arguments)) for mirror in known)
+        return tuple((header, value) for header, value in said if value is not None)
+
+
+def _spell(mirror: Mirror, arguments: object) -> str | None:
+    """Nothing for an argument that is missing, or is not what its schema says: the server will tell what is wrong."""
+    value = arguments
+    for key in mirror.path:
+        value = cast("Mapping[str, Any]", value).get(key) if isinstance(value, dict) else None
+    if not isinstance(value, _TYPES[mirror.type]) or (mirror.type == "integer" and isinstance(value, bool)):
+        return None
+    return spell(value)
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {"string": (str,), "integer": (int, float), "boolean": (bool,)}

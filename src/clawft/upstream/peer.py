@@ -1,0 +1,127 @@
+"""What a server says about itself and wants from us, read from its answers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
+from clawft.model import Era
+from clawft.wire import meta as metas
+from clawft.wire.jsonrpc import Failure
+from clawft.wire.revisions import REVISIONS, STATELESS
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_any_object = msgspec.json.Decoder(dict[str, Any])
+
+
+class Peer(Struct, frozen=True):
+    """What a server told about itself."""
+
+    era: Era
+    revision: str
+    capabilities: Mapping[str, Any] = {}
+    server_info: Mapping[str, Any] = {}
+    instructions: str = ""
+
+    def supports(self, capability: str) -> bool:
+        """`tools`, `resources`, `prompts` … A server that declares nothing at all is asked for tools all the same."""
+        return capability in self.capabilities or (capability == "tools" and not self.capabilities)
+
+
+class Asked(Struct):
+    method: str
+    params: Raw = Raw(b"{}")
+
+
+class Wanted(Struct, rename="camel"):
+    """A result that is none yet: what the server wants to know first."""
+
+    result_type: str = "complete"
+    input_requests: dict[str, Asked] = {}
+    request_state: Raw | UnsetType = UNSET
+
+
+_wanted = msgspec.json.Decoder(Wanted)
+
+
+def read_wanted(result: bytes) -> Wanted | None:
+    if b"input_required" not in result:
+        return None
+    try:
+        wanted = _wanted.decode(result)
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
+    return wanted if wanted.result_type == "input_required" else None
+
+
+def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str | None]:
+    try:
+        page = _object.decode(result)
+        items = msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])
+        cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")), type=str | None)
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
+    return [bytes(item) for item in items], cursor
+
+
+def read_discover(result: bytes) -> Peer | None:
+    """A stateless peer shows itself by a version we share, and by saying what its result is."""
+    try:
+        told = _any_object.decode(result)
+    except msgspec.DecodeError:
+        return None
+    mutual = _mutual(_strings(told.get("supportedVersions")))
+    if mutual is None or "resultType" not in told:
+        return None
+    return _peer(Era.STATELESS, mutual, told, _mapping(told.get("_meta")).get(metas.SERVER))
+
+
+def read_initialize(result: bytes) -> Peer:
+    try:
+        told = _any_object.decode(result)
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"the answer to initialize is malformed: {wrong}") from None
+    return _peer(Era.HANDSHAKE, str(told.get("protocolVersion", "")), told, told.get("serverInfo"))
+
+
+def _peer(era: Era, revision: str, told: Mapping[str, Any], info: object) -> Peer:
+    """Empty where something is missing, or is not what it should be."""
+    instructions = told.get("instructions")
+    return Peer(
+        era,
+        revision,
+        capabilities=_mapping(told.get("capabilities")),
+        server_info=_mapping(info),
+        instructions=instructions if isinstance(instructions, str) else "",
+    )
+
+
+def supported_by(failure: Failure) -> str | None:
+    """The stateless version that a refusal offers instead, if we speak it. Raises if none of its versions is ours."""
+    try:
+        error = failure.read()
+    except ProtocolFailure:
+        return None
+    if error.error_code != UNSUPPORTED_REVISION:
+        return None
+    offered = _strings(_mapping(error.error_data).get("supported"))
+    if offered and not REVISIONS.keys() & offered:
+        raise ProtocolFailure(f"the server speaks {', '.join(offered)}, we speak {', '.join(REVISIONS)}")
+    return _mutual(offered)
+
+
+def _mutual(offered: list[str]) -> str | None:
+    return next((version for version in reversed(STATELESS) if version in offered), None)
+
+
+def _strings(value: object) -> list[str]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [item for item in items if isinstance(item, str)]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

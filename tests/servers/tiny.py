@@ -1,0 +1,124 @@
+"""A tiny honest MCP server in plain Python, without our package: both eras, over stdin and stdout.
+
+usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute]
+
+`--say` writes a line to stderr at the start, `--crash` ends at once with status 3, `--mute` reads and never answers.
+Tools: `echo` gives its text and the server's title back, `pid` its process, `env` one variable, `hold` waits until the
+file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+STATELESS = "2026-07-28"
+HANDSHAKE = "2025-11-25"
+PAUSE_S = 0.01
+PATIENCE_S = 60.0
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--era", default="both")
+    parser.add_argument("--title", default="tiny")
+    parser.add_argument("--say", default="")
+    parser.add_argument("--crash", action="store_true")
+    parser.add_argument("--mute", action="store_true")
+    return parser.parse_args()
+
+
+OPTIONS = options()
+CAPABILITIES: dict[str, Any] = {"tools": {}, "prompts": {}, "resources": {}}
+INFO = {"name": f"tiny-{OPTIONS.title}", "version": "1.2.3"}
+WRITING = threading.Lock()
+
+
+def tool(name: str, *properties: str) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {each: {"type": "string"} for each in properties}}
+    return {"name": name, "description": f"The {name} of {OPTIONS.title}.", "inputSchema": schema}
+
+
+TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file")]
+
+
+def call(name: str, arguments: dict[str, Any]) -> str:
+    match name:
+        case "echo":
+            return f"{OPTIONS.title}: {arguments.get('text', '')}"
+        case "pid":
+            return str(os.getpid())
+        case "env":
+            return os.environ.get(str(arguments.get("name")), "(unset)")
+        case "hold":
+            return hold(Path(str(arguments["file"])))
+        case _:
+            raise KeyError(name)
+
+
+def hold(file: Path) -> str:
+    file.with_name(f"{file.name}.waiting").touch()
+    end = time.monotonic() + PATIENCE_S
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(PAUSE_S)
+    return f"{OPTIONS.title} held on"
+
+
+def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "initialize" if OPTIONS.era != "stateless":
+            return {"protocolVersion": HANDSHAKE, "capabilities": CAPABILITIES, "serverInfo": INFO}
+        case "server/discover" if OPTIONS.era != "handshake":
+            about = {"io.modelcontextprotocol/serverInfo": INFO}
+            return {"supportedVersions": [STATELESS], "capabilities": CAPABILITIES, "_meta": about}
+        case "ping":
+            return {}
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            return {"content": [{"type": "text", "text": call(params["name"], params.get("arguments") or {})}]}
+        case "prompts/list":
+            return {"prompts": [{"name": "hello", "description": "Say hello."}]}
+        case "prompts/get":
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": f"hello {OPTIONS.title}"}}]}
+        case "resources/list":
+            return {"resources": [{"uri": "tiny://note", "name": "note"}]}
+        case "resources/templates/list":
+            return {"resourceTemplates": []}
+        case "resources/read":
+            return {"contents": [{"uri": params["uri"], "text": f"note of {OPTIONS.title}"}]}
+        case _:
+            raise KeyError(method)
+
+
+def answer(request: dict[str, Any]) -> None:
+    params = request.get("params") or {}
+    modern = "io.modelcontextprotocol/protocolVersion" in (params.get("_meta") or {})
+    reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
+    try:
+        reply["result"] = result(request["method"], params) | ({"resultType": "complete"} if modern else {})
+    except KeyError as unknown:
+        reply["error"] = {"code": -32601, "message": f"unknown: {unknown}"}
+    with WRITING:
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()
+
+
+def main() -> int:
+    if OPTIONS.say:
+        print(OPTIONS.say, file=sys.stderr, flush=True)
+    if OPTIONS.crash:
+        return 3
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "id" in request and "method" in request and not OPTIONS.mute:
+            threading.Thread(target=answer, args=(request,), daemon=True).start()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
