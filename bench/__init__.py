@@ -1,1 +1,1 @@
-"""Our server, the official SDK's server and the floor under both: the same tool, the same load, one interleaved run."""
+"""Our server and our gateway, those of others, and the floor under all: the same tool and load, one interleaved run."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.builtin import families
 from clawft.builtin.leftover import read_result_tool
+from clawft.builtin.resources import resource_tools
 from clawft.config.places import names_servers
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig, NotConnected
@@ -127,8 +128,14 @@ class App:
         web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
         for provider in families(settings.workspace, self._store_for, web=web):
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
-                provider.add(read_result_tool(self._leftovers))
+                self._add_own_tools(provider)
             self.gateway.register(provider)
+
+    def _add_own_tools(self, provider: FunctionProvider) -> None:
+        """The tools of the namespace `weft` that work on the gateway itself."""
+        provider.add(read_result_tool(self._leftovers))
+        for function in resource_tools(self.gateway.owned_resources, self.gateway.read_resource):
+            provider.add(function)
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))

@@ -43,7 +43,9 @@ def test_commands(arguments: dict[str, Any], found: list[tuple[str, str]]) -> No
         ("https://example.com/a b", ["https://example.com/a b"]),
         ("  HTTP://x/ ", ["HTTP://x/"]),
         ("//host/x", ["//host/x"]),
-        ("file:///etc/passwd", ["file:///etc/passwd"]),
+        ("file:///etc/passwd", []),
+        ("postgres://db.internal/x", []),
+        ("gopher://127.0.0.1/x", ["gopher://127.0.0.1/x"]),
         ("http:\\\\127.0.0.1", ["http:\\\\127.0.0.1"]),
         ("http:127.0.0.1", ["http:127.0.0.1"]),
         ("\x01http://x/", ["http://x/"]),
@@ -60,6 +62,12 @@ def test_commands(arguments: dict[str, Any], found: list[tuple[str, str]]) -> No
 )
 def test_urls(value: str, found: list[str]) -> None:
     assert urls({"deep": [{"x": value}]}) == [("deep[0].x", url) for url in found]
+
+
+@requirement("GUARD-04", "GUARD-05")
+def test_a_file_is_judged_where_it_would_be_fetched_and_not_where_it_names_a_resource() -> None:
+    file = "file:///etc/passwd"
+    assert urls({"url": file, "pageUrl": file, "uri": file}) == [("url", file), ("pageUrl", file)]
 
 
 @requirement("GUARD-05")

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 SHORTEST_SECRET = 6
 LONG_RANDOM = 32
 
-_NAMES = re.compile(r"token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$", re.I)
+_NAMES = re.compile(
+    r"token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$", re.IGNORECASE
+)
 _PREFIXES = (
     "sk-",
     "ghp_",
@@ -22,9 +24,9 @@ _PREFIXES = (
     "hf_",
     "npm_",
 )
-_SCHEMES = re.compile(r"(?:Bearer|Basic|Token)\s+\S", re.I)
+_SCHEMES = re.compile(r"(?:Bearer|Basic|Token)\s+\S", re.IGNORECASE)
 _RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+")
-_PLAIN = re.compile(r"(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$", re.I)
+_PLAIN = re.compile(r"(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$", re.IGNORECASE)
 """Paths, addresses, references, switches and small numbers are none, whatever the variable is called."""
 
 

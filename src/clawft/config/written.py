@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -46,17 +46,18 @@ def _told(spec: UpstreamSpec) -> dict[str, Any]:
 
 def _lean(value: Any, default: Any) -> Any:
     """Tables without what they would have anyway."""
-    if isinstance(value, dict) and isinstance(default, dict):
-        return {key: each for key, each in members(value).items() if each != members(default).get(key)}
-    return value
+    known = members(default)
+    lean = {key: each for key, each in members(value).items() if each != known.get(key)}
+    return lean if known else value
 
 
-def toml_value(value: Any) -> str:
+def toml_value(value: object) -> str:
     if isinstance(value, dict):
-        inside = ", ".join(f"{toml_key(key)} = {toml_value(each)}" for key, each in members(value).items())
+        table = cast("dict[str, object]", value)
+        inside = ", ".join(f"{toml_key(key)} = {toml_value(each)}" for key, each in table.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(toml_value(each) for each in value)}]"  # pyright: ignore[reportUnknownVariableType]  # of a spec
+        return f"[{', '.join(map(toml_value, cast('list[object]', value)))}]"
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")  # JSON texts are TOML but for this letter
 
 
@@ -120,11 +121,13 @@ def _table(tables: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
 
 
 def _replaced(tables: Mapping[str, Any], path: Path, meant: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The tables as they are to be; a table that would be left empty goes with its last entry."""
     if not path:
         return dict(meant or {})
-    inner = {} if len(path) == 1 else _replaced(members(tables.get(path[0])), path[1:], meant)
-    changed = {**tables, path[0]: inner if len(path) > 1 else meant}
-    return {key: value for key, value in changed.items() if value not in (None, {}) or key != path[0]}
+    first, *rest = path
+    inner = _replaced(members(tables.get(first)), tuple(rest), meant)
+    others = {key: value for key, value in tables.items() if key != first}
+    return {**others, first: inner} if inner else others
 
 
 def _by_hand(document: Document, path: Path, line: str) -> InvalidConfig:

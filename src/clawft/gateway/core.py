@@ -204,21 +204,35 @@ class Gateway:
     # ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def resources(self) -> list[Resource]:
-        return [resource for provider in self._with_resources() for resource in provider.list_resources()]
+        return [resource for _, resource in self.owned_resources()]
+
+    def owned_resources(self) -> list[tuple[str, Resource]]:
+        """Each resource with the name of its server, or the namespace of its provider."""
+        return [
+            (known.origin.server or known.origin.namespace, resource)
+            for known in self._providers.values()
+            if isinstance(known.provider, ResourceProvider)
+            for resource in known.provider.list_resources()
+        ]
 
     def templates(self) -> list[ResourceTemplate]:
         return [template for provider in self._with_resources() for template in provider.list_templates()]
 
-    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes:
-        """The contents, or the whole result as the server said it."""
-        for provider in self._with_resources():
+    async def read_resource(self, uri: str, owner: str = "") -> Sequence[ResourceContent] | bytes:
+        """The contents, or the whole result as the server said it. `owner` asks one server or provider only."""
+        for provider in self._with_resources(owner):
             contents = await provider.read_resource(uri)
             if contents is not None:
                 return contents
         raise ResourceNotFound(uri)
 
-    def _with_resources(self) -> list[ResourceProvider]:
-        return [known.provider for known in self._providers.values() if isinstance(known.provider, ResourceProvider)]
+    def _with_resources(self, owner: str = "") -> list[ResourceProvider]:
+        return [
+            known.provider
+            for known in self._providers.values()
+            if isinstance(known.provider, ResourceProvider)
+            and owner in ("", known.origin.server, known.origin.namespace)
+        ]
 
     # ── prompts and completion ───────────────────────────────────────────────────────────────────────────────────────
 

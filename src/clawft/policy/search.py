@@ -21,6 +21,11 @@ COMMAND_KEYS = frozenset(
 LIST_KEYS = frozenset({"commands", "cmds", "scripts", "shell_commands"})
 ARGUMENT_KEYS = ("args", "arguments", "argv", "parameters")
 
+FETCHED = frozenset("http https ftp ftps ws wss gopher dict ldap ldaps tftp".split())
+"""Schemes that a tool would open a connection for. Others (`postgres://`, `ssh://`, a server's own resources) name
+things, and what may be done with them is for the tool to know."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\]{2}|[/\\]{2}[^/\\\s]|https?:", re.IGNORECASE)
 _UP_TO_PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,63}:)?[/\\]*[^/?#\\]*")
 _BREAK = re.compile(r"[\t\r\n]+")
@@ -67,7 +72,7 @@ class _Search:
         return Found(tuple(self._commands), tuple(self._urls[:MAX_URLS]), complete and within)
 
     def text(self, path: str, value: str) -> None:
-        self._urls += [(path, url) for url in _as_urls(value)]
+        self._urls += [(path, url) for url in _as_urls(value) if _is_fetched(path, url)]
 
     def table(self, path: str, table: Mapping[str, Any]) -> None:
         for key, value in table.items():
@@ -88,6 +93,15 @@ class _Search:
                 self._commands.append((where, f"{value} {shlex.join(rest)}"))
         elif words:
             self._commands.append((where, shlex.join(words)))
+
+
+def _is_fetched(path: str, url: str) -> bool:
+    """Would this be fetched? A file only where the argument calls itself a URL: `uri` is how resources are named."""
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return True  # //host
+    name = scheme[1].lower()
+    return name in FETCHED or (name == "file" and "url" in path.rpartition(".")[2].lower())
 
 
 def _words(value: Any) -> list[str]:

@@ -1,0 +1,60 @@
+"""Resources for agents that know only tools: what there is, and what is in it, as two tools of the namespace `weft`."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from clawft.errors import ExecutionFailed, ResourceNotFound
+from clawft.model import Resource, ResourceContent
+from clawft.provider.function import tool
+
+MAX_LISTED = 1_000
+
+ListOwned = Callable[[], Sequence[tuple[str, Resource]]]
+Read = Callable[[str, str], Awaitable[Sequence[ResourceContent] | bytes]]
+
+
+class Row(Struct, rename="camel", omit_defaults=True):
+    server: str
+    uri: str
+    name: str
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+
+
+class _ReadResult(Struct):
+    contents: list[ResourceContent] = []
+
+
+def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`list_resources` and `read_resource` over whatever the gateway offers."""
+
+    @tool(name="list_resources", alias="list_mcp_resources", title="List resources", read_only=True, idempotent=True)
+    async def list_resources(
+        server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
+    ) -> list[Row]:
+        """List the resources of all servers, or of one."""
+        rows = [_row(owner, resource) for owner, resource in list_owned() if server in (None, owner)]
+        return rows[:MAX_LISTED]
+
+    @tool(name="read_resource", alias="read_mcp_resource", title="Read a resource", read_only=True, idempotent=True)
+    async def read_resource(
+        uri: Annotated[str, "the URI, as list_resources names it"],
+        server: Annotated[str, "the server that has it; found by itself if left out"] = "",
+    ) -> list[ResourceContent]:
+        """Read a resource. Text comes as text, everything else as base64."""
+        try:
+            contents = await read(uri, server)
+        except ResourceNotFound:
+            raise ExecutionFailed(f"there is no resource {uri}", hint="weft__list_resources names them") from None
+        if isinstance(contents, bytes):
+            return msgspec.json.decode(contents, type=_ReadResult).contents
+        return list(contents)
+
+    return list_resources, read_resource
+
+
+def _row(owner: str, resource: Resource) -> Row:
+    return Row(owner, resource.uri, resource.name, resource.description, resource.mime_type)
