@@ -39,7 +39,10 @@ from clawft.store.leftovers import Leftovers
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
+    from clawft.link.base import Link
+    from clawft.link.process import Said
     from clawft.upstream.pool import Pool
+    from clawft.upstream.spec import UpstreamSpec
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
@@ -77,6 +80,8 @@ class App:
         self.settings = settings
         self.problems: list[str] = []
         self._watching: list[asyncio.Task[None]] = []
+        self.heard: Callable[[str], Said] | None = None
+        """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(Journal(journal_path(settings.home)), values=settings.audit_values)
@@ -134,7 +139,7 @@ class App:
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
         provider.add(read_result_tool(self._leftovers))
-        for function in resource_tools(self.gateway.owned_resources, self.gateway.read_resource):
+        for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
 
     def _store_for(self, agent: str, family: str) -> FileStore:
@@ -158,7 +163,10 @@ class App:
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
 
-        pool = Pool(self.settings.home / "cache" / "servers", ways_to, _roots(self.settings.workspace))
+        def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
+            return ways_to(spec, self.heard)
+
+        pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway)
         return pool
 

@@ -16,7 +16,7 @@ from clawft.errors import ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.gateway.core import NamedPrompt
+    from clawft.gateway.prompts import NamedPrompt
     from clawft.model import Prompt
 
 
@@ -27,7 +27,7 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> list[NamedPrompt]:
-        return app.gateway.prompts(app.caller)
+        return app.gateway.prompts.visible(app.caller)
 
     prompts = with_app(options, work)
     if options.json:
@@ -73,15 +73,15 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
     if missing:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
     waiting = Waiting(options.name)
-    made = await waiting.during(app.gateway.get_prompt(app.caller, options.name, msgspec.json.encode(given), waiting))
+    made = await waiting.during(app.gateway.prompts.get(app.caller, options.name, msgspec.json.encode(given), waiting))
     return msgspec.json.decode(made, type=dict[str, Any]) if isinstance(made, bytes) else made
 
 
 def _find(app: App, name: str) -> Prompt:
     try:
-        return app.gateway.find_prompt(app.caller, name).prompt
+        return app.gateway.prompts.find(app.caller, name).prompt
     except ToolNotFound as missing:
-        near = nearest(name, [each.name for each in app.gateway.prompts(app.caller)])
+        near = nearest(name, [each.name for each in app.gateway.prompts.visible(app.caller)])
         missing.hint = f"did you mean {near}?" if near else "weft prompts list"
         raise
 

@@ -24,7 +24,7 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> tuple[list[Resource], list[ResourceTemplate]]:
-        return app.gateway.resources(), app.gateway.templates()
+        return [each for _, each in app.gateway.resources.owned()], app.gateway.resources.templates()
 
     resources, templates = with_app(options, work)
     if options.json:
@@ -56,7 +56,7 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        read = await app.gateway.read_resource(options.uri)
+        read = await app.gateway.resources.read(options.uri)
         return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
 
     try:

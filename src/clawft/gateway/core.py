@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
 
 from clawft._version import __version__
-from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
-from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ResourceNotFound, ToolError, ToolNotFound
+from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
+from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import Seal
+from clawft.gateway.registered import Registered
+from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, ListGuard, compose
@@ -33,42 +33,17 @@ from clawft.model import (
     Era,
     Next,
     Origin,
-    Prompt,
     Reply,
-    Resource,
-    ResourceContent,
-    ResourceTemplate,
     Silent,
     Talk,
     Tool,
 )
-from clawft.provider.base import (
-    Changing,
-    CompletionProvider,
-    PromptProvider,
-    Provider,
-    ResourceProvider,
-    end_of,
-)
+from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
 
 log = logging.getLogger("clawft.gateway")
-
-
-class Registered(Struct, frozen=True):
-    provider: Provider
-    origin: Origin
-
-
-class NamedPrompt(Struct, frozen=True):
-    """A prompt under the name agents see, and who has it."""
-
-    name: str
-    prompt: Prompt
-    provider: PromptProvider
-    origin: Origin
 
 
 class Gateway:
@@ -96,6 +71,8 @@ class Gateway:
         self.tasks = Board(self.events)
         self.calls = 0
         self._providers: dict[str, Registered] = {}
+        self.resources = Resources(self._providers.values)
+        self.prompts = Prompts(self._providers.values, form, self._shows)
         self._snapshot = Snapshot()
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
@@ -201,78 +178,6 @@ class Gateway:
                 raise
             return Reply.error(str(lacking))
 
-    # ── resources ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def resources(self) -> list[Resource]:
-        return [resource for _, resource in self.owned_resources()]
-
-    def owned_resources(self) -> list[tuple[str, Resource]]:
-        """Each resource with the name of its server, or the namespace of its provider."""
-        return [
-            (known.origin.server or known.origin.namespace, resource)
-            for known in self._providers.values()
-            if isinstance(known.provider, ResourceProvider)
-            for resource in known.provider.list_resources()
-        ]
-
-    def templates(self) -> list[ResourceTemplate]:
-        return [template for provider in self._with_resources() for template in provider.list_templates()]
-
-    async def read_resource(self, uri: str, owner: str = "") -> Sequence[ResourceContent] | bytes:
-        """The contents, or the whole result as the server said it. `owner` asks one server or provider only."""
-        for provider in self._with_resources(owner):
-            contents = await provider.read_resource(uri)
-            if contents is not None:
-                return contents
-        raise ResourceNotFound(uri)
-
-    def _with_resources(self, owner: str = "") -> list[ResourceProvider]:
-        return [
-            known.provider
-            for known in self._providers.values()
-            if isinstance(known.provider, ResourceProvider)
-            and owner in ("", known.origin.server, known.origin.namespace)
-        ]
-
-    # ── prompts and completion ───────────────────────────────────────────────────────────────────────────────────────
-
-    def prompts(self, caller: Caller) -> list[NamedPrompt]:
-        return [
-            NamedPrompt(name, prompt, known.provider, known.origin)
-            for known in self._providers.values()
-            if isinstance(known.provider, PromptProvider)
-            for prompt in known.provider.list_prompts()
-            if self._shows(_prompt_names(name := self._prompt_name(known.origin, prompt), known.origin, prompt), caller)
-        ]
-
-    def _prompt_name(self, origin: Origin, prompt: Prompt) -> str:
-        return names.exported(origin, Tool(prompt.name, b""), self.form)
-
-    def find_prompt(self, caller: Caller, name: str) -> NamedPrompt:
-        for found in self.prompts(caller):
-            if name in _prompt_names(found.name, found.origin, found.prompt):
-                return found
-        raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
-
-    async def get_prompt(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any] | bytes:
-        found = self.find_prompt(caller, name)
-        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, b"", talk, name)
-        return await found.provider.get_prompt(call)
-
-    async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
-        """Asked of the provider that owns the prompt; for resource templates of everyone who completes."""
-        if ref.get("type") == "ref/prompt":
-            found = self.find_prompt(caller, str(ref.get("name", "")))
-            if not isinstance(found.provider, CompletionProvider):
-                return ()
-            return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
-        for known in self._providers.values():
-            if isinstance(known.provider, CompletionProvider):
-                values = await known.provider.complete(ref, argument, value)
-                if values:
-                    return values
-        return ()
-
 
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
@@ -282,10 +187,6 @@ _NOWHERE = Origin("")
 
 async def _not_there(call: Call) -> Reply:
     raise unknown(call.asked)
-
-
-def _prompt_names(name: str, origin: Origin, prompt: Prompt) -> tuple[str, ...]:
-    return (name, *names.accepted(origin, Tool(prompt.name, b"")))
 
 
 def _tools_of(provider: Provider) -> tuple[Tool, ...]:

@@ -51,18 +51,18 @@ def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts(caller)]
+    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts.visible(caller)]
     return [narrow.definition(make_visible(wire), revision) for wire in named]
 
 
 def _resources(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_wire(resource)), revision) for resource in gateway.resources()]
+    return [narrow.definition(make_visible(_wire(resource)), revision) for _, resource in gateway.resources.owned()]
 
 
 def _templates(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_wire(template)), revision) for template in gateway.templates()]
+    return [narrow.definition(make_visible(_wire(template)), revision) for template in gateway.resources.templates()]
 
 
 def _wire(item: Prompt | Resource | ResourceTemplate) -> bytes:
@@ -142,12 +142,12 @@ async def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Tal
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    prompt = await gateway.get_prompt(caller, target.name, target.arguments, talk)
+    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk)
     return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    contents = await gateway.read_resource(target.name)
+    contents = await gateway.resources.read(target.name)
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 
@@ -179,7 +179,7 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
         told = _complete_params.decode(params or EMPTY_OBJECT)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
-    values = list(await gateway.complete(caller, told.ref, told.argument.name, told.argument.value))
+    values = list(await gateway.prompts.complete(caller, told.ref, told.argument.name, told.argument.value))
     shown = values[:MAX_COMPLETIONS]
     more = len(values) > len(shown)
     return make_visible(_encode({"completion": {"values": shown, "total": len(values), "hasMore": more}}))

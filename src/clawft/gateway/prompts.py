@@ -1,0 +1,76 @@
+"""The prompts of all providers, named like tools, and the completion of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from clawft.catalog import names
+from clawft.catalog.names import Form
+from clawft.errors import ToolNotFound
+from clawft.gateway.registered import Registered
+from clawft.model import Call, Caller, Origin, Prompt, Talk, Tool
+from clawft.provider.base import CompletionProvider, PromptProvider
+
+Shows = Callable[[Sequence[str], Caller], bool]
+"""May this caller see what goes by these names? The same rule as for tools."""
+
+
+class NamedPrompt(Struct, frozen=True):
+    """A prompt under the name agents see, every name that reaches it, and who has it."""
+
+    name: str
+    names: tuple[str, ...]
+    prompt: Prompt
+    provider: PromptProvider
+    origin: Origin
+
+
+class Prompts:
+    def __init__(self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows) -> None:
+        self._providers = providers
+        self._form = form
+        self._shows = shows
+
+    def visible(self, caller: Caller) -> list[NamedPrompt]:
+        return [named for named in self._named() if self._shows(named.names, caller)]
+
+    def _named(self) -> list[NamedPrompt]:
+        return [
+            self._name(known.origin, known.provider, prompt)
+            for known in self._providers()
+            if isinstance(known.provider, PromptProvider)
+            for prompt in known.provider.list_prompts()
+        ]
+
+    def _name(self, origin: Origin, provider: PromptProvider, prompt: Prompt) -> NamedPrompt:
+        like_a_tool = Tool(prompt.name, b"")
+        name = names.exported(origin, like_a_tool, self._form)
+        return NamedPrompt(name, (name, *names.accepted(origin, like_a_tool)), prompt, provider, origin)
+
+    def find(self, caller: Caller, name: str) -> NamedPrompt:
+        for found in self.visible(caller):
+            if name in found.names:
+                return found
+        raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
+
+    async def get(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any] | bytes:
+        found = self.find(caller, name)
+        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, b"", talk, name)
+        return await found.provider.get_prompt(call)
+
+    async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+        """Asked of the provider that owns the prompt; for resource templates of everyone who completes."""
+        if ref.get("type") == "ref/prompt":
+            found = self.find(caller, str(ref.get("name", "")))
+            if not isinstance(found.provider, CompletionProvider):
+                return ()
+            return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
+        for known in self._providers():
+            if isinstance(known.provider, CompletionProvider):
+                values = await known.provider.complete(ref, argument, value)
+                if values:
+                    return values
+        return ()

@@ -1,0 +1,18 @@
+"""A provider that is offered, and where it comes from."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from clawft.model import Origin
+from clawft.provider.base import Provider
+
+
+class Registered(Struct, frozen=True):
+    provider: Provider
+    origin: Origin
+
+    @property
+    def owner(self) -> str:
+        """The server behind it, or its namespace: how people call it."""
+        return self.origin.server or self.origin.namespace

@@ -1,0 +1,91 @@
+"""The resources of all providers, each under a URI that only one of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Raw
+
+from clawft.catalog import uris
+from clawft.errors import ResourceNotFound
+from clawft.gateway.registered import Registered
+from clawft.model import ForeignResource, ForeignTemplate, Resource, ResourceContent, ResourceTemplate
+from clawft.provider.base import ResourceProvider
+
+Contents = Sequence[ResourceContent] | bytes
+"""What a provider reads: contents, or the whole result as its server said it."""
+
+
+class Resources:
+    def __init__(self, providers: Callable[[], Iterable[Registered]]) -> None:
+        self._providers = providers
+
+    def owned(self) -> list[tuple[str, Resource]]:
+        """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
+        found = [(owner, item) for owner, provider in self._holders() for item in provider.list_resources()]
+        names = uris.exported((owner, item.uri) for owner, item in found)
+        return [(owner, _renamed(item, name)) for (owner, item), name in zip(found, names, strict=True)]
+
+    def templates(self) -> list[ResourceTemplate]:
+        found = [(owner, item) for owner, provider in self._holders() for item in provider.list_templates()]
+        names = uris.exported((owner, item.uri_template) for owner, item in found)
+        return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
+
+    async def read(self, uri: str, owner: str = "") -> Contents:
+        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound."""
+        wrapped = uris.unwrap(uri)
+        whose, native = wrapped or (owner, uri)
+        for name, provider in self._holders():
+            if whose not in ("", name):
+                continue
+            contents = await provider.read_resource(native)
+            if contents is not None:
+                return contents if wrapped is None else _readdressed(contents, native, uri)
+        raise ResourceNotFound(uri)
+
+    def _holders(self) -> Iterator[tuple[str, ResourceProvider]]:
+        for known in self._providers():
+            if isinstance(known.provider, ResourceProvider):
+                yield known.owner, known.provider
+
+
+def _renamed(item: Resource, uri: str) -> Resource:
+    if item.uri == uri:
+        return item
+    if isinstance(item, ForeignResource):
+        item = msgspec.structs.replace(item, raw=_with(item.raw, "uri", uri))
+    return msgspec.structs.replace(item, uri=uri)
+
+
+def _renamed_template(item: ResourceTemplate, uri: str) -> ResourceTemplate:
+    if item.uri_template == uri:
+        return item
+    if isinstance(item, ForeignTemplate):
+        item = msgspec.structs.replace(item, raw=_with(item.raw, "uriTemplate", uri))
+    return msgspec.structs.replace(item, uri_template=uri)
+
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_objects = msgspec.json.Decoder(list[Raw])
+
+
+def _with(raw: bytes, key: str, value: str) -> bytes:
+    """The same object with one member changed; the others stay as they came."""
+    return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})
+
+
+def _readdressed(contents: Contents, native: str, uri: str) -> Contents:
+    """Under the URI it was asked for."""
+    if not isinstance(contents, bytes):
+        return [msgspec.structs.replace(c, uri=uri) if c.uri == native else c for c in contents]
+    result = _object.decode(contents)
+    items = _objects.decode(result.get("contents", Raw(b"[]")))
+    spelled = Raw(msgspec.json.encode(native))
+    renamed = [_with(bytes(i), "uri", uri) if _uri_of(i) == bytes(spelled) else bytes(i) for i in items]
+    return msgspec.json.encode({**result, "contents": [Raw(item) for item in renamed]})
+
+
+def _uri_of(item: Raw) -> bytes:
+    value = _object.decode(item).get("uri", Raw(b""))
+    return msgspec.json.encode(msgspec.json.decode(value)) if value else b""

@@ -1,0 +1,94 @@
+"""Resources of several providers under one roof."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.errors import ResourceNotFound
+from clawft.gateway.core import Gateway
+from clawft.model import CallToolResult, ForeignResource, Resource, ResourceContent, ResourceTemplate, Tool
+from tests.requirements import requirement
+
+URI = "notes:///today"
+
+
+class Shelf:
+    """One resource, held as text or as a server's own JSON."""
+
+    def __init__(self, namespace: str, raw: bool = False) -> None:
+        self.namespace = namespace
+        self._raw = raw
+
+    def list_tools(self) -> Sequence[Tool]:
+        return ()
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        raise NotImplementedError
+
+    def list_resources(self) -> Sequence[Resource]:
+        if self._raw:
+            return [ForeignResource(URI, "today", raw=b'{"uri":"notes:///today","name":"today","extra":1.0}')]
+        return [Resource(URI, "today")]
+
+    def list_templates(self) -> Sequence[ResourceTemplate]:
+        return [ResourceTemplate("notes:///{day}", "day")]
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
+        if uri != URI:
+            return None
+        if self._raw:
+            return b'{"contents":[{"uri":"notes:///today","text":"' + self.namespace.encode() + b'","n":1.0}],"x":2}'
+        return [ResourceContent(uri, text=self.namespace)]
+
+
+def two(raw: bool) -> Gateway:
+    gateway = Gateway()
+    gateway.register(Shelf("first"))
+    gateway.register(Shelf("second", raw))
+    return gateway
+
+
+@requirement("RES-05", "RES-01")
+@pytest.mark.parametrize("raw", [False, True])
+async def test_one_uri_of_two_servers_reads_from_the_right_one(raw: bool) -> None:
+    gateway = two(raw)
+    (_, mine), (owner, other) = gateway.resources.owned()
+    assert (mine.uri, owner) == (URI, "second")
+    assert other.uri != URI
+    own = await gateway.resources.read(mine.uri)
+    assert own == [ResourceContent(URI, text="first")]
+    wrapped = await gateway.resources.read(other.uri)
+    contents = msgspec.json.decode(wrapped)["contents"] if isinstance(wrapped, bytes) else msgspec.to_builtins(wrapped)
+    content = contents[0]
+    assert (content["uri"], content["text"]) == (other.uri, "second")
+
+
+@requirement("RES-05", "WIRE-21")
+async def test_what_a_server_said_besides_stays_as_it_was() -> None:
+    gateway = two(raw=True)
+    listed = gateway.resources.owned()[1][1]
+    assert isinstance(listed, ForeignResource)
+    assert b'"extra":1.0' in listed.raw
+    assert listed.uri.encode() in listed.raw
+    read = await gateway.resources.read(listed.uri)
+    assert isinstance(read, bytes)
+    assert b'"n":1.0' in read
+    assert b'"x":2' in read
+
+
+@requirement("RES-01", "MGR-09")
+async def test_one_owner_can_be_asked_alone() -> None:
+    gateway = two(raw=False)
+    assert await gateway.resources.read(URI, "second") == [ResourceContent(URI, text="second")]
+    with pytest.raises(ResourceNotFound):
+        await gateway.resources.read(URI, "third")
+
+
+@requirement("RES-05", "RES-06")
+def test_templates_are_told_apart_too() -> None:
+    first, second = (template.uri_template for template in two(raw=False).resources.templates())
+    assert first == "notes:///{day}"
+    assert second != first
+    assert second.endswith("{day}")
