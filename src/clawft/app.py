@@ -8,7 +8,7 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Container, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from clawft.builtin import families
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
-from clawft.config.places import names_servers
+from clawft.config.follow import ServerFiles
 from clawft.config.settings import Settings
-from clawft.errors import ClawftError, InvalidConfig, NotConnected
+from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.audit import Audit
@@ -38,7 +38,6 @@ from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
-    from clawft.config.watch import Stamps
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
@@ -48,9 +47,6 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
-START_SECONDS = 60.0
-"""How long a server we must not run without may take to start."""
-RUNNING = ("connected", "degraded")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _CROWDED = "too many requests in flight"
@@ -79,12 +75,12 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self._watching: list[asyncio.Task[None]] = []
+        self.files = ServerFiles(settings, lambda: self.pool)
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
-        self._audit = Audit(Journal(journal_path(settings.home)), values=settings.audit_values)
+        self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
         self.gateway = Gateway(
             self._guards(),
             form=settings.names,
@@ -147,14 +143,10 @@ class App:
 
     # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    @cached_property
+    @property
     def servers(self) -> Servers:
         """The servers that the configuration names, and what is wrong with those that cannot be used."""
-        from clawft.config.layers import Sources  # most starts have no server configured
-        from clawft.config.servers import discover
-
-        told = self.settings
-        return discover(Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders))
+        return self.files.servers
 
     @cached_property
     def pool(self) -> Pool:
@@ -170,90 +162,16 @@ class App:
         UpstreamProviders(pool, self.gateway)
         return pool
 
-    @property
-    def has_servers(self) -> bool:
-        """Whether anything could name one; if not, none of the client side is loaded."""
-        told = self.settings
-        return bool(told.mcp_config) or names_servers(told.home, told.workspace, told.agent)
-
     async def start_servers(self) -> None:
-        """All at once; none blocks another, or us, unless we must not run without it."""
-        if not self.has_servers:
-            return
-        self._tell_unused(self.servers)
-        await self.pool.set_servers(self.servers.wanted)
-        await self._must_run()
-
-    def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
-        from clawft.config.servers import waits  # loaded by now
-
-        unused = [*(refused.error for refused in servers.refused.values())]
-        unused += [waits(name, found) for name, found in servers.waiting.items()]
-        for wrong in unused:
-            if str(wrong) not in known:
-                log.warning("%s", wrong)
-
-    async def _must_run(self) -> None:
-        """Raises NotConnected for servers that are down and may not be: required ones, and in strict mode all."""
-        strict, servers = self.settings.strict_servers, self.servers
-        down = {name: str(each.error) for name, each in servers.refused.items() if strict or each.required}
-        needed = [name for name, spec in servers.wanted.items() if strict or spec.required]
-        if needed:
-            await self.pool.settled(START_SECONDS)
-        states = {each.name: each for each in self.pool.status()}
-        for name in needed:
-            if states[name].status not in RUNNING:
-                down[name] = f"{name}: {states[name].error or f'not ready after {START_SECONDS:g} s'}"
-        if down:
-            raise NotConnected("; ".join(down.values()), hint=f"weft servers test {next(iter(down))}")
-
-    def follow_files(self) -> None:
-        """From now on a changed file is applied at once, until we close. What does not differ never notices."""
-        from clawft.config.places import reconnect_folder, server_files  # only where something is served
-        from clawft.config.watch import folder_stamps, stamps, watch
-
-        told = self.settings
-
-        def look() -> Stamps:
-            return stamps(server_files(told.home, told.workspace, told.agent, told.mcp_config))
-
-        def asked() -> Stamps:
-            return folder_stamps(reconnect_folder(told.home))
-
-        for name, seen, changed in (("servers", look, self._files_changed), ("reconnect", asked, self._reconnect)):
-            self._watching.append(asyncio.create_task(watch(seen, seen(), changed), name=f"watch {name}"))
-
-    async def _files_changed(self, before: Stamps, now: Stamps) -> None:
-        """A file that broke keeps the servers it named as they were."""
-        from clawft.config.servers import carried  # loaded with the first change
-
-        old = self.servers
-        self.__dict__.pop("servers", None)
-        try:
-            self.servers = carried(old, self.servers)
-            self._tell_unused(self.servers, {str(each.error) for each in old.refused.values()})
-            done = await self.pool.set_servers(self.servers.wanted)
-        except (ClawftError, OSError) as failed:
-            self.servers = old
-            log.error("the changed configuration is not applied: %s", failed)
-            return
-        log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
-
-    async def _reconnect(self, before: Stamps, now: Stamps) -> None:
-        from clawft.config.watch import renewed  # loaded by now
-
-        for name in renewed(before, now):
-            try:
-                await self.pool.reconnect(name)
-            except ClawftError as failed:
-                log.warning("%s is not connected anew: %s", name, failed)
+        """All at once; none blocks another, or us. Raises NotConnected for one we must not run without."""
+        await self.files.start()
 
     # ── serving ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
         stop = _stop_signal()
-        self.follow_files()
+        self.files.follow()
         await self.start_servers()
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
@@ -280,7 +198,7 @@ class App:
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
         stop = _stop_signal()
-        self.follow_files()
+        self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
         ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
@@ -291,9 +209,7 @@ class App:
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
-        for task in self._watching:
-            task.cancel()
-        await asyncio.gather(*self._watching, return_exceptions=True)
+        await self.files.close()
         if "pool" in self.__dict__:
             await self.pool.close()
         await self.gateway.tasks.close()
@@ -328,10 +244,6 @@ def _stop_signal() -> asyncio.Future[None]:
         except NotImplementedError:  # Windows: Ctrl-C arrives as KeyboardInterrupt
             continue
     return stop
-
-
-def journal_path(home: Path) -> Path:
-    return home / "audit" / "audit.jsonl"
 
 
 def gateway_token(home: Path) -> str:

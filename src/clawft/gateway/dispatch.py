@@ -137,8 +137,8 @@ def read_target(method: str, params: bytes) -> Target:
     return Target(method, told.name, arguments, meta, told.responses, told.state)
 
 
-async def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    return await gateway.call(caller, target.name, target.arguments, talk, target.meta)
+def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Awaitable[Reply]:
+    return gateway.call(caller, target.name, target.arguments, talk, target.meta)
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:

@@ -114,7 +114,10 @@ class Running:
         clean = copy_context()
         while me is not None:
             while self._queue:
-                await self._run(self._queue.popleft(), me)
+                job = self._queue.popleft()
+                answer = await self._answer_of(job, me)
+                if job.deliver is not None:
+                    job.deliver(answer)
                 if copy_context() != clean:
                     loop.call_soon(self._look_again, context=clean)
                     return  # what one call set in its context, the next must not see: a new worker goes on
@@ -123,11 +126,6 @@ class Running:
             idle = loop.create_future()
             self._idle.append(idle)
             await idle
-
-    async def _run(self, job: Job, me: asyncio.Task[Any]) -> None:
-        answer = await self._answer_of(job, me)
-        if job.deliver is not None:
-            job.deliver(answer)
 
     # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────
 

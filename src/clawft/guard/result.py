@@ -43,6 +43,8 @@ class ResultGuard:
         return msgspec.structs.replace(reply, result=make_visible(result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
+        if _TEXT not in reply.result and _STRUCTURE not in reply.result:
+            return reply  # a picture, say: nothing in it that we could cut
         try:
             members = _members.decode(reply.result)
             content = _blocks.decode(members.get("content", _NO_BLOCKS))
@@ -95,6 +97,8 @@ class _View(Struct):
 
 
 _view = msgspec.json.Decoder(_View)
+_TEXT = b'"text"'
+_STRUCTURE = b'"structuredContent"'
 _NO_BLOCKS = Raw(b"[]")
 
 

@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import cast
 
-from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, join_lines
+from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
 """Bytes waiting in our output above which we stop reading: a caller that does not read is not served more."""
 PIPE_BYTES = 1024 * 1024
+LARGE = 256 * 1024
+"""Bytes above which a copy of what is to be written costs more than writing it in pieces."""
 
 Accept = Callable[[bytes | TooLong], None]
 
@@ -107,9 +109,10 @@ class LineWriter(asyncio.BaseProtocol):
         return self._waiting + (self._transport.get_write_buffer_size() if self._transport else 0)
 
     def _flush(self) -> None:
-        lines, self._lines, self._waiting = self._lines, [], 0
+        lines, waiting = self._lines, self._waiting
+        self._lines, self._waiting = [], 0
         if lines and self._transport is not None and not self.broken.done():
-            self._transport.write(join_lines(lines))
+            self._transport.writelines([join_lines(lines)] if waiting < LARGE else end_lines(lines))
 
     def pause_writing(self) -> None:
         self._drained.clear()

@@ -16,9 +16,16 @@ def join_lines(messages: list[bytes]) -> bytes:
     return joined + b"\n"
 
 
+def end_lines(messages: list[bytes]) -> list[bytes]:
+    """The same as pieces, without a copy of the messages."""
+    return [piece for message in messages for piece in (one_line(message), b"\n")]
+
+
 def one_line(message: bytes) -> bytes:
     """The same message without a line end inside. JSON strings cannot hold one raw, so a blank says the same."""
-    return message.replace(b"\n", b" ").replace(b"\r", b" ")
+    if b"\n" in message or b"\r" in message:
+        return message.replace(b"\n", b" ").replace(b"\r", b" ")
+    return message
 
 
 class TooLong:
