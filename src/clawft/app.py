@@ -8,7 +8,7 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from clawft.builtin import families
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
+from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
@@ -162,9 +163,9 @@ class App:
         UpstreamProviders(pool, self.gateway)
         return pool
 
-    async def start_servers(self) -> None:
-        """All at once; none blocks another, or us. Raises NotConnected for one we must not run without."""
-        await self.files.start()
+    async def start_servers(self, only: Collection[str] = ()) -> None:
+        """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
+        await self.files.start(only)
 
     # ── serving ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

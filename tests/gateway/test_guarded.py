@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawft.app import App, journal_path
+from clawft.app import App
+from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ExecutionFailed
 from clawft.guard.audit import Audit
@@ -40,7 +41,7 @@ class House:
     async def lines(self) -> list[dict[str, Any]]:
         """What the audit has written once everything is closed."""
         await self.app.close()
-        return [json.loads(line) for line in journal_path(self.app.settings.home).read_text().splitlines()]
+        return [json.loads(line) for line in audit_file(self.app.settings.home).read_text().splitlines()]
 
 
 @asynccontextmanager
