@@ -43,6 +43,7 @@ class Conversation:
         self.running = Running()
         self.caller = base
         self.opened = False
+        self._narrows = False
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -77,9 +78,8 @@ class Conversation:
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
         talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
-        revision = REVISIONS[self.caller.revision]
-        if request.method == "tools/call" and narrow.is_needed(revision):
-            return narrow.result(reply.result, revision)
+        if self._narrows and request.method == "tools/call":
+            return narrow.result(reply.result, REVISIONS[self.caller.revision])
         return reply.result
 
     def _list(self, request: Request) -> bytes:
@@ -99,6 +99,7 @@ class Conversation:
             base.session,
         )
         self.opened = True
+        self._narrows = narrow.is_needed(REVISIONS[hello.revision])
         capabilities = _FIRST_CAPABILITIES if hello.revision == HANDSHAKE[0] else _CAPABILITIES
         return handshake.initialize_result(
             hello.revision, capabilities, self._gateway.server_info, self._gateway.instructions
