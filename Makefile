@@ -15,6 +15,7 @@ TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 PEERS := tests/peers/node_modules/.installed
 TYPES := tools/npm/node_modules/.installed
+RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check conformance requirements bench peers lock clean distclean
@@ -41,7 +42,9 @@ conformance: $(TEST) peers ## Run the official MCP conformance suite against our
 requirements: $(TEST) ## Show which promises have a test and which are bare (ARGS="WIRE-05" for one)
 	@$(BIN)/python -m tests.requirements $(ARGS)
 
-bench: $(TEST) ## Measure against the budgets
+bench: $(TEST) ## Measure against the budgets, beside the gateways of others
+	@$(MAKE) --no-print-directory --keep-going $(RIVALS) || \
+	echo "not all gateways of others could be installed: those are skipped (they fail with CI=true)"
 	$(BIN)/python -m bench $(ARGS)
 
 peers: ## Install the real peers from npm (without npm: say so and go on)
@@ -86,4 +89,12 @@ $(PEERS): tests/peers/package-lock.json tests/peers/.npmrc
 $(TYPES): tools/npm/package-lock.json tools/npm/.npmrc
 	@command -v npm >/dev/null || { echo "make check needs npm: pyright comes from there"; exit 1; }
 	cd tools/npm && $(NPM_CI)
+	@touch $@
+
+# Each in an environment of its own: they need different versions of the same SDK.
+$(VENV)-bench/fastmcp/.installed: requirements/bench.txt
+$(VENV)-bench/mcp-proxy/.installed: requirements/bench-proxy.txt
+$(RIVALS):
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $<
 	@touch $@

@@ -125,12 +125,12 @@ CONTENDERS = {
         _sdk("sdk", "SDK MCPServer", "high"),
         _sdk("sdk-low", "SDK lowlevel Server", "low"),
         _sdk("sdk-sse", "SDK MCPServer, SSE", "high", "--sse"),
-        Contender("direct", "the upstream, no gateway", {"stdio": (SERVER,)}),
+        Contender("direct", "upstream alone", {"stdio": (SERVER,)}),
         Contender("bytes", "byte relay on uvloop", {"stdio": (sys.executable, str(SERVERS / "relay.py"), SERVER)}),
         Contender("ready", "server with 1,000 tools", {"stdio": (*_FLOOR, "--tools", "1000")}),
         Contender(
             "gateway",
-            "weft gateway, all guards on",
+            "weft gateway",
             {
                 "stdio": (*_WEFT, "mcp-server", *_RELAYED),
                 "http": (*_WEFT, "gateway", "--no-auth", "--port", PORT, *_RELAYED),

@@ -49,7 +49,7 @@ def _leg(leg: Leg, results: Results) -> str:
 def _columns(window: int, yardstick: str) -> Row:
     """How long a call takes is told only where it does not wait behind others."""
     latency = ["p50 us"] if window == 1 else []
-    return ["calls/s", *latency, "CPU us/call", f"CPU : {yardstick}"]
+    return ["calls/s", *latency, "CPU us/call", f": {yardstick}"]
 
 
 def _leg_row(leg: Leg, name: str, results: Results) -> Row:
@@ -73,7 +73,7 @@ def _window(leg: Leg, window: int, name: str, results: Results) -> Row:
 
 def _starts(stage: str, results: Results) -> str:
     starts = STARTS[stage]
-    head = ["", "tools", "wall ms", "CPU ms", f"CPU : {starts.yardstick}", "RSS MiB"]
+    head = ["", "tools", "wall ms", "CPU ms", f": {starts.yardstick}", "RSS MiB"]
     title = f"{starts.title}: spawn, initialize, first whole tools/list answered"
     return table(title, head, [_start_row(stage, name, results) for name in starts.contenders])
 

@@ -8,6 +8,7 @@ which nobody cuts, if asked to), and with a file named after its process in FOLD
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -23,9 +24,13 @@ def option(name: str, default: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
-def tools(count: int) -> list[dict[str, object]]:
-    echo = {"name": "echo", "description": "Return the text that was sent.", "inputSchema": SCHEMA}
-    others = [
+def tools(count: int) -> list[Mapping[str, object]]:
+    echo: Mapping[str, object] = {
+        "name": "echo",
+        "description": "Return the text that was sent.",
+        "inputSchema": SCHEMA,
+    }
+    others: list[Mapping[str, object]] = [
         {
             "name": f"find_{at:03d}",
             "description": f"Find records of kind {at} by limit and tags.",
@@ -84,8 +89,9 @@ def result(request: Request) -> bytes:
 def initialize(version: str) -> bytes:
     if MARKS:
         (Path(MARKS) / str(os.getpid())).touch()
-    told = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "floor", "version": "1"}}
-    return msgspec.json.encode(told)
+    return msgspec.json.encode(
+        {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "floor", "version": "1"}}
+    )
 
 
 def on_pipes() -> None:

@@ -46,10 +46,15 @@ def test_show_as_json(run: Any, file: Path, home: Path, workspace: Path) -> None
 
 
 @requirement("CONF-22", "CONF-23")
-def test_path_names_the_files_in_their_order(run: Any, file: Path, home: Path, tmp_path: Path) -> None:
-    agents = str(home / "agents" / "coder" / "config.toml")
+def test_path_names_the_files_in_their_order(run: Any, file: Path, home: Path, workspace: Path, tmp_path: Path) -> None:
+    (home / "mcp_servers").mkdir()
+    server = home / "mcp_servers" / "x.toml"
+    server.write_text('url = "http://127.0.0.1:1/"')
     shown = run("config", "path", "--json", "--agent", "coder").json
-    assert shown["files"] == [{"path": str(file), "exists": True}, {"path": agents, "exists": False}]
+    of_workspace = [workspace / ".clawft" / "mcp.toml", workspace / ".mcp.json"]
+    order = [server, file, *of_workspace, home / "agents" / "coder" / "config.toml"]
+    assert [each["path"] for each in shown["files"]] == list(map(str, order))
+    assert [each["exists"] for each in shown["files"]] == [True, True, False, False, False]
     elsewhere = run("config", "path", "--json", CLAWFT_HOME=str(tmp_path / "other")).json
     assert elsewhere["home"] == str(tmp_path / "other")
 
@@ -72,3 +77,44 @@ def test_a_broken_file_is_named_with_its_line(run: Any, file: Path) -> None:
     done = run("config", "show")
     assert done.code == 2
     assert done.err.startswith(f"weft: {file}:2: no valid TOML: ")
+
+
+# ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def server(home: Path) -> Path:
+    path = home / "mcp_servers" / "x.toml"
+    path.parent.mkdir()
+    path.write_text(
+        'url = "http://127.0.0.1:1/"\nheaders = { Authorization = "Bearer s3cret", A = "secret://env/A" }\n'
+    )
+    return path
+
+
+@requirement("CONF-22", "CONF-14")
+def test_servers_are_shown_with_their_file_and_without_their_secrets(run: Any, server: Path) -> None:
+    done = run("config", "show", "--origin")
+    shown = tomllib.loads(done.out)["mcp_servers"]["x"]
+    assert shown == {
+        "url": "http://127.0.0.1:1/",
+        "headers": {"Authorization": "…", "A": "secret://env/A"},
+        "cwd": shown["cwd"],
+        "trust": "untrusted",
+    }
+    assert f"# {server}:1" in done.out
+    assert "s3cret" not in done.out
+    (one,) = run("config", "show", "--json").json["servers"]
+    assert (one["name"], one["origin"], one["scope"]) == ("x", f"{server}:1", "user")
+
+
+@requirement("CONF-14", "CONF-22")
+def test_check_warns_of_secrets_in_clear_and_fails_for_mistakes(run: Any, server: Path) -> None:
+    done = run("config", "check")
+    assert done.code == 0
+    assert f"{server}:1: x: Authorization holds what looks like a secret, in clear" in done.out
+    assert "secret://env/X_AUTHORIZATION" in done.out
+    server.write_text('url = "http://127.0.0.1:1/"\ntimeout = 3\n')
+    done = run("config", "check")
+    assert done.code == 1
+    assert f"{server}:2: unknown key 'timeout', did you mean 'timeout_ms'?" in done.out

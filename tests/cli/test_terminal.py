@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
+import sys
 import termios
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +96,71 @@ def test_a_call_that_takes_long_says_so_and_leaves_nothing_behind(at_terminal: A
     last = shown.rpartition("\r\x1b[K")[2]
     assert "shell__exec …" not in last
     assert '"exit_code":0' in last.replace(" ", "")
+
+
+# ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+REDRAWN = b"\x1b[H\x1b[J"
+
+
+@pytest.fixture
+def started(weft: list[str], workspace: Path, environment: dict[str, str]) -> Generator[Callable[..., Terminal]]:
+    """A command that goes on, at a terminal, until we interrupt it."""
+    running: list[Terminal] = []
+
+    def started(*words: str) -> Terminal:
+        ours, its = pty.openpty()
+        process = subprocess.Popen([*weft, *words], cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
+        os.close(its)
+        running.append(Terminal(ours, process))
+        return running[-1]
+
+    yield started
+    for terminal in running:
+        terminal.process.kill()
+        terminal.process.wait(60)
+        os.close(terminal.descriptor)
+
+
+class Terminal:
+    def __init__(self, descriptor: int, process: subprocess.Popen[bytes]) -> None:
+        self.descriptor, self.process = descriptor, process
+        self.said = b""
+
+    def until(self, words: bytes) -> None:
+        """Read on until this was said behind what was waited for last. The time bound is the test's."""
+        while words not in self.said:
+            chunk = _read(self.descriptor)
+            assert chunk, f"it ended after {self.said!r}"
+            self.said += chunk
+        self.said = self.said.partition(words)[2]
+
+
+@requirement("AGENT-14", "MGR-19")
+@pytest.mark.timeout(60)
+def test_waiting_for_a_slow_server_is_shown(started: Any, tmp_path: Path) -> None:
+    config = tmp_path / "slow.json"
+    config.write_text(json.dumps({"mcpServers": {"slow": {"command": sys.executable, "args": [str(TINY), "--mute"]}}}))
+    terminal = started("tools", "list", "--mcp-config", str(config))
+    terminal.until("starting 1 server …".encode())
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.wait(30) == 130
+
+
+@requirement("MGR-19", "CONF-21")
+@pytest.mark.timeout(60)
+def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir()
+    entry = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(TINY))}]\n"
+    (folder / "first.toml").write_text(entry)
+    terminal = started("servers", "status", "--watch")
+    terminal.until(REDRAWN)
+    terminal.until(b"first")
+    (folder / "second.toml").write_text(entry)
+    terminal.until(REDRAWN)
+    terminal.until(b"second")
+    terminal.until(b"connected")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.process.wait(30) == 130

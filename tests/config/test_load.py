@@ -62,6 +62,8 @@ allow = ["file__*"]
 deny = ["*write"]
 names = "claude"
 builtin = false
+[security]
+command_folders = ["/usr/bin"]
 [security.command_policy]
 allow = ["privilege"]
 deny = ["git push*"]
@@ -91,11 +93,12 @@ too = 1
     settings = found.settings
     assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
+    assert settings.command_folders == ("/usr/bin",)
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
     assert found.origins.keys() == BY_NAME.keys()
-    assert found.origins["result.limit"] == (Origin(str(path), 15),)
+    assert found.origins["result.limit"] == (Origin(str(path), 17),)
 
 
 @requirement("CONF-07", "CONF-22")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shlex
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator
@@ -52,6 +53,12 @@ async def gateway(folder: Path, *options: str) -> AsyncGenerator[str]:
     finally:
         await _stop(process, reader)
         await reader
+
+
+@asynccontextmanager
+async def client(folder: Path) -> AsyncGenerator[str]:
+    """The command of our client; the suite starts it itself, with the URL behind."""
+    yield shlex.join([sys.executable, str(Path(__file__).parent / "client.py")])
 
 
 async def _read(output: asyncio.StreamReader, lines: deque[str], url: asyncio.Future[str]) -> None:

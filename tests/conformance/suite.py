@@ -92,7 +92,7 @@ def warned(checks: Iterable[Check]) -> list[Check]:
 async def run(side: Side, options: Iterable[str], folder: Path) -> Results:
     """Run the suite once; its checks go to `folder`, its words to `folder`/suite.log."""
     argv = [*command(), side, *options, "--output-dir", str(folder)]
-    with (folder / "suite.log").open("wb") as log:
+    with (folder / "suite.log").open("ab") as log:
         process = await asyncio.create_subprocess_exec(*argv, stdout=log, stderr=asyncio.subprocess.STDOUT)
         try:
             await asyncio.wait_for(process.wait(), RUN_S)

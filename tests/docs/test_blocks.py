@@ -74,7 +74,10 @@ def check_command(words: list[str]) -> None:
     assert words[0] in COMMANDS, words
     verbs = verbs_of(words[0])
     name, rest = ("", words[1:]) if "" in verbs else (words[1], words[2:])
-    known = parser_of(" ".join(words), verbs[name]).known_options()
+    parser = parser_of(" ".join(words), verbs[name])
+    known = parser.known_options()
+    if parser.takes_command and "--" in rest:  # behind it stands somebody else's command line
+        rest = rest[: rest.index("--")]
     options = [word.partition("=")[0] for word in rest if word.startswith("--")]
     assert [option for option in options if option not in known] == []
 

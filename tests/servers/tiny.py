@@ -96,8 +96,9 @@ def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def answer(request: dict[str, Any]) -> None:
-    params = request.get("params") or {}
-    modern = "io.modelcontextprotocol/protocolVersion" in (params.get("_meta") or {})
+    params: dict[str, Any] = request.get("params") or {}
+    meta: dict[str, Any] = params.get("_meta") or {}
+    modern = "io.modelcontextprotocol/protocolVersion" in meta
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": request["id"]}
     try:
         reply["result"] = result(request["method"], params) | ({"resultType": "complete"} if modern else {})

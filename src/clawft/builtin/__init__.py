@@ -25,6 +25,9 @@ FAMILIES = {
     "shell": "clawft.builtin.shell",
     "memory": "clawft.builtin.memory",
     "web": "clawft.builtin.web",
+    "git": "clawft.builtin.git",
+    "cargo": "clawft.builtin.cargo.tools",
+    "build": "clawft.builtin.build.tools",
     "weft": "clawft.builtin.workspace",
 }
 

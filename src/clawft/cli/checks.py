@@ -18,6 +18,7 @@ from clawft.config.places import audit_file, user_file
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
+    from clawft.config.layers import Found
 
 MAX_FILES = 2000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -178,3 +179,34 @@ def web_search(app: App) -> Iterator[Finding]:
 def providers(app: App) -> Iterator[Finding]:
     for problem in app.problems:
         yield fail("provider", problem, "update or uninstall the package this entry point belongs to")
+
+
+# ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def servers(app: App) -> Iterator[Finding]:
+    """What the files say; nothing is started."""
+    if not app.files.name_any:
+        return
+    from clawft.cli.config import clear_secrets  # only where there are servers
+    from clawft.config.servers import waits
+
+    known = app.servers
+    for name, refused in known.refused.items():
+        yield fail("servers", f"{refused.error.message}", refused.error.hint or f"weft servers list shows {name}")
+    for name, found in known.waiting.items():
+        yield warn("servers", waits(name, found).message, waits(name, found).hint)
+    for found in known.found.values():
+        yield from (warn("servers", said, hint) for said, hint in clear_secrets(found))
+        if found.spec.enabled:
+            yield _program(found)
+
+
+def _program(found: Found) -> Finding:
+    """Does what it starts exist? An address is not asked; `weft servers test` does that."""
+    import shutil  # only where there are servers
+
+    spec = found.spec
+    if spec.command and shutil.which(spec.command) is None:
+        return fail("servers", f"{found.origin}: {spec.name}: {spec.command} is not there", "install it, or correct it")
+    return ok("servers", f"{spec.name}: {spec.command or spec.url}; weft servers test {spec.name} connects to it")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clawft.cli.options import common_options, loaded, place_options
+from clawft.cli.options import common_options, loaded, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import paint, print_json, print_table
 from clawft.cli.table import cells
-from clawft.config.places import home_folder
+from clawft.config.places import home_folder, server_files
 
 if TYPE_CHECKING:  # help needs none of it
+    from clawft.config.layers import Found
     from clawft.config.load import Loaded
+    from clawft.config.servers import Servers
 
 
 def _show_options(parser: Parser) -> None:
@@ -24,18 +27,48 @@ def _show_options(parser: Parser) -> None:
 
 def _show(options: Options) -> int:
     found = loaded(options)
+    servers = _servers(options)
     if options.json:
-        print_json(_document(found))
+        print_json(_document(found) | {"servers": [_server(each) for each in servers.found.values()]})
         return 0
     settings = found.settings
     for name, value in (("home", settings.home), ("workspace", settings.workspace), ("agent", settings.agent)):
         print(paint(f"# {name}: {value}", "dim"))
-    lines = {name: f"{name} = {toml(value)}" for name, value in found.values.items()}
-    column = max(map(cells, lines.values())) if options.origin else 0
-    for name, line in lines.items():
-        origin = paint(f"  # {origin_of(found, name)}", "dim") if options.origin else ""
-        print(line + " " * (column - cells(line)) + origin if origin else line)
+    lines = [(f"{name} = {toml(value)}", origin_of(found, name)) for name, value in found.values.items()]
+    column = max(cells(line) for line, _ in lines) if options.origin else 0
+    lines += [(_table(each), str(each.origin)) for each in servers.found.values()]
+    for line, origin in lines:
+        print(line + " " * (column - cells(line)) + paint(f"  # {origin}", "dim") if options.origin else line)
     return 0
+
+
+def _servers(options: Options) -> Servers:
+    from clawft.config.servers import discover  # brings the client side's nouns
+
+    return discover(sources(options))
+
+
+def _table(found: Found) -> str:
+    """One server on one line. References to secrets are shown, as they stand; what looks like a secret is not."""
+    from clawft.config.written import toml_key, toml_value  # loaded with the servers
+
+    return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(shown(found))}"
+
+
+def shown(found: Found) -> dict[str, Any]:
+    from clawft.config.secrecy import looks_secret  # loaded with the servers
+
+    spec = found.spec
+    told = msgspec.to_builtins(spec)
+    default = msgspec.to_builtins(type(spec)(spec.name))
+    for part in ("env", "headers"):
+        told[part] = {name: "…" if looks_secret(name, value) else value for name, value in told[part].items()}
+    return {key: value for key, value in told.items() if value != default[key]} | {"trust": spec.trust}
+
+
+def _server(found: Found) -> dict[str, Any]:
+    about = {"name": found.spec.name, "origin": str(found.origin), "scope": found.scope.value}
+    return about | {"value": shown(found)}
 
 
 def _document(found: Loaded) -> dict[str, Any]:
@@ -59,10 +92,9 @@ def toml(value: Any) -> str:
 
 
 def _path(options: Options) -> int:
-    from clawft.config.load import files  # brings the policies
-
     home = home_folder()
-    rows = [(str(path), "read" if path.exists() else "not there") for path in files(home, options.agent)]
+    files = server_files(home, Path(options.workspace).resolve(), options.agent)
+    rows = [(str(path), "read" if path.exists() else "not there") for path in files]
     if options.json:
         print_json({"home": str(home), "files": [{"path": path, "exists": state == "read"} for path, state in rows]})
     else:
@@ -79,13 +111,42 @@ def _check(options: Options) -> int:
     from clawft.config.load import problems  # brings the policies
 
     found = problems(home_folder(), options.agent)
+    warned: list[tuple[str, str]] = []
+    if not found:  # with broken settings the same files would be complained of twice
+        servers = _servers_in_files(options)
+        found += [each.error for each in servers.refused.values()]
+        warned = [warning for each in servers.found.values() for warning in clear_secrets(each)]
+    said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
     if options.json:
-        print_json({"ok": not found, "problems": [{"message": each.message, "hint": each.hint} for each in found]})
-    elif not found:
+        shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
+        print_json({"ok": not found, "problems": shown})
+    elif not said:
         print("the configuration is fine")
-    for each in [] if options.json else found:
-        print(f"{paint('fail', 'red')}  {each.message}\n      {paint(each.hint, 'dim')}")
+    for level, message, hint in [] if options.json else said:
+        print(f"{paint(level, 'red' if level == 'fail' else 'yellow')}  {message}\n      {paint(hint, 'dim')}")
     return 1 if found else 0
+
+
+def _servers_in_files(options: Options) -> Servers:
+    from clawft.config.layers import Sources  # brings the client side's nouns
+    from clawft.config.load import load
+    from clawft.config.servers import discover
+
+    told = load(home_folder(), Path(options.workspace), options.agent).settings
+    return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
+
+
+def clear_secrets(found: Found) -> list[tuple[str, str]]:
+    from clawft.config.secrecy import in_clear, variable_for  # loaded with the servers
+
+    spec = found.spec
+    return [
+        (
+            f"{found.origin}: {spec.name}: {name} holds what looks like a secret, in clear",
+            f'export {variable_for(spec.name, name)}=… and write "secret://env/{variable_for(spec.name, name)}"',
+        )
+        for name in in_clear(spec.env, spec.headers)
+    ]
 
 
 VERBS = {

@@ -52,7 +52,7 @@ def examine(options: Options) -> Iterator[Finding]:
 
 def _tools(options: Options) -> list[Finding]:
     async def work(app: App) -> list[Finding]:
-        return [*checks.tools(app), *checks.web_search(app), *checks.providers(app)]
+        return [*checks.tools(app), *checks.web_search(app), *checks.providers(app), *checks.servers(app)]
 
     import logging  # the app brings it anyway
 

@@ -11,6 +11,7 @@ from clawft.config.places import DEFAULT_AGENT, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
     from clawft.app import App
+    from clawft.config.layers import Sources
     from clawft.config.load import Loaded
     from clawft.config.settings import Settings
 
@@ -67,6 +68,14 @@ def settings(options: Options) -> Settings:
     return msgspec.structs.replace(loaded(options).settings, mcp_config=given, strict_servers=options.strict_mcp_config)
 
 
+def sources(options: Options) -> Sources:
+    """Where the servers of this command line are named."""
+    from clawft.config.layers import Sources  # brings the client side's nouns
+
+    told = settings(options)
+    return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+
+
 def _say_who_warns() -> None:
     """Warnings go to stderr like our errors do, and begin with our name like they do."""
     import logging  # the app brings it anyway
@@ -78,7 +87,7 @@ def _say_who_warns() -> None:
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:
     """Build the app for these options, do the work, and close it, whatever happens.
 
-    `servers`: start them and wait until each was tried. One that is only about `tool` waits for none if it is built in.
+    `servers`: start them and wait until each was tried. Work on one `tool` waits for its server only.
     """
     from clawft.app import App, run  # brings the whole house
 
@@ -88,8 +97,8 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
     async def build_and_work() -> T:
         app = App.build(chosen)
         try:
-            if app.has_servers:
-                await _prepare(app, options, start=servers and not _is_built_in(app, tool))
+            if app.files.name_any:
+                await _prepare(app, options, tool, start=servers and not _is_built_in(app, tool))
             return await work(app)
         finally:
             await app.close()
@@ -97,15 +106,15 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
     return run(build_and_work())
 
 
-async def _prepare(app: App, options: Options, *, start: bool) -> None:
+async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> None:
     from clawft.cli.starting import start_servers  # most starts have no server configured
 
     if options.mcp_debug:
         from clawft.cli.trace import Trace  # only for those who look
 
-        Trace(app.pool)
+        app.heard = Trace(app.pool).listener
     if start:
-        await start_servers(app)
+        await start_servers(app, tool)
 
 
 def _is_built_in(app: App, tool: str) -> bool:

@@ -22,13 +22,19 @@ class WrongUsage(ClawftError):
 
 
 class Parser(argparse.ArgumentParser):
+    takes_command = False
+    """Whether what stands behind `--` is a command line of its own, kept as it is in `command`."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Formatter, **options)
         self.add_argument("--help", "-h", action="help", help="print this")
 
     def read(self, words: Sequence[str]) -> Options:
         """Options may stand before, between and behind the words. Raises WrongUsage."""
-        namespace, extra = self.parse_known_intermixed_args(list(words))
+        own, command = _at_dashes(list(words)) if self.takes_command else (list(words), [])
+        namespace, extra = self.parse_known_intermixed_args(own)
+        if self.takes_command:
+            namespace.command = command
         if extra:
             kind = "option" if extra[0].startswith("-") else "argument"
             raise unknown(kind, extra[0], self.known_options() if kind == "option" else (), f"{self.prog} --help")
@@ -51,6 +57,11 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=f"{self.prog} --help")
+
+
+def _at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -11,10 +11,11 @@ from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
+from clawft.model import ResourceContent
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.model import Resource, ResourceContent, ResourceTemplate
+    from clawft.model import Resource, ResourceTemplate
 
 
 def _list_options(parser: Parser) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import one_line, tell
+from clawft.config.follow import RUNNING
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -15,22 +17,30 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 30.0
 """How long a command waits for servers that are slow to start; it goes on with the others."""
 
-RUNNING = ("connected", "degraded")
 
+async def start_servers(app: App, tool: str = "") -> None:
+    """A server that is down is a line on stderr, and no reason to fail, unless the user said so.
 
-async def start_servers(app: App) -> None:
-    """A server that is down is a line on stderr, and no reason to fail, unless the user said so."""
+    Whoever wants one tool waits for its server alone, as far as the name tells.
+    """
     logging.getLogger("clawft.upstream").setLevel(logging.CRITICAL)  # one line per server is told below
-    count = len(app.servers.wanted)
-    await Waiting(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app))
+    only = servers_of(tool, app.servers.wanted)
+    count = len(only or app.servers.wanted)
+    await Waiting(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app, only))
     for each in app.pool.status():
         if each.status not in RUNNING:
             tell(f"weft: server {each.name}: {one_line(why_down(each))}")
 
 
-async def _start(app: App) -> None:
-    await app.start_servers()
+async def _start(app: App, only: Collection[str]) -> None:
+    await app.start_servers(only)
     await app.pool.settled(SETTLE_SECONDS)
+
+
+def servers_of(tool: str, known: Iterable[str]) -> list[str]:
+    """Those the name of a tool may belong to; none if it does not say."""
+    bare = tool.removeprefix("mcp__").removeprefix("mcp:")
+    return [name for name in known if bare.startswith((f"{name}__", f"{name}:"))]
 
 
 def why_down(status: ServerStatus) -> str:

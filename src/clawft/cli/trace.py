@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawft.cli.screen import paint, safe, tell
@@ -36,6 +37,8 @@ class Trace:
                 self._say(name, f"lost: {upstream.error}; restart {upstream.backoff.total}")
             case State.CONNECTED:
                 self._say(name, f"connected: {_who(upstream)}")
+            case State.DISABLED:
+                self._say(name, "stopped")
             case state:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
 
@@ -46,7 +49,11 @@ class Trace:
         found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"
         self._say(upstream.spec.name, f"offers {found}")
 
-    def heard(self, name: str, data: bytes) -> None:
+    def listener(self, name: str) -> Callable[[bytes], None]:
+        """Who hears what this server writes to stderr."""
+        return lambda data: self._heard(name, data)
+
+    def _heard(self, name: str, data: bytes) -> None:
         """What a child wrote to stderr, by whole lines."""
         *lines, rest = (self._stderr.get(name, b"") + data).split(b"\n")
         self._stderr[name] = rest[-MAX_LINE:]
@@ -68,4 +75,5 @@ def _who(upstream: Upstream) -> str:
         return "again"
     info = session.peer.server_info
     named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
-    return f"{session.peer.era.value} era, {session.peer.revision}" + (f", {named}" if named else "")
+    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools")
+    return ", ".join(filter(None, told))

@@ -236,6 +236,6 @@ def _without_secrets(told: Entry, server: str) -> tuple[Entry, list[str], dict[s
 
 
 def _shape(value: str) -> str:
-    """What the variable must hold: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`."""
-    bare = re.sub(r"\$\{(?:env:|input:)?([^}]+)\}", lambda found: f"${found[1]}", value)
-    return "…" if re.fullmatch(r"\$\S+", bare) else f'"{bare}"'
+    """What the variable must hold: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`; what an editor asks for is left out."""
+    bare = re.sub(r"\$\{(?:env:)?([A-Za-z_]\w*)\}", r"$\1", _INPUT.sub("…", value))
+    return "…" if re.fullmatch(r"\$\w+|…", bare) else f'"{bare}"'

@@ -5,6 +5,8 @@ Our own TOML is strict, JSON of other programs is read leniently. Later layers w
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -23,6 +25,8 @@ from clawft.upstream.spec import UpstreamSpec
 
 GIVEN = "--mcp-config"
 TABLE = "mcp_servers"
+ROOT = 0
+"""May own files of every user: who is root needs no file of ours."""
 
 
 class Scope(Enum):
@@ -83,7 +87,7 @@ def outcomes(sources: Sources) -> Iterator[Outcome]:
 
 def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     """One server: the inner table alone; its name is the file's unless it says so itself."""
-    document = _document(file)
+    document = (exposed(file) if scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
         yield file.stem, Refused(document, str(file))
     elif document is not None:
@@ -104,7 +108,25 @@ def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
 
 def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     """A file with other settings beside the servers, which are judged elsewhere."""
-    yield from _read_tables(_document(file), file, scope, sources)
+    document = _document(file)
+    if isinstance(document, Document) and TABLE in document.tables:
+        document = exposed(file) or document
+    yield from _read_tables(document, file, scope, sources)
+
+
+def exposed(file: Path) -> InvalidConfig | None:
+    """Whoever can write the user's own files decides what is started; so nobody else may."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None  # reading it says why
+    if os.name != "posix":
+        return None
+    if found.st_mode & stat.S_IWOTH:
+        return InvalidConfig(f"{file} can be changed by every user, so it starts nothing", hint=f"chmod go-w {file}")
+    if found.st_uid not in (os.getuid(), ROOT):
+        return InvalidConfig(f"{file} belongs to another user, so it starts nothing", hint="make a copy of your own")
+    return None
 
 
 def _read_tables(

@@ -1,4 +1,4 @@
-"""Which servers are wanted, from four layers of files. Later wins; every server remembers where it came from. Pure.
+"""Which servers are wanted, from four layers of files. Later wins; every server remembers where it came from.
 
 A server that is wrong is reported and left out; the others go on. One that a workspace names waits: whoever can write
 into a workspace must not be able to start programs in it.

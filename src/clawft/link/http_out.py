@@ -37,6 +37,8 @@ CONNECT_SECONDS = 10.0
 ASIDE_SECONDS = 10.0
 """How long a message without an answer may take; nobody waits for it."""
 GOODBYE_SECONDS = 2.0
+LISTEN_SECONDS = 1.0
+"""How long a handshake waits for the stream of unasked messages; it may still open later."""
 EXCERPT = 300
 MAX_RESUMES = 10
 """How often we come back to a stream that has nothing new; one with news may send us away for ever."""
@@ -67,6 +69,8 @@ class HttpLink:
         self._listening: asyncio.Task[None] | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
+        self._heard_of = asyncio.Event()
+        """Set when the server has said whether there is a stream for what belongs to no request."""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
@@ -123,6 +127,15 @@ class HttpLink:
         await self._post_aside(jsonrpc.notification(method, params))
         if method == "notifications/initialized":
             self._listening = asyncio.get_running_loop().create_task(self._listen())
+            await self._until_listening()
+
+    async def _until_listening(self) -> None:
+        """A server may put its first question on that stream, and lose it if nobody is there yet."""
+        try:
+            async with asyncio.timeout(LISTEN_SECONDS):
+                await self._heard_of.wait()
+        except TimeoutError:
+            log.debug("%s does not say whether it has a stream for us", self._url)
 
     async def answer(self, message: bytes) -> None:
         await self._post_aside(message)
@@ -267,6 +280,7 @@ class HttpLink:
         if place.last_id:
             headers["Last-Event-ID"] = place.last_id
         async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+            self._heard_of.set()
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
             if response.status >= NO_ANSWER_STATUS or response.content_type != EVENTS:

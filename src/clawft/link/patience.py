@@ -48,6 +48,10 @@ class Patience:
             self._clock.drop(self)
             self._clock = None
 
+    def left(self) -> float:
+        """Seconds until the deadline as it was at first, for whoever tries again."""
+        return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
+
     def timeout(self) -> RequestTimeout:
         return RequestTimeout(self._what, int(self._seconds * 1000))
 

@@ -164,10 +164,8 @@ def start(launch: Launch, said: Said | None = None) -> Child:
             start_new_session=True,
             bufsize=0,
         )
-    except OSError as failed:
-        raise SpawnFailed(
-            f"{command} could not be started: {failed.strerror}", hint="check the path and its mode"
-        ) from None
+    except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
+        raise SpawnFailed(f"{command} could not be started: {failed}", hint="check the path and its mode") from None
     return Child(process, launch, said)
 
 

@@ -35,9 +35,9 @@ class StreamLink:
 
     def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None) -> None:
         """`said` hears what the child writes to stderr, as it comes."""
+        self._said = said
         self._launch = launch
         self._limit = limit
-        self._said = said
         self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._closing = False
         self._broken: LinkError | None = None
@@ -112,8 +112,8 @@ class StreamLink:
         self._break(LinkClosed("the link was closed"))
         if self.child is not None:
             await self.child.stop(self._close_input)
-        if self._stdin is not None:
-            self._stdin.abort()
+        if self._stdin is not None and not self._writer.broken.done():
+            self._stdin.abort()  # what it did not read, nobody will
         for output in self._outputs:
             output.close()
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
-_ADDED = ("resultType", "ttlMs", "cacheScope")
+_CACHE_HINTS = ("ttlMs", "cacheScope")
 _PROGRESS = b'"progressToken"'
 
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -38,37 +37,61 @@ def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:
 
 
 class _Said(Struct, rename="camel"):
-    is_error: Any = False
-    result_type: Any = "complete"
+    """Raw: whatever stands there, it is looked at and never refused."""
+
+    is_error: Raw = Raw(b"false")
+    result_type: Raw = Raw(b'"complete"')
 
 
 _said = msgspec.json.Decoder(_Said)
+_TRUE = b"true"
 
 
 def reply_of(result: bytes, *, stateless: bool) -> Reply:
-    """A server's result as our reply; what only the stateless dialect adds is taken off again."""
+    """A server's result as our reply; what only the stateless dialect adds is taken off again.
+
+    Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
+    """
+    if result[:1] != b"{":
+        raise ProtocolFailure("the result is not an object")
     if not stateless:
-        return Reply(result, is_error=b'"isError"' in result and _said.decode(result).is_error is True)
+        return Reply(result, is_error=b'"isError"' in result and bytes(_said.decode(result).is_error) == _TRUE)
     said = _said.decode(result)
-    kind = _KINDS.get(said.result_type, Kind.COMPLETE)
-    return Reply(plain_result(result), is_error=said.is_error is True, kind=kind)
+    kind = _KINDS.get(bytes(said.result_type))
+    if kind is None:
+        raise ProtocolFailure(f"a result of the unknown kind {bytes(said.result_type)[:50].decode(errors='replace')}")
+    return Reply(_plain(result, ()), is_error=bytes(said.is_error) == _TRUE, kind=kind)
 
 
-_KINDS: dict[Any, Kind] = {kind.value: kind for kind in Kind}
+_KINDS = {b'"%s"' % kind.value.encode(): kind for kind in (Kind.COMPLETE, Kind.INPUT_REQUIRED)}
 
 
 def plain_result(result: bytes) -> bytes:
     """Without `resultType`, caching hints and the server's own identity."""
+    return _plain(result, _CACHE_HINTS)
+
+
+def _plain(result: bytes, hints: tuple[str, ...]) -> bytes:
     members = _object.decode(result)
-    for key in _ADDED:
+    for key in ("resultType", *hints):
         members.pop(key, None)
-    if "_meta" in members:
-        meta = {key: value for key, value in _object.decode(members["_meta"]).items() if key not in _OURS}
-        if meta:
-            members["_meta"] = Raw(_encode(meta))
-        else:
-            del members["_meta"]
+    meta = _plain_meta(members.get("_meta"))
+    if meta is not None:
+        members["_meta"] = meta
+    else:
+        members.pop("_meta", None)
     return _encode(members)
+
+
+def _plain_meta(meta: Raw | None) -> Raw | None:
+    """Without the keys that belong to the hop; None if nothing is left. What is no object is not ours to judge."""
+    if meta is None or bytes(meta)[:1] != b"{":
+        return meta
+    known = _object.decode(meta)
+    kept = {key: value for key, value in known.items() if key not in _OURS}
+    if len(kept) == len(known):
+        return meta
+    return Raw(_encode(kept)) if kept else None
 
 
 class Progress(Struct, rename="camel"):
@@ -85,5 +108,19 @@ def read_progress(params: bytes) -> Progress | None:
     """A progress notice that can be ours; anything else is not worth an error."""
     try:
         return _progress.decode(params)
+    except msgspec.DecodeError:
+        return None
+
+
+class _Updated(Struct):
+    uri: str
+
+
+_updated = msgspec.json.Decoder(_Updated)
+
+
+def read_uri(params: bytes) -> str | None:
+    try:
+        return _updated.decode(params).uri
     except msgspec.DecodeError:
         return None

@@ -42,7 +42,7 @@ def resolve(value: str) -> str:
         raise InvalidConfig(f"{value}: unknown kind of secret", hint=f"one of {', '.join(_SOURCES)}")
     try:
         secret = source(rest)
-    except (OSError, subprocess.SubprocessError, ImportError) as failed:
+    except (OSError, ValueError, subprocess.SubprocessError, ImportError) as failed:
         raise InvalidConfig(f"{value} cannot be read: {type(failed).__name__}", hint=_HINTS[kind]) from None
     if secret is None or len(secret) > MAX_SECRET:
         raise InvalidConfig(f"{value} is not there", hint=_HINTS[kind])
@@ -60,7 +60,12 @@ def _from_file(path: str) -> str:
 
 def _from_command(line: str) -> str:
     ended = subprocess.run(
-        shlex.split(line), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=COMMAND_SECONDS, check=True
+        shlex.split(line),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # whatever it says may hold the secret
+        timeout=COMMAND_SECONDS,
+        check=True,
     )
     return ended.stdout.decode().rstrip("\r\n")
 

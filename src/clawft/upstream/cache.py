@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,8 @@ from clawft.store.home import private_dir, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 TTL_SECONDS = 300.0
+
+log = logging.getLogger("clawft.upstream")
 
 
 class Remembered(Struct):
@@ -37,7 +40,7 @@ _remembered = msgspec.json.Decoder(Remembered)
 
 def fingerprint(spec: UpstreamSpec) -> str:
     """What makes it the same server: where it is and how it is started, not how we treat it."""
-    identity = (spec.command, spec.args, spec.url, sorted(spec.env), spec.cwd)
+    identity = (spec.command, spec.args, spec.url, sorted(spec.env), sorted(spec.headers), spec.cwd)
     return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
 
 
@@ -63,8 +66,11 @@ class SchemaCache:
 
     def put(self, spec: UpstreamSpec, answers: Remembered) -> None:
         self._known[spec.name] = answers
-        private_dir(self._folder)
-        write_private(self._path(spec.name), msgspec.json.encode(answers), sync=False)
+        try:
+            private_dir(self._folder)
+            write_private(self._path(spec.name), msgspec.json.encode(answers), sync=False)
+        except OSError as failed:  # a full disk costs the next start some time, and this one nothing
+            log.warning("the lists of %s cannot be kept: %s", spec.name, failed)
 
     def invalidate(self, name: str) -> None:
         """The list has changed: ask again next time, keep the old one for listing meanwhile."""

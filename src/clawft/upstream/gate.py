@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from clawft.errors import Busy
 
@@ -12,8 +13,16 @@ MAX_QUEUED = 256
 
 
 class Gate:
-    def __init__(self, server: str, running: int = MAX_RUNNING, queued: int = MAX_QUEUED) -> None:
+    def __init__(
+        self,
+        server: str,
+        running: int = MAX_RUNNING,
+        queued: int = MAX_QUEUED,
+        quiet: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`quiet` is told when the last call has ended."""
         self._server = server
+        self._quiet = quiet
         self._running_limit = running
         self._queue_limit = queued
         self._queue: deque[asyncio.Future[None]] = deque()
@@ -46,3 +55,5 @@ class Gate:
                 turn.set_result(None)
                 return
         self.running -= 1
+        if not self.running:
+            self._quiet()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Annotations, Tool
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
@@ -66,7 +65,7 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
     answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
     answers.instructions = peer.instructions
     if peer.supports("tools"):
-        answers.tools = await _list(session, "tools/list", "tools")
+        answers.tools = await _tools(session)
     if peer.supports("prompts"):
         answers.prompts = await _list(session, "prompts/list", "prompts")
     if peer.supports("resources"):
@@ -75,14 +74,21 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
     return answers
 
 
-async def _list(session: Session, method: str, member: str) -> list[Raw]:
+async def _tools(session: Session) -> list[Raw]:
+    """A server that declared nothing may well have none."""
     try:
-        return [Raw(item) for item in await session.list_all(method, member)]
+        return [Raw(item) for item in await session.list_tools()]
     except JsonRpcFailure as refused:
         if refused.error_code != METHOD_NOT_FOUND:
             raise
         return []
 
 
-def members(raw: Raw) -> dict[str, Any]:
-    return msgspec.json.decode(raw, type=dict[str, Any])
+async def _list(session: Session, method: str, member: str) -> list[Raw]:
+    """Beside the tools: a list that fails is left out, for the sake of the rest."""
+    try:
+        return [Raw(item) for item in await session.list_all(method, member)]
+    except (JsonRpcFailure, ProtocolFailure) as failed:
+        if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
+            log.warning("%s failed, nothing of it is offered: %s", method, failed)
+        return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
@@ -15,11 +15,11 @@ class Plan(Struct, frozen=True):
     restart: tuple[str, ...] = ()
 
 
-def plan(running: Mapping[str, UpstreamSpec], wanted: Mapping[str, UpstreamSpec]) -> Plan:
-    """What must happen so that exactly the wanted, enabled servers run, as they are wanted. Pure."""
+def plan(running: Mapping[str, UpstreamSpec], wanted: Mapping[str, UpstreamSpec], again: Collection[str] = ()) -> Plan:
+    """What must happen so that exactly the wanted, enabled servers run, as they are wanted; `again` anew. Pure."""
     live = {name for name, spec in wanted.items() if spec.enabled}
     return Plan(
         start=tuple(name for name in wanted if name in live and name not in running),
         stop=tuple(name for name in running if name not in live),
-        restart=tuple(name for name in running if name in live and running[name] != wanted[name]),
+        restart=tuple(name for name in running if name in live and (name in again or running[name] != wanted[name])),
     )

@@ -7,24 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ServerNotFound
+from clawft.errors import ClawftError, InvalidConfig, NotConnected, ServerNotFound
 from clawft.link.base import Link
+from clawft.model import Tool
 from clawft.upstream.cache import SchemaCache
 from clawft.upstream.plan import plan
+from clawft.upstream.session import Session
+from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import State
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
 
+CONNECT_SECONDS = 30.0
+"""How long whoever connects a server waits for it; it is tried further without them."""
+
 log = logging.getLogger("clawft.upstream")
+
+Change = Callable[[Mapping[str, UpstreamSpec]], dict[str, UpstreamSpec]]
 
 
 class SetServersResult(Struct, frozen=True):
@@ -69,8 +78,10 @@ class Pool:
         cache_folder: Path,
         ways: Callable[[UpstreamSpec], list[Callable[[], Link]]],
         roots: list[Mapping[str, Any]],
+        max_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self._ways = ways
+        self._slots = Slots(max_connections)
         self._roots = roots
         self._cache = SchemaCache(cache_folder)
         self._running: dict[str, Upstream] = {}
@@ -80,70 +91,126 @@ class Pool:
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def set_servers(self, wanted: Mapping[str, UpstreamSpec]) -> SetServersResult:
-        """Start, stop and restart only what differs. One at a time, so that concurrent callers cannot cross."""
-        async with self._turn:
-            todo = plan({name: upstream.spec for name, upstream in self._running.items()}, wanted)
-            await asyncio.gather(*(self._stop(name) for name in (*todo.stop, *todo.restart)))
-            for name in (*todo.restart, *todo.start):
-                self._start(wanted[name])
-            self._wanted = dict(wanted)
-            errors = {name: self._running[name].error for name in self._running if self._running[name].error}
-            return SetServersResult(todo.start, todo.stop, todo.restart, errors)
+    async def set_servers(self, wanted: Mapping[str, UpstreamSpec], *, seconds: float = 0.0) -> SetServersResult:
+        """Start, stop and restart only what differs. `seconds`: how long to wait for the first try of what starts."""
+        return await self._change(lambda _: dict(wanted), seconds=seconds)
 
-    def _start(self, spec: UpstreamSpec) -> None:
-        upstream = self._running[spec.name] = Upstream(spec, self, self._cache)
-        self.news.added(upstream)
-        upstream.start()
+    async def _change(
+        self, change: Change, *, again: frozenset[str] = frozenset(), seconds: float = 0.0
+    ) -> SetServersResult:
+        """One change at a time, each seeing what the one before has left, so that concurrent callers cannot cross."""
+        async with self._turn:
+            asked = change(self._wanted)
+            wrong = {name: str(error) for name, spec in asked.items() if (error := _error_in(name, spec))}
+            wanted = {name: spec for name, spec in asked.items() if name not in wrong}
+            todo = plan({name: upstream.spec for name, upstream in self._running.items()}, wanted, again)
+            self._wanted = wanted
+            self._start_all(todo.start)
+            await asyncio.gather(*(self._stop(name) for name in (*todo.stop, *todo.restart)))
+            self._start_all(todo.restart)
+        begun = (*todo.start, *todo.restart)
+        await self._tried(begun, seconds)
+        errors = {name: self._running[name].error for name in begun if name in self._running}
+        return SetServersResult(
+            todo.start, todo.stop, todo.restart, {**wrong, **{name: why for name, why in errors.items() if why}}
+        )
+
+    def _start_all(self, names: Iterable[str]) -> None:
+        """With more servers than places those whose lists are fresh rest until they are called."""
+        crowded = sum(spec.enabled for spec in self._wanted.values()) > self._slots.limit
+        for name in names:
+            spec = self._wanted[name]
+            upstream = self._running[name] = Upstream(spec, self, self._cache)
+            self.news.added(upstream)
+            upstream.start(rest=crowded and self._cache.is_fresh(spec))
 
     async def _stop(self, name: str) -> None:
         upstream = self._running.pop(name)
         self.news.removed(upstream)
         await upstream.stop()
 
+    async def _tried(self, names: Iterable[str], seconds: float) -> None:
+        tries = [self._running[name].tried.wait() for name in names if name in self._running] if seconds else []
+        if not tries:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*tries)
+        except TimeoutError:
+            log.info("not all servers are ready after %g s", seconds)
+
     # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def connect(self, spec: UpstreamSpec) -> SetServersResult:
-        return await self.set_servers({**self._wanted, spec.name: spec})
+    async def connect(self, spec: UpstreamSpec, *, seconds: float = CONNECT_SECONDS) -> SetServersResult:
+        """Add it, or change it; back when it was tried once."""
+        return await self._change(lambda wanted: {**wanted, spec.name: spec}, seconds=seconds)
 
     async def disconnect(self, name: str) -> SetServersResult:
-        self.find(name)
-        return await self.set_servers({key: spec for key, spec in self._wanted.items() if key != name})
+        self._known(name)
+        return await self._change(lambda wanted: {key: spec for key, spec in wanted.items() if key != name})
 
-    async def toggle(self, name: str, enabled: bool) -> SetServersResult:
-        if name not in self._wanted:
-            raise ServerNotFound(f"there is no server {name!r}")
-        spec = msgspec.structs.replace(self._wanted[name], enabled=enabled)
-        return await self.set_servers({**self._wanted, name: spec})
+    async def toggle(self, name: str, enabled: bool, *, seconds: float = CONNECT_SECONDS) -> SetServersResult:
+        self._known(name)
 
-    async def reconnect(self, name: str) -> SetServersResult:
-        spec = self.find(name).spec
-        await self.disconnect(name)
-        return await self.connect(spec)
+        def change(wanted: Mapping[str, UpstreamSpec]) -> dict[str, UpstreamSpec]:
+            spec = wanted.get(name)
+            return {**wanted, name: msgspec.structs.replace(spec, enabled=enabled)} if spec else dict(wanted)
+
+        return await self._change(change, seconds=seconds)
+
+    async def reconnect(self, name: str, *, seconds: float = CONNECT_SECONDS) -> SetServersResult:
+        """Stop and start it, whatever state it is in."""
+        self._known(name)
+        return await self._change(dict, again=frozenset({name}), seconds=seconds)
 
     async def close(self) -> None:
         await self.set_servers({})
 
+    def _known(self, name: str) -> UpstreamSpec:
+        try:
+            return self._wanted[name]
+        except KeyError:
+            known = ", ".join(self._wanted) or "none"
+            raise ServerNotFound(f"there is no server {name!r}", hint=f"there are: {known}") from None
+
+    # ── sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def get(self, name: str, *, seconds: float = CONNECT_SECONDS) -> Session:
+        """The open session of a server; simultaneous first calls share one attempt."""
+        return await self.find(name).connected(seconds)
+
+    async def tools(self, name: str) -> Sequence[Tool]:
+        """Its tools: as remembered while that is fresh, else as it says now."""
+        return await self.find(name).read_tools()
+
+    def invalidate(self, name: str) -> None:
+        self._cache.invalidate(name)
+
+    def invalidate_all(self) -> None:
+        self._cache.invalidate_all()
+
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Upstream]:
         return iter(tuple(self._running.values()))
 
     def find(self, name: str) -> Upstream:
-        try:
-            return self._running[name]
-        except KeyError:
-            known = ", ".join(self._running) or "none"
-            raise ServerNotFound(f"there is no server {name!r}", hint=f"there are: {known}") from None
+        """Raises ServerNotFound, or NotConnected for one that is switched off."""
+        spec = self._known(name)
+        if name not in self._running:
+            raise NotConnected(f"{name} is switched off", hint=f"weft servers enable {spec.name}")
+        return self._running[name]
 
     def status(self) -> list[ServerStatus]:
         """All servers, those switched off too."""
-        off = [ServerStatus(n, State.DISABLED.value, s.transport) for n, s in self._wanted.items() if not s.enabled]
-        return [self.server_status(name) for name in self._running] + off
+        return [self.server_status(name) for name in self._wanted]
 
     def server_status(self, name: str) -> ServerStatus:
-        upstream = self.find(name)
-        spec, session = upstream.spec, upstream.session
+        spec = self._known(name)
+        upstream = self._running.get(name)
+        if upstream is None:
+            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=spec.trust == "trusted")
+        session = upstream.session
         child = getattr(session.link, "child", None) if session is not None else None
         return ServerStatus(
             name=name,
@@ -163,14 +230,13 @@ class Pool:
 
     async def settled(self, seconds: float) -> None:
         """Wait until every server was tried once, within bounds: for programs that want the whole list at once."""
-        tries = [upstream.tried.wait() for upstream in self._running.values()]
-        try:
-            async with asyncio.timeout(seconds):
-                await asyncio.gather(*tries)
-        except TimeoutError:
-            log.info("not all servers are ready after %g s", seconds)
+        await self._tried(tuple(self._running), seconds)
 
     # ── as the surroundings of its servers ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def slots(self) -> Slots:
+        return self._slots
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return self._ways(spec)
@@ -186,3 +252,15 @@ class Pool:
 
     def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         self.news.noticed(upstream, notification, stream)
+
+
+def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:
+    """What is wrong with a spec before anything is started."""
+    if not _NAME.fullmatch(name) or "__" in name or name != spec.name:
+        return InvalidConfig(f"{name!r} cannot be the name of a server", hint="letters, digits, `-`, `.`, single `_`")
+    if not spec.command and not spec.url:
+        return InvalidConfig(f"{name} has neither a command nor a url", hint="give one of them")
+    return None
+
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")

@@ -22,6 +22,8 @@ class Event(Enum):
     MISSED = "missed"
     RECOVERED = "recovered"
     LOST = "lost"
+    RESTED = "rested"
+    """Closed because it was idle and its place was wanted; the next call opens it again."""
     CHALLENGED = "challenged"
     GAVE_UP = "gave up"
     DISABLE = "disable"
@@ -32,6 +34,7 @@ MOVES = {
     State.PENDING: {
         Event.OPENED: State.CONNECTED,
         Event.LOST: State.PENDING,
+        Event.RESTED: State.PENDING,
         Event.CHALLENGED: State.NEEDS_AUTH,
         Event.GAVE_UP: State.FAILED,
         Event.DISABLE: State.DISABLED,
@@ -40,6 +43,7 @@ MOVES = {
         Event.MISSED: State.DEGRADED,
         Event.RECOVERED: State.CONNECTED,
         Event.LOST: State.PENDING,
+        Event.RESTED: State.PENDING,
         Event.CHALLENGED: State.NEEDS_AUTH,
         Event.DISABLE: State.DISABLED,
     },
@@ -47,6 +51,7 @@ MOVES = {
         Event.MISSED: State.DEGRADED,
         Event.RECOVERED: State.CONNECTED,
         Event.LOST: State.PENDING,
+        Event.RESTED: State.PENDING,
         Event.CHALLENGED: State.NEEDS_AUTH,
         Event.DISABLE: State.DISABLED,
     },

@@ -5,37 +5,45 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
-
-from msgspec import Raw
 
 from clawft.errors import (
     METHOD_NOT_FOUND,
     ClawftError,
+    ConfigError,
     JsonRpcFailure,
+    LinkClosed,
     LinkError,
     LinkRefused,
     NeedsAuth,
     NotConnected,
+    ProtocolFailure,
     SpawnFailed,
 )
 from clawft.link.base import Link
-from clawft.model import Era, Tool
-from clawft.upstream import offered
+from clawft.model import Tool
+from clawft.store.secrets import is_reference
 from clawft.upstream.backoff import Backoff
-from clawft.upstream.cache import Remembered, SchemaCache, fingerprint
+from clawft.upstream.cache import Remembered, SchemaCache
 from clawft.upstream.gate import Gate
+from clawft.upstream.listen import listen
+from clawft.upstream.lists import Lists
 from clawft.upstream.session import Session
+from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
 from clawft.wire.jsonrpc import Notification, Request
 
+OPEN_SECONDS = 60.0
+"""For everything until a server is ready: start, handshake, lists."""
 HEALTH_SECONDS = 30.0
 HEALTH_PATIENCE = 5.0
 MAX_MISSES = 3
-STEADY_SECONDS = 60.0
-DEBOUNCE_SECONDS = 0.05
+
+OLDER_FORM = (400, 404, 405, 406)
+"""HTTP statuses that leave the place to the transport of 2024."""
+NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 log = logging.getLogger("clawft.upstream")
 
@@ -47,7 +55,10 @@ LIST_CHANGED = {
 
 
 class Surroundings(Protocol):
-    """What a server needs from the house: links to it, answers to its questions, an ear for its news."""
+    """What a server needs from the house: links to it, a place, answers to its questions, an ear for its news."""
+
+    @property
+    def slots(self) -> Slots: ...
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""
@@ -68,32 +79,45 @@ class Upstream:
     def __init__(self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache) -> None:
         self.spec = spec
         self._surroundings = surroundings
-        self._cache = cache
         self._life: asyncio.Task[None] | None = None
-        self._loss: asyncio.Future[LinkError] | None = None
+        self._loss: asyncio.Future[LinkError | None] | None = None
         self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+        """Set while it is to be open; a server that rests waits for it."""
+        self._callers = 0
+        self._beside: set[asyncio.Task[None]] = set()
         self.tried = asyncio.Event()
         """Set when the first try to connect has ended, well or not."""
-        self._refresh: asyncio.TimerHandle | None = None
-        self._refreshing: asyncio.Task[None] | None = None
         self.state = State.DISABLED
         self.error = ""
         self.backoff = Backoff()
-        self.gate = Gate(spec.name)
+        self.gate = Gate(spec.name, quiet=self._quiet)
         self.session: Session | None = None
-        self.since = time.monotonic()
-        self.used = self.since
-        self.misses = 0
-        self.answers: Remembered | None = cache.get(spec)
-        self.tools: tuple[Tool, ...] = self._read_tools()
+        self._ended: Session | None = None
+        self.since = self.used = self.last_healthy = time.monotonic()
+        self.failed_checks = 0
+        self.lists = Lists(spec, cache, lambda: surroundings.offer_changed(self))
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return self.lists.tools
+
+    @property
+    def answers(self) -> Remembered | None:
+        return self.lists.answers
 
     # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self) -> None:
+    def start(self, *, rest: bool = False) -> None:
+        """Begin, or begin again after having given up. `rest`: open only when it is called."""
         if self._life is None or self._life.done():
             self.backoff.forgive()
             self._move(Event.ENABLE)
             self._life = asyncio.get_running_loop().create_task(self._live(), name=f"upstream {self.spec.name}")
+            if rest:
+                self.tried.set()
+            else:
+                self._wanted.set()
 
     async def stop(self) -> None:
         """Ends whatever runs; may be called twice."""
@@ -102,6 +126,7 @@ class Upstream:
             life.cancel()
             await asyncio.gather(life, return_exceptions=True)
         await self._close_session()
+        self._surroundings.slots.leave(self)
         if self.state is not State.DISABLED:
             self._move(Event.DISABLE)
 
@@ -109,13 +134,18 @@ class Upstream:
         """The live session, waiting for it if it is on its way. Raises NotConnected, saying why."""
         if self.session is not None and self.state in (State.CONNECTED, State.DEGRADED):
             return self.session
+        self._callers += 1
         try:
             async with asyncio.timeout(seconds):
                 while self.state is State.PENDING:
+                    self._surroundings.slots.claim(self)
+                    self._wanted.set()
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise self._not_connected(f"not ready after {seconds:g} s") from None
+            raise self._not_connected(self.error or f"not ready after {seconds:g} s") from None
+        finally:
+            self._callers -= 1
         if self.session is None:
             raise self._not_connected(self.error or self.state.value)
         return self.session
@@ -123,64 +153,112 @@ class Upstream:
     def _not_connected(self, why: str) -> NotConnected:
         return NotConnected(f"{self.spec.name} is not connected: {why}", hint=f"weft servers status {self.spec.name}")
 
+    # ── as a holder of a place ───────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def idle(self) -> bool:
+        ready = self.state in (State.CONNECTED, State.DEGRADED)
+        return ready and not self.gate.running and not self._callers
+
+    def give_way(self) -> None:
+        self._wanted.clear()
+        self._end_session(None)
+
+    def _quiet(self) -> None:
+        self.used = time.monotonic()
+        self._surroundings.slots.look()
+
     # ── the life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _live(self) -> None:
+        """Open while wanted, closed while not, opened again when lost; ends when there is no use in trying again."""
         while True:
-            try:
-                await self._connect()
-                error = await self._until_lost()
-            except (ClawftError, OSError) as failed:
-                error = failed
-            await self._close_session()
+            await self._wanted.wait()
+            error = await self._one_life()
+            if error is None:
+                await self._close_session()
+                continue
             self.error = str(error)
+            wait = self._judge(error)
+            if wait is None or not self._callers:
+                self._surroundings.slots.leave(self)
+            await self._close_session()
             self.tried.set()
-            if isinstance(error, NeedsAuth):
-                self._move(Event.CHALLENGED)
-                return
-            if self.state is not State.PENDING:
-                self._move(Event.LOST)
-            wait = None if isinstance(error, SpawnFailed) else self.backoff.next_wait(time.monotonic())
             if wait is None:
-                log.error("%s: given up: %s", self.spec.name, error)
-                self._move(Event.GAVE_UP)
                 return
-            log.warning("%s: %s; next try in %.1f s", self.spec.name, error, wait)
-            self._tell_state()
             await asyncio.sleep(wait)
+
+    async def _one_life(self) -> ClawftError | OSError | None:
+        """From opening to the end: why it ended, or None if it gave way to another."""
+        try:
+            await self._surroundings.slots.enter(self)
+            await self._connect()
+            return await self._until_lost()
+        except (ClawftError, OSError) as failed:
+            return failed
+        except Exception as broken:
+            log.exception("%s: a bug of ours", self.spec.name)
+            return ProtocolFailure(f"{type(broken).__name__}: {broken}")
+
+    def _judge(self, error: ClawftError | OSError) -> float | None:
+        """Where this leaves us, and how long to wait before the next try; None if there is none."""
+        if isinstance(error, NeedsAuth):
+            self._move(Event.CHALLENGED)
+            return None
+        if self.state is not State.PENDING:
+            self._move(Event.LOST)
+        final = isinstance(error, NO_USE_TO_TRY_AGAIN)
+        wait = None if final else self.backoff.next_wait(time.monotonic())
+        if wait is None:
+            log.error("%s: given up: %s", self.spec.name, error)
+            self._move(Event.GAVE_UP)
+            return None
+        log.warning("%s: %s; next try in %.1f s", self.spec.name, error, wait)
+        self._tell_state()
+        return wait
 
     async def _connect(self) -> None:
         self._loss = asyncio.get_running_loop().create_future()
-        session = self.session = await self._open()
-        await self._ask(session)
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                self.session = session = await self._open()
+                self._start_beside(listen(session, self._list_changed))
+                await self.lists.ask(session)
+        except TimeoutError:
+            raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
         self.error = ""
+        self.failed_checks = 0
+        self.last_healthy = self.used = time.monotonic()
         self._move(Event.OPENED)
         self.tried.set()
+        self._surroundings.slots.look()
 
     async def _open(self) -> Session:
         """The first link that leads to a server. One that is refused leaves its place to an older form."""
-        ways = self._surroundings.link_to(self.spec)
-        for number, way in enumerate(ways, 1):
-            session = Session(way(), self, {"roots": {}})
+        first: LinkRefused | None = None
+        for way in self._surroundings.link_to(self.spec):
+            session = Session(await self._make(way), self, {"roots": {}})
             try:
-                await session.connect(self._known_era())
-            except LinkRefused:
+                await session.connect(self.lists.era)
+            except LinkRefused as refused:
                 await session.close()
-                if number == len(ways):
-                    raise
+                first = first or refused
+                if refused.http_status not in OLDER_FORM:
+                    break
             except BaseException:
                 await session.close()
                 raise
             else:
                 return session
-        raise NotConnected(f"{self.spec.name}: there is no way to reach it")
+        raise first or NotConnected(f"{self.spec.name}: there is no way to reach it")
 
-    def _known_era(self) -> Era | None:
-        return Era(self.answers.era) if self.answers is not None else None
+    async def _make(self, way: Callable[[], Link]) -> Link:
+        """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
+        values = (*self.spec.env.values(), *self.spec.headers.values())
+        return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()
 
-    async def _until_lost(self) -> ClawftError:
+    async def _until_lost(self) -> ClawftError | None:
         """Healthy until the link says otherwise, or three checks in a row go unanswered."""
-        self.misses = 0
         loss = self._loss
         if loss is None:
             return NotConnected(f"{self.spec.name} was never connected")
@@ -193,64 +271,65 @@ class Upstream:
 
     async def _is_well(self) -> bool:
         session = self.session
+        if session is None:
+            return True  # lost this very moment, and heard of in the next
         try:
-            if session is not None:
-                await session.check(HEALTH_PATIENCE)
+            await session.check(HEALTH_PATIENCE)
         except LinkError as missed:
-            self.misses += 1
+            if self.session is not session:
+                return True
+            self.failed_checks += 1
             self.error = str(missed)
+            log.warning("%s: health check %d missed: %s", self.spec.name, self.failed_checks, missed)
             self._move(Event.MISSED)
-            return self.misses < MAX_MISSES
-        if self.misses:
+            return self.failed_checks < MAX_MISSES
+        if self.failed_checks:
+            self.error = ""
             self._move(Event.RECOVERED)
-        self.misses = 0
+        self.failed_checks = 0
+        self.last_healthy = time.monotonic()
         return True
 
     async def _close_session(self) -> None:
-        session, self.session = self.session, None
-        if self._refresh is not None:
-            self._refresh.cancel()
-        if self._refreshing is not None:
-            self._refreshing.cancel()
+        session, self.session = self.session or self._ended, None
+        self._ended = None
+        self.lists.settle()
+        beside = tuple(self._beside)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
         if session is not None:
             await session.close()
 
     # ── what it offers ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _ask(self, session: Session) -> None:
-        """Everything anew, swapped in one step; the house hears of it only if it differs."""
-        answers = await offered.ask(session, fingerprint(self.spec), time.time())
-        before = self.answers
-        self.answers = answers
-        self._cache.put(self.spec, answers)
-        if before is None or _differs(before, answers):
-            self.tools = self._read_tools()
-            self._surroundings.offer_changed(self)
+    async def refresh(self, seconds: float = OPEN_SECONDS) -> None:
+        """Ask for everything anew; what was known stays in place until all of it has come."""
+        await self.lists.ask(await self.connected(seconds))
 
-    def _read_tools(self) -> tuple[Tool, ...]:
-        return offered.read_tools(self.answers.tools, self.spec.name) if self.answers is not None else ()
+    async def read_tools(self) -> Sequence[Tool]:
+        """What is known, while it is fresh; after that the server is asked."""
+        if not self.lists.is_fresh():
+            await self.refresh()
+        return self.tools
 
-    def _list_again(self) -> None:
-        self._refresh = None
-        self._refreshing = asyncio.get_running_loop().create_task(self._ask_again())
+    def _list_changed(self) -> None:
+        if self.lists.invalidate() and self.session is not None:
+            self._start_beside(self.lists.ask_again(self.session))
 
-    async def _ask_again(self) -> None:
-        if self.session is None:
-            return
-        try:
-            await self._ask(self.session)
-        except ClawftError as failed:
-            log.warning("%s: its lists could not be read again: %s", self.spec.name, failed)
+    def _start_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs along with the session, and ends with it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     # ── as the listener of its session ───────────────────────────────────────────────────────────────────────────────
 
     def noticed(self, notification: Notification, stream: int | None) -> None:
         if notification.method in LIST_CHANGED:
-            self._cache.invalidate(self.spec.name)
-            if self._refresh is None:  # a flood of them is one piece of news
-                self._refresh = asyncio.get_running_loop().call_later(DEBOUNCE_SECONDS, self._list_again)
-            return
-        self._surroundings.noticed(self, notification, stream)
+            self._list_changed()
+        else:
+            self._surroundings.noticed(self, notification, stream)
 
     async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
         if request.method == "roots/list":
@@ -258,8 +337,17 @@ class Upstream:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
     def lost(self, error: LinkError) -> None:
-        if self._loss is not None and not self._loss.done():
-            self._loss.set_result(error)
+        self._end_session(error)
+
+    def _end_session(self, error: LinkError | None) -> None:
+        """From now on no call finds the old session; closing it is up to the life."""
+        if self._loss is None or self._loss.done():
+            return
+        self._loss.set_result(error)
+        self.error = str(error or "")
+        if self.state in (State.CONNECTED, State.DEGRADED):
+            self._ended, self.session = self.session, None
+            self._move(Event.RESTED if error is None else Event.LOST)
 
     # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -271,14 +359,3 @@ class Upstream:
     def _tell_state(self) -> None:
         self._changed.set()
         self._surroundings.state_changed(self)
-
-
-def _differs(before: Remembered, after: Remembered) -> bool:
-    return any(
-        _joined(getattr(before, part)) != _joined(getattr(after, part))
-        for part in ("tools", "prompts", "resources", "templates")
-    )
-
-
-def _joined(items: list[Raw]) -> bytes:
-    return b"\n".join(bytes(item) for item in items)

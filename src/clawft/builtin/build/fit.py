@@ -1,0 +1,66 @@
+"""Results that fit: as much as there is room for, counted in bytes of JSON. Pure."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from clawft.builtin.build.report import Case, Diagnostic, Tests
+
+MAX_TEXT_BYTES = 8 * 1024
+"""Of each output stream in a result: its last bytes. All streams and lists together stay below one result's bound."""
+MAX_DIAGNOSTICS_BYTES = 16 * 1024
+MAX_CASES_BYTES = 12 * 1024
+MAX_CASE_OUTPUT_BYTES = 2 * 1024
+"""Of what one failed test printed: its last bytes."""
+
+T = TypeVar("T")
+
+_encode = msgspec.json.encode
+
+
+def last_of(text: str, limit: int = MAX_TEXT_BYTES) -> str:
+    """The end of a text, from the beginning of a line where there is one."""
+    if _size(text) <= limit:
+        return text
+    kept = text[-limit:]
+    while (size := _size(kept)) > limit:
+        kept = kept[-max(1, len(kept) * limit // size - 1) :] if len(kept) > 1 else ""
+    _, newline, whole_lines = kept.partition("\n")
+    return whole_lines if newline and whole_lines else kept
+
+
+def first_of(items: Iterable[T], limit: int) -> tuple[T, ...]:
+    """As many as fit; one that does not fit ends it."""
+    kept: list[T] = []
+    for item in items:
+        limit -= _size(item) + 1
+        if limit < 0:
+            break
+        kept.append(item)
+    return tuple(kept)
+
+
+def fit_diagnostics(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Those that fit; a first one that is too large alone gives up its details."""
+    kept = first_of(found, MAX_DIAGNOSTICS_BYTES)
+    return kept or first_of((_bare(each) for each in found), MAX_DIAGNOSTICS_BYTES)
+
+
+def fit_tests(report: Tests) -> Tests:
+    cases = tuple(map(_shortened, report.cases))
+    kept = first_of(cases, MAX_CASES_BYTES)
+    return msgspec.structs.replace(report, cases=kept, left_out=len(cases) - len(kept))
+
+
+def _bare(each: Diagnostic) -> Diagnostic:
+    message = last_of(each.message, MAX_TEXT_BYTES)
+    return Diagnostic(each.level, message, each.code, each.file, each.line, each.column)
+
+
+def _shortened(case: Case) -> Case:
+    return msgspec.structs.replace(case, output=last_of(case.output, MAX_CASE_OUTPUT_BYTES))
+
+
+def _size(value: object) -> int:
+    return len(_encode(value))

@@ -1,0 +1,98 @@
+"""pytest, by the JUnit XML it writes: each test with its ending and what it complained about."""
+
+import re
+from typing import Any
+
+from clawft.builtin.build.report import Case, Ending, Report
+from clawft.builtin.build.run import Keep
+from clawft.builtin.build.runner import TellProgress, Template
+
+MAX_CASES = 50_000
+
+_PERCENT = re.compile(r"\[ *(\d{1,3})%\]$")
+_ENDINGS: dict[str, Ending] = {"failure": "failed", "error": "failed", "skipped": "ignored"}
+
+
+class PytestParser:
+    """A `Parser`: progress from the dots, everything else from the report."""
+
+    def __init__(self, tell: TellProgress) -> None:
+        self._tell = tell
+        self._told = 0
+
+    def stdout(self, line: str) -> Keep:
+        percent = _PERCENT.search(line)
+        if percent and int(percent[1]) > self._told:
+            self._told = int(percent[1])
+            self._tell(self._told, 100, line.partition(" ")[0])
+        return Keep.SHOWN
+
+    def stderr(self, line: str) -> Keep:
+        return Keep.SHOWN
+
+    def report(self, written: bytes | None) -> Report:
+        return Report(tests=None if written is None else read_junit(written))
+
+
+def read_junit(xml: bytes) -> tuple[Case, ...] | None:
+    """The cases of a JUnit report; None if it is not XML to the end (the run was ended half-way)."""
+    from xml.parsers import expat  # only where tests of this kind are run
+
+    reader = _Reader()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    parser.EntityDeclHandler = _refuse_entity
+    try:
+        parser.Parse(xml, True)
+    except (expat.ExpatError, _Entity):
+        return None
+    return tuple(reader.cases)
+
+
+class _Entity(Exception):
+    """A report has no use for entities, and they can blow up a reader."""
+
+
+def _refuse_entity(*_: Any) -> None:
+    raise _Entity
+
+
+class _Reader:
+    """The last word about a test counts: an error while tearing down makes a passed one fail."""
+
+    def __init__(self) -> None:
+        self.cases: list[Case] = []
+        self._attributes: dict[str, str] = {}
+        self._ending: Ending = "passed"
+        self._words: list[str] = []
+        self._inside = False
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "testcase":
+            self._attributes, self._ending, self._words = attributes, "passed", []
+        elif name in _ENDINGS:
+            self._ending = "failed" if "failed" in (self._ending, _ENDINGS[name]) else _ENDINGS[name]
+            self._inside = True
+            self._words.append(attributes.get("message", "") + "\n")
+
+    def end(self, name: str) -> None:
+        if name in _ENDINGS:
+            self._inside = False
+        elif name == "testcase" and len(self.cases) < MAX_CASES:
+            told = self._attributes
+            output = "".join(self._words).strip("\n")
+            self.cases.append(Case(told.get("name", ""), self._ending, told.get("classname", ""), output))
+
+    def text(self, text: str) -> None:
+        if self._inside:
+            self._words.append(text)
+
+
+PYTEST = Template(
+    programs=(".venv/bin/python", "venv/bin/python", "python3", "python"),
+    words=("-m", "pytest", "--junitxml={report}", "--color=no", "{args}"),
+    makes_parser=PytestParser,
+    report="junit.xml",
+)

@@ -1,0 +1,76 @@
+"""The whole of what a builder said, for those who want to read on: a file in the workspace, `.clawft/logs/….log`.
+
+Written only when a result had to leave something out. The folder ignores itself in git and keeps the last few logs.
+"""
+
+import os
+import secrets
+from collections import deque
+from pathlib import Path
+
+from clawft.builtin.confine import place
+
+FOLDER = ".clawft/logs"
+MAX_LOG_BYTES = 4 * 1024 * 1024
+MAX_LOGS = 8
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_END = ".log"
+
+
+class Log:
+    """The last lines of both streams, in the order they were heard."""
+
+    def __init__(self, limit: int = MAX_LOG_BYTES) -> None:
+        self._limit = limit
+        self._size = 0
+        self._lost = 0
+        self._lines: deque[str] = deque()
+
+    def add(self, line: str) -> None:
+        self._lines.append(line)
+        self._size += len(line) + 1
+        while self._size > self._limit and len(self._lines) > 1:
+            self._size -= len(self._lines.popleft()) + 1
+            self._lost += 1
+
+    def text(self) -> str:
+        head = [f"[the first {self._lost} lines are left out]"] if self._lost else []
+        return "".join(f"{line}\n" for line in [*head, *self._lines])
+
+
+def keep_log(workspace: Path, name: str, log: Log) -> str:
+    """Write it; the path is relative to the workspace, for `file__read`."""
+    path = f"{FOLDER}/{name}-{secrets.token_hex(4)}{_END}"
+    with place(workspace, path, name, create=True) as found:
+        _ignore_in_git(found.folder)
+        with open(found.open(_NEW), "w", encoding="utf-8", errors="replace") as file:
+            file.write(log.text())
+        _forget_oldest(found.folder)
+    return path
+
+
+def _ignore_in_git(folder: int) -> None:
+    try:
+        descriptor = os.open(".gitignore", _NEW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    except FileExistsError:
+        return
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write("*\n")
+
+
+def _forget_oldest(folder: int) -> None:
+    names = [name for name in os.listdir(folder) if name.endswith(_END)]
+    newest_first = sorted(names, key=lambda name: -_written(name, folder))
+    for name in newest_first[MAX_LOGS:]:
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            continue  # another run was faster
+
+
+def _written(name: str, folder: int) -> int:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,62 @@
+"""make and npm: builders that start other programs, whose findings are read from the lines most of them write."""
+
+import re
+
+from clawft.builtin.build.report import Diagnostic, Level, Report, Span, unique
+from clawft.builtin.build.run import Keep
+from clawft.builtin.build.runner import TellProgress, Template
+
+MAX_DIAGNOSTICS = 5_000
+
+_FINDINGS = (
+    # compilers of C and many linters: main.c:3:5: error: …
+    re.compile(
+        r"(?P<file>[^\s:()][^:()]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+        r"(?:fatal )?(?P<level>error|warning|note)(?:\[(?P<code>[\w-]+)\])?: (?P<message>.+)$"
+    ),
+    # tsc: src/a.ts(3,5): error TS2322: …
+    re.compile(
+        r"(?P<file>[^\s:()][^:()]*)\((?P<line>\d+),(?P<column>\d+)\): "
+        r"(?P<level>error|warning) (?P<code>\w+): (?P<message>.+)$"
+    ),
+    # make itself: make: *** [Makefile:3: all] Error 1
+    re.compile(r"\w*make(?:\[\d+\])?: \*\*\* \[(?P<file>[^:\]]+):(?P<line>\d+): (?P<message>[^\]]+\] .+)$"),
+)
+_LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "note": "note"}
+
+
+class PlainParser:
+    """A `Parser` of lines."""
+
+    def __init__(self, tell: TellProgress) -> None:
+        self._found: list[Diagnostic] = []
+
+    def stdout(self, line: str) -> Keep:
+        finding = read_finding(line) if len(self._found) < MAX_DIAGNOSTICS else None
+        if finding is not None:
+            self._found.append(finding)
+        return Keep.SHOWN
+
+    def stderr(self, line: str) -> Keep:
+        return self.stdout(line)
+
+    def report(self, written: bytes | None) -> Report:
+        return Report(unique(self._found))
+
+
+def read_finding(line: str) -> Diagnostic | None:
+    for pattern in _FINDINGS:
+        found = pattern.match(line)
+        if found:
+            return _diagnostic(found.groupdict(default=""))
+    return None
+
+
+def _diagnostic(parts: dict[str, str]) -> Diagnostic:
+    at = Span(parts["file"], int(parts["line"]), int(parts.get("column") or 0), primary=True)
+    level = _LEVELS[parts.get("level") or "error"]
+    return Diagnostic(level, parts["message"], parts.get("code", ""), at.file, at.line, at.column, (at,))
+
+
+MAKE = Template(programs=("make", "gmake"), words=("{args}", "--", "{target}"), makes_parser=PlainParser)
+NPM = Template(programs=("npm",), words=("run", "{target}", "--", "{args}"), makes_parser=PlainParser)

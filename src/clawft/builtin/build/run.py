@@ -1,0 +1,128 @@
+"""One run of a builder: its lines go to a parser, a log and the texts of the result; then everything is made to fit."""
+
+import asyncio
+from enum import Enum
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from clawft.builtin.build.child import Ended, Start, run_lines
+from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
+from clawft.builtin.build.log import Log, keep_log
+from clawft.builtin.build.report import Diagnostic, Report, Tests, summed
+from clawft.errors import ToolError
+from clawft.provider.context import ToolContext
+
+MAX_HEARD_BYTES = 256 * 1024
+"""Kept of each stream while it runs; what a result shows of it is less."""
+
+
+class Keep(Enum):
+    """Where a line goes, besides the parser."""
+
+    SHOWN = "into the result's text and the log"
+    LOGGED = "into the log"
+    DROPPED = "nowhere"
+
+
+class Parser(Protocol):
+    """Hears every line as it comes, and says at the end what it all meant. Must not raise."""
+
+    def stdout(self, line: str) -> Keep: ...
+
+    def stderr(self, line: str) -> Keep: ...
+
+    def report(self, written: bytes | None) -> Report:
+        """`written` is the report file, where the builder was told to write one."""
+        ...
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """How a run ended. A failed build is no error of the tool: `success` is false."""
+
+    success: bool
+    exit_code: int | None
+    """None: ended by a signal."""
+    stdout: str
+    """The last of it, without what was parsed."""
+    stderr: str
+    """The last of it."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Each finding once, errors first."""
+    tests: Tests | None = None
+    timed_out: bool = False
+    note: str = ""
+    log: str = ""
+    """Where everything stands that had no room here: for file__read."""
+
+
+class Heard:
+    """What was heard in one run."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.log = Log()
+        self.out, self.err = Log(MAX_HEARD_BYTES), Log(MAX_HEARD_BYTES)
+        self._parser = parser
+
+    def stdout(self, line: str) -> None:
+        self._keep(self._parser.stdout(line), line, self.out)
+
+    def stderr(self, line: str) -> None:
+        self._keep(self._parser.stderr(line), line, self.err)
+
+    def _keep(self, where: Keep, line: str, text: Log) -> None:
+        if where is not Keep.DROPPED:
+            self.log.add(line)
+        if where is Keep.SHOWN:
+            text.add(line)
+
+
+async def listen(start: Start, parser: Parser) -> tuple[Ended, Heard]:
+    """Run it to its end. OSError if it cannot be started."""
+    heard = Heard(parser)
+    return await run_lines(start, heard.stdout, heard.stderr), heard
+
+
+def output_of(start: Start, ended: Ended, heard: Heard, report: Report) -> tuple[Output, bool]:
+    """What is told, and whether that is all there is."""
+    out, err = heard.out.text(), heard.err.text()
+    tests = None if report.tests is None else fit_tests(summed(report.tests))
+    told = Output(
+        success=ended.exit_code == 0 and not ended.timed_out,
+        exit_code=ended.exit_code,
+        stdout=last_of(out),
+        stderr=last_of(err),
+        diagnostics=fit_diagnostics(report.diagnostics),
+        tests=tests,
+        timed_out=ended.timed_out,
+        note=_deadline(start) if ended.timed_out else "",
+    )
+    whole = (told.stdout, told.stderr, told.diagnostics) == (out, err, report.diagnostics)
+    return told, whole and (tests is None or _outputs(tests) == _outputs(summed(report.tests or ())))
+
+
+async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Output:
+    """The same, with the way to all that was left out. A log that cannot be written spoils no result."""
+    try:
+        path = await asyncio.to_thread(keep_log, ctx.workspace, name, log)
+    except ToolError as failed:
+        return noted(told, f"not everything has room here, and the log could not be written: {failed.message}")
+    return msgspec.structs.replace(noted(told, f"not everything has room here: file__read {path}"), log=path)
+
+
+def noted(told: Output, words: str) -> Output:
+    return msgspec.structs.replace(told, note="; ".join(filter(None, (told.note, words))))
+
+
+def fields_of(told: Output) -> dict[str, Any]:
+    """For an output that says more."""
+    return {name: getattr(told, name) for name in told.__struct_fields__}
+
+
+def _deadline(start: Start) -> str:
+    return f"stopped at its deadline of {start.timeout_s:g} s; every process of the run was ended"
+
+
+def _outputs(tests: Tests) -> list[str]:
+    return [case.output for case in tests.cases]

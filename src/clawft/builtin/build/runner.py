@@ -1,0 +1,70 @@
+"""Runners: which program a task starts, with which arguments, and who reads what it says. A new one is a row here.
+
+The modules are imported when a task first wants them.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Protocol
+
+from msgspec import Struct
+
+from clawft.builtin.build.run import Parser
+
+RUNNERS = {
+    "cargo": "clawft.builtin.cargo.runner:CARGO",
+    "pytest": "clawft.builtin.build.junit:PYTEST",
+    "vitest": "clawft.builtin.build.jest:VITEST",
+    "jest": "clawft.builtin.build.jest:JEST",
+    "npm": "clawft.builtin.build.plain:NPM",
+    "make": "clawft.builtin.build.plain:MAKE",
+}
+
+TellProgress = Callable[[float, float | None, str], None]
+
+
+class Runner(Protocol):
+    """One kind of builder. `argv` stands behind the program; `report` is the name of the file it writes, or empty."""
+
+    @property
+    def programs(self) -> Sequence[str]:
+        """Names to try, in this order; one with a slash is looked up from where it runs."""
+        ...
+
+    @property
+    def report(self) -> str: ...
+
+    def argv(self, target: str, args: Sequence[str], report: str) -> list[str]:
+        """ExecutionFailed says what the task cannot ask for."""
+        ...
+
+    def parser(self, tell: TellProgress) -> Parser: ...
+
+
+class Template(Struct, frozen=True):
+    """A runner made of words: `{target}` and `{report}` are filled in, `{args}` becomes all of them."""
+
+    programs: tuple[str, ...]
+    words: tuple[str, ...]
+    makes_parser: Callable[[TellProgress], Parser]
+    report: str = ""
+
+    def argv(self, target: str, args: Sequence[str], report: str) -> list[str]:
+        filled = [_fill(word, target, args, report) for word in self.words]
+        return [word for words in filled for word in words]
+
+    def parser(self, tell: TellProgress) -> Parser:
+        return self.makes_parser(tell)
+
+
+def runner_named(name: str) -> Runner:
+    module, _, row = RUNNERS[name].partition(":")
+    return getattr(import_module(module), row)
+
+
+def _fill(word: str, target: str, args: Sequence[str], report: str) -> Sequence[str]:
+    if word == "{args}":
+        return args
+    if word == "{target}":
+        return [target] if target else []
+    return [word.replace("{report}", report)]

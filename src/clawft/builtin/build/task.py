@@ -1,0 +1,101 @@
+"""One run of a declared task."""
+
+import asyncio
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from clawft.builtin.build.child import Start
+from clawft.builtin.build.run import Output, fields_of, listen, output_of, with_log
+from clawft.builtin.build.runner import Runner, runner_named
+from clawft.builtin.build.tasks import Task
+from clawft.builtin.build.trust import ensure_trusted
+from clawft.builtin.build.where import Where, find_program, open_where
+from clawft.builtin.process import clear_environment
+from clawft.errors import ExecutionFailed
+from clawft.provider.context import ToolContext
+from clawft.provider.manifest import Manifest, Permissions, check_path, check_process, places
+
+MAX_REPORT_BYTES = 32 * 1024 * 1024
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-build",
+    name="Declared Tasks",
+    permissions=Permissions(
+        filesystem=("$WORKSPACE",),
+        network=("*",),
+        env_vars=("PATH", "HOME", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
+        shell=True,
+    ),
+)
+
+
+class BuildOutput(Output, frozen=True, kw_only=True):
+    """How a declared task ended."""
+
+    task: str
+
+
+def environment(task: Task, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What the manifest grants, and what the task declares."""
+    return {**clear_environment(environ, MANIFEST.permissions.env_vars), "NO_COLOR": "1", **task.env}
+
+
+async def run_task(tool: str, name: str, task: Task, timeout_s: int | None, ctx: ToolContext) -> BuildOutput:
+    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever the builder says is a result."""
+    check_process(MANIFEST, tool)
+    runner = runner_named(task.runner)
+    where = await asyncio.to_thread(open_where, ctx.workspace, task.working_dir, tool)
+    try:
+        check_path(MANIFEST, tool, where.path, places(ctx.workspace))
+        await ensure_trusted(tool, where.path, ctx)
+        with _scratch() as scratch:
+            start = await asyncio.to_thread(_start, name, task, runner, where, scratch, timeout_s, ctx.workspace)
+            return await _run(start, name, runner, scratch, ctx)
+    finally:
+        os.close(where.folder)
+
+
+def _start(
+    name: str, task: Task, runner: Runner, where: Where, scratch: Path, timeout_s: int | None, workspace: Path
+) -> Start:
+    env = environment(task)
+    program = find_program(runner.programs, where.path, workspace, env["PATH"])
+    if program is None:
+        tried = ", ".join(runner.programs)
+        raise ExecutionFailed(f"{name}: nothing to run {task.runner} with: tried {tried}", hint="install one of these")
+    argv = runner.argv(task.target, task.args, str(scratch / runner.report))
+    return Start([program, *argv], where.folder, env, timeout_s or task.timeout_s)
+
+
+async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: ToolContext) -> BuildOutput:
+    parser = runner.parser(ctx.progress)
+    try:
+        ended, heard = await listen(start, parser)
+    except OSError as failure:
+        raise ExecutionFailed(f"{name}: {start.argv[0]} cannot be started: {failure.strerror or failure}") from None
+    written = await asyncio.to_thread(_read_report, scratch / runner.report) if runner.report else None
+    told, whole = output_of(start, ended, heard, parser.report(written))
+    if not whole:
+        told = await with_log(told, ctx, f"build-{name}", heard.log)
+    return BuildOutput(**fields_of(told), task=name)
+
+
+def _read_report(file: Path) -> bytes | None:
+    """What the builder wrote; nothing if it did not get that far, or wrote more than we read."""
+    try:
+        with file.open("rb") as written:
+            content = written.read(MAX_REPORT_BYTES + 1)
+    except OSError:
+        return None
+    return content if len(content) <= MAX_REPORT_BYTES else None
+
+
+@contextmanager
+def _scratch() -> Generator[Path]:
+    """A folder for the report, outside the workspace, gone afterwards."""
+    import tempfile  # brings shutil and random; only where something is built
+
+    with tempfile.TemporaryDirectory(prefix="weft-build-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

@@ -1,0 +1,126 @@
+"""Tasks a workspace declares in `.clawft/tasks.toml`: the only things that `build__run` and `build__test` can run.
+
+[tasks.unit]
+runner = "pytest"
+kind = "test"
+args = ["tests/unit"]
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.builtin.build.declared import Declared, nearest, parse
+from clawft.builtin.build.runner import RUNNERS
+from clawft.builtin.confine import open_file, place
+from clawft.errors import ExecutionFailed, InvalidConfig
+
+FILE = ".clawft/tasks.toml"
+MAX_FILE_BYTES = 256 * 1024
+MAX_TASKS = 200
+DEFAULT_TIMEOUT_S = 300
+MAX_TIMEOUT_S = 7200
+
+Kind = Literal["run", "test"]
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
+_EXAMPLE = f'declare one in {FILE}: [tasks.unit] runner = "pytest", kind = "test"'
+_WORD = r"^[^\u0000]*$"
+
+
+class Task(Struct, frozen=True):
+    """What a task says. `target` is the make target, the npm script or cargo's subcommand."""
+
+    runner: str
+    kind: Kind = "run"
+    description: str = ""
+    target: Annotated[str, Meta(pattern=r"^[^\u0000-][^\u0000]*$")] = ""
+    args: tuple[Annotated[str, Meta(pattern=_WORD)], ...] = ()
+    working_dir: Annotated[str, Meta(min_length=1)] = "."
+    timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)] = DEFAULT_TIMEOUT_S
+    env: dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Annotated[str, Meta(pattern=_WORD)]] = {}
+
+
+def read_tasks(workspace: Path) -> Mapping[str, Task]:
+    """All declared tasks. InvalidConfig names file, line and what was probably meant."""
+    return tasks_in(parse(_content(workspace), FILE))
+
+
+def find_task(tasks: Mapping[str, Task], name: str, tool: str) -> Task:
+    found = tasks.get(name)
+    if found is not None:
+        return found
+    if not tasks:
+        raise ExecutionFailed(f"{tool}: no tasks are declared", hint=_EXAMPLE)
+    shown = name if len(name) <= 64 else name[:63] + "…"
+    raise ExecutionFailed(
+        f"{tool}: there is no task {shown!r}{nearest(shown, tasks)}", hint=f"declared: {', '.join(tasks)}"
+    )
+
+
+def tasks_in(declared: Declared) -> Mapping[str, Task]:
+    """The tasks of a file that was read."""
+    for key in declared.tables:
+        if key != "tasks":
+            raise declared.wrong((key,), f"unknown key {key!r}{nearest(key, ['tasks'])}", "tasks are [tasks.NAME]")
+    tables = declared.tables.get("tasks", {})
+    if not isinstance(tables, dict) or len(cast("dict[str, Any]", tables)) > MAX_TASKS:
+        raise declared.wrong(("tasks",), f"tasks are at most {MAX_TASKS} tables, [tasks.NAME]")
+    return {name: _task(declared, name, table) for name, table in cast("dict[str, Any]", tables).items()}
+
+
+def _task(declared: Declared, name: str, table: Any) -> Task:
+    at = ("tasks", name)
+    if not isinstance(table, dict):
+        raise declared.wrong(at, f"task {name!r} is no table", f"write [tasks.{name}]")
+    values = cast("dict[str, Any]", table)
+    _check_name(declared, name)
+    _check_keys(declared, at, values)
+    try:
+        return msgspec.convert(values, Task)
+    except msgspec.ValidationError as wrong:
+        raise _mistaken(declared, at, str(wrong)) from None
+
+
+def _check_name(declared: Declared, name: str) -> None:
+    try:
+        msgspec.convert(name, Annotated[str, Meta(pattern=_NAME)])
+    except msgspec.ValidationError:
+        raise declared.wrong(
+            ("tasks", name), f"{name[:64]!r} cannot name a task", "letters, digits and _ . : -, up to 64"
+        ) from None
+
+
+def _check_keys(declared: Declared, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
+    known = Task.__struct_fields__
+    for key in values:
+        if key not in known:
+            hint = f"known: {', '.join(known)}"
+            raise declared.wrong((*at, key), f"unknown key {key!r} in [{'.'.join(at)}]{nearest(key, known)}", hint)
+    if "runner" not in values:
+        raise declared.wrong(at, f"[{'.'.join(at)}] needs a runner", f"one of: {', '.join(RUNNERS)}")
+    runner = str(values["runner"])
+    if runner not in RUNNERS:
+        words = f"unknown runner {runner[:64]!r}{nearest(runner, RUNNERS)}"
+        raise declared.wrong((*at, "runner"), words, f"one of: {', '.join(RUNNERS)}")
+
+
+def _mistaken(declared: Declared, at: tuple[str, ...], said: str) -> InvalidConfig:
+    """msgspec names the place as `$.args[0]`."""
+    words, _, where = said.partition(" - at `$.")
+    key = where.rstrip("`").partition("[")[0]
+    return declared.wrong((*at, key), f"{key}: {words}")
+
+
+def _content(workspace: Path) -> bytes:
+    """The file, empty if there is none."""
+    if not (workspace / FILE).exists():
+        return b""
+    with place(workspace, FILE, "build") as found, open_file(found) as file:
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidConfig(f"{FILE} is larger than {MAX_FILE_BYTES} bytes", hint="declare fewer tasks")
+    return content

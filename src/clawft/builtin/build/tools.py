@@ -1,0 +1,64 @@
+"""The build family: what the workspace declared can be listed and run, and nothing else."""
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.build.task import MANIFEST, BuildOutput, run_task
+from clawft.builtin.build.tasks import MAX_TIMEOUT_S, Kind, find_task, read_tasks
+from clawft.errors import ExecutionFailed
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+
+__all__ = ["MANIFEST", "TOOLS"]
+
+Timeout = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S, description="deadline in seconds instead of the task's own")]
+
+
+class Listed(Struct, frozen=True):
+    name: str
+    kind: Kind
+    runner: str
+    description: str
+
+
+@tool(name="list", alias="build_list", title="List tasks", read_only=True, idempotent=True, open_world=False)
+async def list_tasks(ctx: ToolContext) -> list[Listed]:
+    """The tasks this workspace declares in .clawft/tasks.toml, for build__run and build__test."""
+    tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
+    return [Listed(name, task.kind, task.runner, task.description) for name, task in tasks.items()]
+
+
+@tool(alias="build_run", title="Run a task", task="optional")
+async def run(
+    task: Annotated[str, "name of a declared task"], ctx: ToolContext, timeout_s: Timeout | None = None
+) -> BuildOutput:
+    """Run a task this workspace declares. A task that fails is a result with success false and what was found.
+
+    Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
+    """
+    tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
+    return await run_task("run", task, find_task(tasks, task, "run"), timeout_s, ctx)
+
+
+@tool(name="test", alias="build_test", title="Run tests", destructive=False, task="optional")
+async def run_tests(
+    ctx: ToolContext,
+    task: Annotated[str | None, "name of a declared test task; may be left out if there is one only"] = None,
+    timeout_s: Timeout | None = None,
+) -> BuildOutput:
+    """Run tests this workspace declares. Every test with its ending, failed ones first, with output.
+
+    Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
+    """
+    tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
+    tests = {name: each for name, each in tasks.items() if each.kind == "test"}
+    name = next(iter(tests)) if task is None and len(tests) == 1 else task
+    if name is None:
+        raise ExecutionFailed(f"test: {len(tests)} test tasks are declared, say which", hint=", ".join(tests) or _HOW)
+    return await run_task("test", name, find_task(tests, name, "test"), timeout_s, ctx)
+
+
+_HOW = 'a test task has kind = "test" in .clawft/tasks.toml'
+TOOLS = (list_tasks, run, run_tests)

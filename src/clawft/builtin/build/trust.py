@@ -1,0 +1,91 @@
+"""Which folders the user trusts to run code of their own: the one place that knows.
+
+A build runs what the folder brings along (build scripts, tests, plugins, Makefiles), with all the rights of the user.
+So nothing is built before the user's own hand has named the folder: one absolute path per line in `trusted` in our home
+folder, `~/.clawft/trusted`. A path covers what is beneath it. The workspace has no say: a list that lies inside the
+workspace, or that others may write, counts for nothing.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from clawft.errors import PermissionDenied
+from clawft.provider.context import ToolContext
+from clawft.store.home import home
+
+LIST = "trusted"
+MAX_LIST_BYTES = 64 * 1024
+
+Trusted = Callable[[Path], bool]
+
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_FORM = {
+    "type": "object",
+    "properties": {"allow": {"type": "boolean", "title": "Run it this once", "default": False}},
+    "required": ["allow"],
+}
+
+
+def trusted(folder: Path) -> bool:
+    """Does the user's list name this folder, or one above it? `folder` is resolved."""
+    return any(folder.is_relative_to(named) for named in _named(home() / LIST))
+
+
+def list_is_safe(workspace: Path) -> bool:
+    """Could what runs in this workspace add to the list? Then it says nothing."""
+    return not (home() / LIST).resolve().is_relative_to(workspace.resolve())
+
+
+async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext, says: Trusted = trusted) -> None:
+    """Go on if the user trusts the folder, or the person allows this one run; PermissionDenied otherwise."""
+    if await asyncio.to_thread(_may_run, folder, ctx.workspace, says):
+        return
+    if ctx.caller.capabilities.elicit_form and await _person_allows(tool, folder, ctx):
+        return
+    raise PermissionDenied(tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=_switch(ctx))
+
+
+def _may_run(folder: Path, workspace: Path, says: Trusted) -> bool:
+    return list_is_safe(workspace) and says(folder)
+
+
+async def _person_allows(tool: str, folder: Path, ctx: ToolContext) -> bool:
+    message = f"{tool} runs code that {folder} brings along (build scripts, tests, plugins). Run it this once?"
+    answer = await ctx.elicit("trust", message, _FORM)
+    return answer == {"allow": True}
+
+
+def _switch(ctx: ToolContext) -> str:
+    """What the user does about it."""
+    if list_is_safe(ctx.workspace):
+        return f"if you trust it, run: echo {_quoted(ctx.workspace.resolve())} >> {_quoted(home() / LIST)}"
+    return f"{home() / LIST} lies inside the workspace, where tools can write: start weft in a folder below"
+
+
+def _quoted(path: Path) -> str:
+    import shlex  # only for those who are refused
+
+    return shlex.quote(str(path))
+
+
+def _named(file: Path) -> list[Path]:
+    """The folders on the list, resolved. One that is not absolute names nothing."""
+    lines = [line.strip() for line in _read(file).splitlines()]
+    named = [Path(line).expanduser() for line in lines if line and not line.startswith("#")]
+    return [path.resolve() for path in named if path.is_absolute()]
+
+
+def _read(file: Path) -> str:
+    """The list, if it is ours alone; no list and a list others may write are the same."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as content:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.getuid() or status.st_mode & _OTHERS_MAY_WRITE or not stat.S_ISREG(status.st_mode):
+            return ""
+        return content.read(MAX_LIST_BYTES).decode("utf-8", "replace")

@@ -1,0 +1,53 @@
+"""Where a builder runs and which program it is: found before it is started, so that errors can say what is missing."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.builtin.confine import open_folder, resolve
+
+
+class Where(Struct, frozen=True):
+    """An open folder inside the workspace, and its real path. Whoever opened it closes it."""
+
+    folder: int
+    path: Path
+
+
+def open_where(workspace: Path, path: str, tool: str) -> Where:
+    """PermissionDenied if it leads outside, ExecutionFailed if there is no such folder."""
+    folder = open_folder(workspace, path, tool)
+    try:
+        return Where(folder, resolve(workspace, path, tool))
+    except BaseException:
+        os.close(folder)
+        raise
+
+
+def find_above(where: Path, name: str, workspace: Path) -> Path | None:
+    """The nearest file of this name in the folder or above it, no higher than the workspace."""
+    top = workspace.resolve()
+    for folder in (where, *where.parents):
+        if (folder / name).is_file():
+            return folder / name
+        if folder == top:
+            return None
+    return None
+
+
+def find_program(programs: Sequence[str], where: Path, workspace: Path, path: str) -> str | None:
+    """The first that exists: one with a slash is looked up here and in the folders above, the others in PATH."""
+    import shutil  # only where something is built
+
+    for name in programs:
+        found = _beside(name, where, workspace) if os.sep in name else shutil.which(name, path=path)
+        if found:
+            return found
+    return None
+
+
+def _beside(name: str, where: Path, workspace: Path) -> str | None:
+    found = find_above(where, name, workspace)
+    return str(found) if found is not None and os.access(found, os.X_OK) else None

@@ -1,0 +1,55 @@
+"""Everything cargo says, put together: messages and tests from stdout, progress and findings from stderr."""
+
+from collections.abc import Callable
+from typing import Any
+
+from clawft.builtin.build.report import Diagnostic, Report, unique
+from clawft.builtin.build.run import Keep
+from clawft.builtin.cargo.libtest import Libtest, header
+from clawft.builtin.cargo.messages import read_diagnostic, read_object
+from clawft.builtin.cargo.stderr import Findings, Progress, is_bar
+
+MAX_MESSAGES = 10_000
+MAX_DIAGNOSTICS = 5_000
+
+TellProgress = Callable[[float, float | None, str], None]
+
+
+class CargoParser:
+    """A `Parser`. `messages` are cargo's own, as they came."""
+
+    def __init__(self, tell: TellProgress) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._tell = tell
+        self._diagnostics: list[Diagnostic] = []
+        self._tests = Libtest()
+        self._programs: list[str] = []
+        self._progress = Progress()
+        self._findings = Findings()
+
+    def stdout(self, line: str) -> Keep:
+        message = read_object(line)
+        if message is None:
+            self._tests.hear(line)
+            return Keep.SHOWN
+        if len(self.messages) < MAX_MESSAGES:
+            self.messages.append(message)
+        finding = read_diagnostic(line) if len(self._diagnostics) < MAX_DIAGNOSTICS else None
+        if finding is not None:
+            self._diagnostics.append(finding)
+        return Keep.LOGGED
+
+    def stderr(self, line: str) -> Keep:
+        if self._progress.hear(line):
+            self._tell(self._progress.reached, self._progress.all, self._progress.message)
+        if is_bar(line):
+            return Keep.DROPPED
+        if program := header(line):
+            self._programs.append(program)
+        if len(self._findings.found) < MAX_DIAGNOSTICS:
+            self._findings.hear(line)
+        return Keep.SHOWN
+
+    def report(self, written: bytes | None) -> Report:
+        """Findings for people count only where cargo was not asked for JSON."""
+        return Report(unique(self._diagnostics or self._findings.found), self._tests.cases(self._programs))

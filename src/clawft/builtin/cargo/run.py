@@ -1,0 +1,111 @@
+"""Run cargo for a call: the checks, in the order they can fail; then the run; then what it said."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.builtin.build.child import Start
+from clawft.builtin.build.run import fields_of, listen, output_of, with_log
+from clawft.builtin.build.trust import ensure_trusted
+from clawft.builtin.build.where import Where, find_above, find_program, open_where
+from clawft.builtin.cargo.arguments import MANIFEST_PATH, Cargo, argv_of, check_value, invalid
+from clawft.builtin.cargo.output import CargoOutput, fit_messages
+from clawft.builtin.cargo.parser import CargoParser
+from clawft.builtin.confine import resolve
+from clawft.builtin.process import clear_environment
+from clawft.errors import ExecutionFailed
+from clawft.provider.context import ToolContext
+from clawft.provider.manifest import Manifest, Permissions, check_path, check_process, places
+
+MAX_TIMEOUT_S = 7200
+CARGO_TOML = "Cargo.toml"
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-cargo",
+    name="Cargo Build Integration",
+    permissions=Permissions(
+        filesystem=("$WORKSPACE", "$CARGO_HOME"),
+        network=("crates.io", "index.crates.io"),
+        env_vars=("CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
+        shell=True,
+    ),
+)
+ALWAYS_KEPT = ("PATH", "HOME")
+FIXED = {
+    "CARGO_TERM_COLOR": "never",
+    "CARGO_TERM_PROGRESS_WHEN": "always",  # the bar has the total, which the lines beside it have not
+    "CARGO_TERM_PROGRESS_WIDTH": "80",
+    "RUST_BACKTRACE": "0",
+}
+
+
+class Asked(Struct, frozen=True):
+    """What a call says besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
+
+    working_dir: str
+    timeout_s: float
+    more: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    secret: str = ""
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What every run of cargo sees: what the manifest grants, and how we want to be talked to."""
+    return {**clear_environment(environ, (*ALWAYS_KEPT, *MANIFEST.permissions.env_vars)), **FIXED}
+
+
+async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext) -> CargoOutput:
+    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever cargo says is a result."""
+    check_process(MANIFEST, cargo.subcommand)
+    argv = argv_of(cargo)
+    check_value("working_dir", asked.working_dir)
+    where = await asyncio.to_thread(open_where, ctx.workspace, asked.working_dir, cargo.subcommand)
+    try:
+        argv = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
+        await ensure_trusted(cargo.subcommand, where.path, ctx)
+        start = await asyncio.to_thread(_start, argv, where, asked, ctx.workspace)
+        return await _run(start, f"cargo-{cargo.subcommand}", ctx)
+    finally:
+        os.close(where.folder)
+
+
+def confined(argv: Sequence[str], where: Path, workspace: Path) -> list[str]:
+    """The same arguments, if cargo will find its manifest inside the workspace: it looks in every folder above."""
+    tool, known = argv[0], places(workspace)
+    check_path(MANIFEST, tool, where, known)
+    if MANIFEST_PATH not in argv:
+        if find_above(where, CARGO_TOML, workspace) is None:
+            raise invalid(f"there is no {CARGO_TOML} in '{where}' or above it", "working_dir is the folder of a crate")
+        return list(argv)
+    at = argv.index(MANIFEST_PATH) + 1
+    named = resolve(workspace, str(where / argv[at]), tool)
+    check_path(MANIFEST, tool, named, known)
+    return [*argv[:at], str(named), *argv[at + 1 :]]
+
+
+def _start(argv: Sequence[str], where: Where, asked: Asked, workspace: Path) -> Start:
+    env = {**environment(), **asked.env}
+    cargo = find_program(("cargo",), where.path, workspace, env["PATH"])
+    if cargo is None:
+        raise cannot_start("it is not on the PATH")
+    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, asked.secret)
+
+
+async def _run(start: Start, name: str, ctx: ToolContext) -> CargoOutput:
+    parser = CargoParser(ctx.progress)
+    try:
+        ended, heard = await listen(start, parser)
+    except OSError as failure:
+        raise cannot_start(failure.strerror or str(failure)) from None
+    told, whole = output_of(start, ended, heard, parser.report(None))
+    messages = fit_messages(parser.messages)
+    if not whole or len(messages) < len(parser.messages):
+        told = await with_log(told, ctx, name, heard.log)
+    return CargoOutput(**fields_of(told), messages=messages)
+
+
+def cannot_start(reason: str) -> ExecutionFailed:
+    return ExecutionFailed(f"failed to execute cargo: {reason}", hint="install Rust, or add cargo to the PATH of weft")

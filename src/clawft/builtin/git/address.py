@@ -1,0 +1,55 @@
+"""Where a repository may come from: https and ssh to known hosts, a folder of the workspace, nothing else."""
+
+import re
+
+from msgspec import Struct
+
+from clawft.builtin.git.words import word
+from clawft.errors import PermissionDenied
+from clawft.provider.manifest import Manifest, check_host
+
+_HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
+_PATH = r"(?P<path>/?[A-Za-z0-9_~.][^\x00-\x20\x7f\\]*)"
+_USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@"
+_HTTPS = re.compile(rf"https://{_HOST}(?::\d{{1,5}})?{_PATH}")
+_SSH = re.compile(rf"ssh://(?:{_USER})?{_HOST}(?::\d{{1,5}})?{_PATH}")
+_SCP = re.compile(rf"(?:{_USER})?{_HOST}:(?!/?/){_PATH}")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?::|//)")
+
+
+class Address(Struct, frozen=True):
+    """`protocol` is git's own word for it; `host` is empty for a local one, and `place` its path."""
+
+    protocol: str
+    place: str
+    host: str = ""
+
+
+def read_address(tool: str, url: str) -> Address:
+    """By its text alone. PermissionDenied says which forms there are."""
+    word(tool, "url", url)
+    for protocol, form in (("https", _HTTPS), ("ssh", _SSH)):
+        if found := form.fullmatch(url):
+            return Address(protocol, url, found["host"])
+    if url.startswith("file://"):
+        return Address("file", url.removeprefix("file://"))
+    if scheme := _SCHEME.match(url):
+        raise _refused(tool, f"{scheme['scheme']} is no way to a repository that may be used")
+    if found := _SCP.fullmatch(url):
+        return Address("ssh", url, found["host"])
+    if ":" in url.partition("/")[0]:
+        raise _refused(tool, f"{url!r} is no address of a repository")
+    return Address("file", url)
+
+
+def check_address(tool: str, address: Address, manifest: Manifest, *, local: bool) -> None:
+    """May we go there?"""
+    if address.protocol != "file":
+        check_host(manifest, tool, address.host)
+    elif not local:
+        raise _refused(tool, "repositories on this machine are switched off")
+
+
+def _refused(tool: str, reason: str) -> PermissionDenied:
+    hint = "https://host/path, ssh://git@host/path, git@host:path, or a folder of the workspace; no password in it"
+    return PermissionDenied(tool, reason, hint=hint)

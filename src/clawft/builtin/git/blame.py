@@ -1,0 +1,85 @@
+"""Who wrote each line of a file."""
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.log import UNKNOWN, commit_of
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
+from clawft.builtin.git.repo import Git
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import InvalidArguments
+
+_HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
+_PAST_THE_END = re.compile(r"has only (\d+) lines?")
+
+
+class BlameLine(Struct, frozen=True):
+    line_number: int
+    commit_id: str
+    """All zeros: not committed yet."""
+    author: str
+    content: str
+
+
+class BlameResult(Struct, frozen=True, omit_defaults=True):
+    result: list[BlameLine]
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        lines = [
+            f"{each.line_number} {each.commit_id[:12]} {each.author}: {each.content[:120]}" for each in self.result
+        ]
+        return lines_of(f"{len(lines)} lines", lines, self.next_cursor)
+
+
+@git_tool(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)
+async def blame(
+    git: Git,
+    repo_path: RepoPath,
+    file_path: Annotated[str, Meta(description="file, relative to the top of the repository")],
+    revision: Annotated[str, Meta(description="as it was in this commit; the file as it is now if left out")] = "",
+    limit: Limit = 500,
+    cursor: Cursor = "",
+) -> BlameResult:
+    """Tell for each line of a file which commit wrote it, who, and the line itself."""
+    offset = offset_of(git.tool, cursor)
+    file = words.path(git.tool, "file_path", file_path)
+    wanted = words.revision(git.tool, "revision", revision) if revision else ""
+    async with git.open(repo_path) as repo:
+        commit = [await commit_of(repo, wanted)] if wanted else []
+        part = f"-L{offset + 1},+{limit + 1}"
+        said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", file)
+    if said.code != 0:
+        if _PAST_THE_END.search(said.err):
+            return BlameResult([])
+        raise _failed(git.tool, file, failed(git.tool, said))
+    lines = parse_blame(said.out)
+    count = fitting(lines, limit)
+    return BlameResult(lines[:count], str(offset + count) if count < len(lines) else None)
+
+
+def parse_blame(said: bytes) -> list[BlameLine]:
+    """`git blame --porcelain`: what is known of a commit is told once, with its first line."""
+    authors: dict[bytes, str] = {}
+    lines: list[BlameLine] = []
+    commit, number = b"", 0
+    for line in said.split(b"\n"):
+        if line.startswith(b"\t"):
+            content = shorten(text(line[1:]))
+            lines.append(BlameLine(number, commit.decode(), authors.get(commit) or UNKNOWN, content))
+        elif line.startswith(b"author "):
+            authors[commit] = text(line[7:])
+        elif found := _HEAD.fullmatch(line):
+            commit, number = found[1], int(found[2])
+    return lines
+
+
+def _failed(tool: str, file: str, otherwise: Exception) -> Exception:
+    if "no such path" in str(otherwise) or "no file" in str(otherwise):
+        return InvalidArguments(f"{tool}: git knows no file '{file}' there", hint="paths start at the repository's top")
+    return otherwise

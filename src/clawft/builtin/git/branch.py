@@ -1,0 +1,51 @@
+"""Branches, local and remote."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.repo import Git
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+
+FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"
+FIELDS = 3
+
+
+class BranchResult(Struct, frozen=True, omit_defaults=True):
+    result: list[str]
+    current: str | None = None
+    """None if none is checked out, or it has no commit yet."""
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        lines = [f"{'*' if name == self.current else ' '} {name}" for name in self.result]
+        return lines_of(f"{len(lines)} branches" if lines else "no branches", lines, self.next_cursor)
+
+
+@git_tool(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)
+async def branch(
+    git: Git,
+    repo_path: RepoPath,
+    pattern: Annotated[str, Meta(description="only names that contain this text")] = "",
+    limit: Limit = 500,
+    cursor: Cursor = "",
+) -> BranchResult:
+    """List the branches of a repository, local and remote (`origin/main`)."""
+    offset = offset_of(git.tool, cursor)
+    wanted = words.word(git.tool, "pattern", pattern) if pattern else ""
+    async with git.open(repo_path) as repo:
+        said = await repo.ask("for-each-ref", FORMAT, "refs/heads/", "refs/remotes/")
+    names, current = parse_branches(said)
+    shown, after = page([name for name in names if wanted in name], offset, limit)
+    return BranchResult(shown, current, after)
+
+
+def parse_branches(said: bytes) -> tuple[list[str], str | None]:
+    """All names, and the one that is checked out. `origin/HEAD` is only another name for a branch of the remote."""
+    fields = text(said).replace("\0\n", "\0").split("\0")
+    records = [fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS, FIELDS)]
+    names = [name for name, _, alias in records if not alias]
+    return names, next((name for name, mark, _ in records if mark == "*"), None)

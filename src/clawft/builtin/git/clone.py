@@ -1,0 +1,127 @@
+"""Get a repository from elsewhere."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.confine import place, resolve
+from clawft.builtin.git import words
+from clawft.builtin.git.address import Address, check_address, read_address
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.hostile import FIXED
+from clawft.builtin.git.log import head_of
+from clawft.builtin.git.program import SHAPE, environment, program
+from clawft.builtin.git.progress import Progress
+from clawft.builtin.git.repo import Git
+from clawft.builtin.git.repository import check_contents, current_user, find_repository
+from clawft.builtin.git.run import run
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed
+from clawft.provider.manifest import check_path, places
+
+
+class CloneResult(Struct, frozen=True):
+    path: str
+    head_commit: str | None
+    """None if the repository is empty."""
+
+    def text(self) -> str:
+        return f"cloned into {self.path}, at {self.head_commit or 'no commit: it is empty'}"
+
+
+@git_tool(alias="git_clone", title="Git clone", destructive=False)
+async def clone(
+    git: Git,
+    url: Annotated[str, Meta(description="https or ssh address, or a repository inside the workspace")],
+    target_path: Annotated[str, Meta(description="folder to make, relative to the workspace")],
+    branch: Annotated[str, Meta(description="check out this branch or tag")] = "",
+    depth: Annotated[int, Meta(ge=0, le=1_000_000, description="only the newest commits; 0 is all")] = 0,
+) -> CloneResult:
+    """Clone a repository into a new folder of the workspace. Submodules are not cloned."""
+    address = read_address(git.tool, url)
+    words.word(git.tool, "target_path", target_path)
+    options = [f"--branch={words.ref_name(git.tool, 'branch', branch)}"] if branch else []
+    options += [f"--depth={depth}"] if depth else []
+    check_address(git.tool, address, git.settings.manifest(), local=git.settings.local)
+    source = await asyncio.to_thread(local_source, git, address) if address.protocol == "file" else url
+    target = await asyncio.to_thread(_vacant, git, target_path)
+    draft = target.workspace / f".weft-clone-{os.urandom(8).hex()}"
+    try:
+        await _clone(git, address, [*options, "--", source, str(draft)], trusted=target.trusted)
+        path = await asyncio.to_thread(_put, git, draft, target_path)
+    finally:
+        await asyncio.to_thread(_remove, draft)
+    async with git.open(path) as repo:
+        return CloneResult(path, await head_of(repo))
+
+
+class _Target(Struct, frozen=True):
+    workspace: Path
+    trusted: bool
+
+
+async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) -> None:
+    """Into a draft, so that the target appears when it is complete, or not at all."""
+    how = [] if trusted else ["--template="]
+    if address.protocol == "file":
+        how.append("--no-local")  # copying files would bring along links and whatever else lies there
+    said = await run(
+        [*await asyncio.to_thread(program), "clone", "--progress", *how, *args],
+        tool=git.tool,
+        folder=str(git.ctx.workspace),
+        env=environment(
+            git.settings,
+            trusted=trusted,
+            protocols=[address.protocol],
+            config=SHAPE if trusted else {**SHAPE, **FIXED},
+        ),
+        limits=git.limits(network=True),
+        listen=Progress(git.ctx.progress).feed,
+    )
+    if said.code != 0:
+        raise failed(git.tool, said)
+
+
+def local_source(git: Git, address: Address) -> str:
+    """The real path of a repository in the workspace. Git will run in it, so it is checked like any other."""
+    path = address.place
+    repository = find_repository(git.ctx.workspace, path, git.tool)
+    if repository.top != resolve(git.ctx.workspace, path, git.tool):
+        raise ExecutionFailed(f"{git.tool}: '{path}' is not the top of a repository")
+    check_contents(repository, git.ctx.workspace, git.tool, current_user())
+    return str(repository.top)
+
+
+def _vacant(git: Git, path: str) -> _Target:
+    """Where the clone will be. ExecutionFailed if there is something already."""
+    workspace = git.ctx.workspace
+    check_path(git.settings.manifest(), git.tool, workspace.resolve(), places(workspace))
+    target = Path(os.path.realpath(Path(workspace, relative_target(git, path))))
+    if os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise ExecutionFailed(f"{git.tool}: '{path}' exists and is not an empty folder", hint="choose another target")
+    return _Target(workspace.resolve(), git.settings.trusted(target))
+
+
+def relative_target(git: Git, path: str, name: str = "target_path") -> str:
+    """Where `path` leads, relative to the workspace; parents may be missing, links may not lead out."""
+    try:
+        with place(git.ctx.workspace, path, git.tool) as found:
+            path = found.relative
+    except ExecutionFailed:
+        pass  # on the way something is missing: it will be made
+    return words.path(git.tool, name, path)
+
+
+def _put(git: Git, draft: Path, path: str) -> str:
+    with place(git.ctx.workspace, path, git.tool, create=True) as found:
+        os.rename(draft, found.name, dst_dir_fd=found.folder)
+        return found.relative
+
+
+def _remove(draft: Path) -> None:
+    import shutil  # only where something was cloned
+
+    shutil.rmtree(draft, ignore_errors=True)

@@ -1,0 +1,62 @@
+"""Make a commit."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.identity import identity
+from clawft.builtin.git.page import text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.staging import check_resolved, stage
+from clawft.builtin.git.status import RepoPath, read_status
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed
+
+AuthorName = Annotated[str, Meta(description="else GIT_AUTHOR_NAME, else user.name of git")]
+AuthorEmail = Annotated[str, Meta(description="else GIT_AUTHOR_EMAIL, else user.email of git")]
+
+
+class CommitResult(Struct, frozen=True):
+    oid: str
+    message: str
+
+    def text(self) -> str:
+        return f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
+
+
+@git_tool(alias="git_commit", title="Git commit", destructive=False, open_world=False)
+async def commit(
+    git: Git,
+    repo_path: RepoPath,
+    message: Annotated[str, Meta(description="the whole message, first line first")],
+    author_name: AuthorName = "",
+    author_email: AuthorEmail = "",
+    paths: Annotated[
+        list[str] | None,
+        Meta(description="stage only these first; with an empty list, commit what is staged. Left out: everything"),
+    ] = None,
+) -> CommitResult:
+    """Stage everything (new, changed and deleted files, not the ignored ones) and commit it on the current branch."""
+    words.message(git.tool, message)
+    chosen = None if paths is None else words.paths(git.tool, paths)
+    async with git.open(repo_path) as repo:
+        who = await identity(repo, author_name, author_email)
+        if chosen != []:
+            await stage(repo, chosen)
+        return await make_commit(repo, message, who)
+
+
+async def make_commit(repo: Repo, message: str, who: dict[str, str]) -> CommitResult:
+    """Commit what is staged."""
+    checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-post-rewrite"]
+    args = ["commit", "--file=-", "--cleanup=whitespace", "--no-status", "--quiet", *checks]
+    said = await repo.attempt(*args, stdin=message.encode(), write=True, extra=who)
+    if said.code != 0:
+        check_resolved(repo.tool, (await read_status(repo)).changes)
+        if not said.err.strip():
+            raise ExecutionFailed(f"{repo.tool}: nothing to commit", hint="git__status shows what has changed")
+        raise failed(repo.tool, said)
+    oid, _, told = text(await repo.ask("log", "-1", "--no-show-signature", "--format=%H%x00%B")).partition("\0")
+    return CommitResult(oid, told.strip("\n"))

@@ -1,0 +1,171 @@
+"""Differences between commits, the index and the work tree."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.log import head_of
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
+from clawft.builtin.git.patch import Changed, Hunk, parse_counts, parse_patch, pieces
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed, InvalidArguments
+
+LARGE = 256 * 1024
+"""Output above this is read in a thread: it would hold everybody else up."""
+
+Scope = Literal["all", "staged", "unstaged"]
+Paths = Annotated[list[str], Meta(description="only these files or folders, relative to the top of the repository")]
+WithHunks = Annotated[bool, Meta(description="with the changed lines; without, only names and counts")]
+Context = Annotated[int, Meta(ge=0, le=100, description="unchanged lines around each change")]
+
+COMMON = (
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--find-renames",
+    "--no-relative",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--raw",
+    "-z",
+    "--no-abbrev",
+)
+
+
+class DiffEntry(Struct, frozen=True, omit_defaults=True):
+    status: str
+    """Added, Modified, Deleted, Renamed, Copied, TypeChanged or Unmerged."""
+    additions: int
+    deletions: int
+    old_file: str | None = None
+    new_file: str | None = None
+    binary: bool = False
+    hunks: list[Hunk] = []
+    """A file with many comes again on the next page, with the rest of them."""
+
+
+class DiffResult(Struct, frozen=True, omit_defaults=True):
+    result: list[DiffEntry]
+    files: int = 0
+    additions: int = 0
+    deletions: int = 0
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        head = f"{self.files} files changed, +{self.additions} -{self.deletions}"
+        return lines_of(head, [line_of(each) for each in self.result], self.next_cursor)
+
+
+@git_tool(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
+async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
+    git: Git,
+    repo_path: RepoPath,
+    revision: Annotated[str, Meta(description="compare with this commit, or a range such as main...topic")] = "",
+    scope: Annotated[
+        Scope, Meta(description="without a revision: what differs from HEAD, or only a part of it")
+    ] = "all",
+    paths: Paths = [],  # noqa: B006 - read only, and copied for each call
+    hunks: WithHunks = True,
+    context: Context = 3,
+    limit: Limit = 200,
+    cursor: Cursor = "",
+) -> DiffResult:
+    """Show what differs between HEAD and the files as they are now, or between commits: counts and changed lines.
+
+    Untracked files are not part of it; git__status names them.
+    """
+    offset = offset_of(git.tool, cursor)
+    where = words.paths(git.tool, paths)
+    if revision and scope == "unstaged":
+        raise InvalidArguments(f"{git.tool}: 'scope' unstaged has no revision", hint="leave one of the two out")
+    ends = [words.revision(git.tool, "revision", revision)] if revision else []
+    async with git.open(repo_path) as repo:
+        changed = await _changed(repo, ends, scope, where, context if hunks else None)
+    return told(changed, offset, limit)
+
+
+async def _changed(
+    repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], context: int | None
+) -> list[Changed]:
+    if scope == "unstaged":
+        return await changes(repo, ["--ours"], [], where, context)
+    options = ["--cached"] if scope == "staged" else []
+    try:
+        return await changes(repo, options, ends or ["HEAD"], where, context)
+    except ExecutionFailed:
+        if ends or await head_of(repo):
+            raise
+    return await changes(repo, options, [await empty_tree(repo)], where, context)
+
+
+async def changes(
+    repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], context: int | None
+) -> list[Changed]:
+    """What `git diff` says; without `context` only names and counts."""
+    shape = ["--numstat"] if context is None else ["--patch", f"-U{context}", "--inter-hunk-context=0"]
+    submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
+    said = await repo.attempt("diff", *COMMON, *shape, *submodules, *options, "--end-of-options", *ends, "--", *where)
+    if said.code != 0:
+        raise failed(repo.tool, said)
+    parse = parse_counts if context is None else parse_patch
+    return parse(said.out) if len(said.out) < LARGE else await asyncio.to_thread(parse, said.out)
+
+
+async def empty_tree(repo: Repo) -> str:
+    """What there was before the first commit, whatever hash the repository uses."""
+    return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
+
+
+def told(changed: Sequence[Changed], offset: int, limit: int) -> DiffResult:
+    """One page. It is cut between pieces of hunks, so a cursor counts pieces and not files."""
+    units = [(each, piece) for each in changed for piece in (pieces(each.hunks) or [None])]
+    rest = units[offset : offset + limit]
+    count = fitting([_unit(*unit) for unit in rest], limit)
+    end = offset + count
+    return DiffResult(
+        _grouped(rest[:count]),
+        files=len(changed),
+        additions=sum(each.additions for each in changed),
+        deletions=sum(each.deletions for each in changed),
+        next_cursor=str(end) if end < len(units) else None,
+    )
+
+
+def line_of(entry: DiffEntry) -> str:
+    name = entry.new_file or entry.old_file
+    came = f" (was {entry.old_file})" if entry.old_file and entry.new_file and entry.old_file != entry.new_file else ""
+    count = "binary" if entry.binary else f"+{entry.additions} -{entry.deletions}"
+    return f"{entry.status}: {name}{came} {count}"
+
+
+def _unit(changed: Changed, piece: Hunk | None) -> DiffEntry:
+    return DiffEntry(
+        changed.status,
+        changed.additions,
+        changed.deletions,
+        changed.old_file,
+        changed.new_file,
+        changed.binary,
+        [] if piece is None else [piece],
+    )
+
+
+def _grouped(units: Sequence[tuple[Changed, Hunk | None]]) -> list[DiffEntry]:
+    """Pieces of one file back together."""
+    entries: list[DiffEntry] = []
+    last: Changed | None = None
+    for changed, piece in units:
+        if changed is last and piece is not None:
+            entries[-1] = msgspec.structs.replace(entries[-1], hunks=[*entries[-1].hunks, piece])
+        else:
+            entries.append(_unit(changed, piece))
+        last = changed
+    return entries

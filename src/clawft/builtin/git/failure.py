@@ -1,0 +1,81 @@
+"""What git says when it fails, as an error that names the reason and what to do next. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from clawft.builtin.git.run import Output
+from clawft.errors import ExecutionFailed
+
+MOST_CHARS = 600
+"""Of git's own words."""
+
+
+class Reason(Struct, frozen=True):
+    """If git's words match `pattern`, this is what happened. `{0}` in the message is the first group."""
+
+    pattern: str
+    message: str
+    hint: str = ""
+
+
+_REASONS: Sequence[Reason] = (
+    Reason(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
+    Reason(
+        r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"
+        r" '?([^'\n]*?)'?(?:[:.\n]|$)",
+        "unknown revision '{0}'",
+        "git__branch and git__log name what there is",
+    ),
+    Reason(r"Needed a single revision|not a commit|unknown revision", "unknown revision", "git__log names commits"),
+    Reason(r"no such path '?([^'\n]*?)'? in", "no file '{0}' in that revision", "paths start at the repository's top"),
+    Reason(
+        r"Unable to create '([^']*\.lock)'",
+        "another git is at work here: '{0}' exists",
+        "wait for it; if no git is running, remove the lock",
+    ),
+    Reason(
+        r"terminal prompts disabled|could not read Username|Authentication failed|Permission denied \(|Host key verif",
+        "the server wants a login",
+        "your own credentials are used in repositories you approved",
+    ),
+    Reason(
+        r"unable to update url base from redirection|redirect", "the server redirects elsewhere", "use the final URL"
+    ),
+    Reason(r"transport '([^']*)' not allowed", "git may not use '{0}' here"),
+    Reason(r"Could not resolve host:? ([^\s]*)", "the host '{0}' is not known", "check the address and the network"),
+    Reason(
+        r"would be overwritten by|Please commit your changes or stash",
+        "local changes would be lost",
+        "commit or stash them first (git__commit, git__stash)",
+    ),
+    Reason(r"stale info", "the remote branch has moved since the last fetch", "git__fetch, look, then push again"),
+    Reason(
+        r"\(non-fast-forward\)|\(fetch first\)|Not possible to fast-forward|diverging branches",
+        "the histories have diverged",
+        "git__pull with ff_only=false merges them; git__push with force=true replaces the remote's",
+    ),
+    Reason(r"refusing to merge unrelated histories", "the two histories have no commit in common"),
+    Reason(r"couldn't find remote ref ([^\s]*)", "the remote has no branch '{0}'"),
+    Reason(r"missing blob|promisor|lazy fetch", "objects are missing: the repository is a partial clone", "git__fetch"),
+    Reason(
+        r"Please tell me who you are|empty ident name", "nobody is named as author", "give author_name and author_email"
+    ),
+)
+
+
+def failed(tool: str, said: Output) -> ExecutionFailed:
+    """The error for a run that did not end well."""
+    for reason in _REASONS:
+        if found := re.search(reason.pattern, said.err):
+            return ExecutionFailed(f"{tool}: {reason.message.format(*found.groups())}", hint=reason.hint)
+    return ExecutionFailed(f"{tool}: {_own_words(said.err) or f'git ended with {said.code}'}")
+
+
+def _own_words(err: str) -> str:
+    """The lines that say why; progress and advice are left out."""
+    lines = [line.strip() for line in err.replace("\r", "\n").split("\n")]
+    telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or [line for line in lines if line]
+    told = "; ".join(re.sub(r"^(?:fatal|error): ", "", line) for line in telling[:5])
+    return told if len(told) <= MOST_CHARS else f"{told[:MOST_CHARS]} …"

@@ -1,0 +1,144 @@
+"""What a repository's own configuration would make git start, and what we do about each of it. Pure.
+
+A repository that nobody approved keeps its configuration, but not the programs in it: fixed keys are set to something
+harmless on every run, those with a name of the repository's own choosing are looked up and set by that name, and what
+cannot be made harmless is refused, by name.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Flag, auto
+
+from msgspec import Struct
+
+from clawft.errors import PermissionDenied
+
+OWN_SCOPES = ("local", "worktree")
+
+
+class Work(Flag):
+    """What a tool is about to do, besides looking at the repository."""
+
+    LOOK = 0
+    NETWORK = auto()
+    MERGE = auto()
+
+
+FIXED: Mapping[str, str] = {
+    "core.fsmonitor": "false",
+    "core.hooksPath": "/dev/null",
+    "core.pager": "cat",
+    "core.editor": ":",
+    "core.askPass": "",
+    "core.attributesFile": "/dev/null",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    "commit.gpgSign": "false",
+    "credential.helper": "",
+    "diff.external": "",
+    "fetch.recurseSubmodules": "false",
+    "gc.auto": "0",
+    "http.followRedirects": "false",
+    "http.sslVerify": "true",
+    "log.showSignature": "false",
+    "maintenance.auto": "false",
+    "merge.verifySignatures": "false",
+    "protocol.ext.allow": "never",
+    "push.gpgSign": "false",
+    "push.recurseSubmodules": "no",
+    "sequence.editor": ":",
+    "ssh.variant": "ssh",
+    "submodule.recurse": "false",
+    "tag.forceSignAnnotated": "false",
+    "tag.gpgSign": "false",
+}
+"""Set in every repository that is not trusted."""
+
+BY_NAME: Mapping[str, str] = {
+    "filter.*.clean": "",
+    "filter.*.smudge": "",
+    "filter.*.process": "",
+    "filter.*.required": "false",
+    "diff.*.command": "",
+    "diff.*.textconv": "",
+    "credential.*.helper": "",
+}
+"""Set wherever the repository has such a key."""
+
+REFUSED: Mapping[str, Work] = {
+    "include.path": Work.LOOK,
+    "includeif.*.path": Work.LOOK,
+    "hook.*": Work.LOOK,
+    "core.alternaterefscommand": Work.NETWORK,
+    "core.gitproxy": Work.NETWORK,
+    "fetch.bundleuri": Work.NETWORK,
+    "http.*": Work.NETWORK,
+    "remote.*.proxy": Work.NETWORK,
+    "remote.*.proxyauthmethod": Work.NETWORK,
+    "remote.*.receivepack": Work.NETWORK,
+    "remote.*.uploadpack": Work.NETWORK,
+    "remote.*.vcs": Work.NETWORK,
+    "url.*.insteadof": Work.NETWORK,
+    "url.*.pushinsteadof": Work.NETWORK,
+    "branch.*.mergeoptions": Work.MERGE,
+    "gpg.program": Work.MERGE,
+    "gpg.*.program": Work.MERGE,
+    "merge.*.driver": Work.MERGE,
+    "pull.octopus": Work.MERGE,
+    "pull.twohead": Work.MERGE,
+}
+"""Cannot be made harmless: refused when this kind of work is done; LOOK means always."""
+
+HARMLESS = frozenset({"http.postbuffer", "http.version", "http.lowspeedlimit", "http.lowspeedtime"})
+
+
+class Findings(Struct, frozen=True):
+    """Keys of a repository's own configuration that matter."""
+
+    overridden: Mapping[str, str]
+    refused: Mapping[str, Work]
+
+
+def read_listing(listing: bytes) -> list[str]:
+    """Keys that the repository itself sets, from `git config --list -z --show-scope`."""
+    words = listing.decode("utf-8", "surrogateescape").split("\0")
+    pairs = zip(words[::2], words[1::2], strict=False)
+    return [entry.partition("\n")[0] for scope, entry in pairs if scope in OWN_SCOPES]
+
+
+def find(keys: Iterable[str]) -> Findings:
+    overridden: dict[str, str] = {}
+    refused: dict[str, Work] = {}
+    for key in keys:
+        for form in forms(key):
+            if form in BY_NAME:
+                overridden[key] = BY_NAME[form]
+            elif form in REFUSED and key not in HARMLESS:
+                refused[key] = REFUSED[form]
+    return Findings(overridden, refused)
+
+
+def forms(key: str) -> tuple[str, ...]:
+    """The spellings of a key in our tables: as it is, with any name in the middle, anything of its section."""
+    section, _, rest = key.partition(".")
+    name = rest.rpartition(".")[2]
+    return key, f"{section}.*.{name}", f"{section}.*"
+
+
+def check(tool: str, findings: Findings, work: Work) -> None:
+    """Raise for what this work would start."""
+    dangerous = [key for key, when in findings.refused.items() if when == Work.LOOK or when in work]
+    if dangerous:
+        raise untrusted(tool, f"its configuration has {_named(dangerous)}, which can start programs or lead elsewhere")
+
+
+def untrusted(tool: str, reason: str) -> PermissionDenied:
+    return PermissionDenied(
+        tool,
+        f"the repository is not trusted, and {reason}",
+        hint="a person can look at .git/config, and remove it there or approve the repository",
+    )
+
+
+def _named(keys: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
+    return ", ".join(f"'{key[:80]}'" for key in keys[:most]) + more

@@ -1,0 +1,51 @@
+"""Who commits: as the call says, else the environment, else the configuration; never a guess."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.page import text
+from clawft.builtin.git.program import people
+from clawft.builtin.git.repo import Repo
+from clawft.errors import ExecutionFailed
+
+
+class Known(Struct, frozen=True):
+    """Three places to look, the nearest first."""
+
+    given: Mapping[str, str]
+    environ: Mapping[str, str]
+    config: Mapping[str, str]
+
+
+async def identity(repo: Repo, author_name: str = "", author_email: str = "") -> dict[str, str]:
+    """The four variables git reads. ExecutionFailed if there is nobody to name."""
+    given = {"name": author_name, "email": author_email}
+    given = {part: words.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
+    said = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
+    found = resolve(Known(given, people(repo.tool), parse(said.out)))
+    missing = [f"author_{part}" for part in ("name", "email") if not found.get(f"GIT_AUTHOR_{part.upper()}")]
+    if missing:
+        raise ExecutionFailed(
+            f"{repo.tool}: nobody is named as author: no {' and no '.join(missing)}",
+            hint="give author_name and author_email, or set user.name and user.email of git",
+        )
+    return found
+
+
+def resolve(known: Known) -> dict[str, str]:
+    """A committer who is not named elsewhere is the author."""
+    found: dict[str, str] = {}
+    for part in ("name", "email"):
+        own = known.config.get(f"user.{part}", "")
+        author, committer = f"GIT_AUTHOR_{part.upper()}", f"GIT_COMMITTER_{part.upper()}"
+        found[author] = known.given.get(part) or known.environ.get(author) or own
+        found[committer] = known.environ.get(committer) or own or found[author]
+    return found
+
+
+def parse(said: bytes) -> dict[str, str]:
+    """`key\\nvalue\\0`; the last one wins, as it does for git."""
+    pairs = (record.partition("\n") for record in text(said).split("\0") if record)
+    return {key: value for key, _, value in pairs}

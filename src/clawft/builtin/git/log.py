@@ -1,0 +1,117 @@
+"""Commits, newest first."""
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import InvalidArguments
+
+UNKNOWN = "unknown"
+FORMAT = "--format=tformat:%H%x00%an%x00%ae%x00%at%x00%P%x00%B"
+"""Six fields. A message ends at its first null byte, so none of them can hold one."""
+FIELDS = 6
+MOST_TIPS = 20
+"""A cursor keeps the commits a listing started from, so that new ones do not shift it; no more than these."""
+
+_CURSOR = re.compile(r"(?P<skip>\d{1,12}):(?P<tips>\^?[0-9a-f]{40,64}(?:,\^?[0-9a-f]{40,64})*)")
+
+
+class LogEntry(Struct, frozen=True):
+    oid: str
+    author: str
+    message: str
+    timestamp: int
+    email: str = ""
+    parents: list[str] = []
+
+
+class LogResult(Struct, frozen=True, omit_defaults=True):
+    result: list[LogEntry]
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        lines = [f"{each.oid[:12]} {each.author}: {each.message.partition(chr(10))[0]}" for each in self.result]
+        return lines_of(f"{len(lines)} commits" if lines else "no commits", lines, self.next_cursor)
+
+
+@git_tool(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)
+async def log(
+    git: Git,
+    repo_path: RepoPath,
+    max_count: Limit = 20,
+    revision: Annotated[str, Meta(description="where to begin, or a range such as main..topic; HEAD if left out")] = "",
+    path: Annotated[str, Meta(description="only commits that touch this file or folder")] = "",
+    cursor: Cursor = "",
+) -> LogResult:
+    """List commits, newest first: all of the current branch, or of a revision, a range, a path."""
+    tips = [words.revision(git.tool, "revision", revision)] if revision else ["HEAD"]
+    where = [words.path(git.tool, "path", path)] if path else []
+    skip, tips = _read_cursor(git.tool, cursor) if cursor else (0, tips)
+    async with git.open(repo_path) as repo:
+        commits = await read_log(repo, tips, where, skip, max_count + 1)
+        count = fitting(commits, max_count)
+        after = await _cursor(repo, tips, skip + count) if count < len(commits) else None
+    return LogResult(commits[:count], after)
+
+
+async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
+    """Nothing before the first commit."""
+    args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
+    said = await repo.attempt(*args, "--end-of-options", *tips, "--", *where)
+    if said.code == 0:
+        return parse_log(said.out)
+    if tips == ["HEAD"] and await head_of(repo) is None:
+        return []
+    raise failed(repo.tool, said)
+
+
+def parse_log(said: bytes) -> list[LogEntry]:
+    fields = text(said).split("\0")
+    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS + 1, FIELDS))
+    return [_entry(*record) for record in records]
+
+
+def _entry(oid: str, author: str, email: str, when: str, parents: str, message: str) -> LogEntry:
+    return LogEntry(oid, author or UNKNOWN, message.strip("\n"), int(when or 0), email, parents.split())
+
+
+async def head_of(repo: Repo) -> str | None:
+    """The id of the commit that is checked out; None before the first."""
+    return await try_commit(repo, "HEAD")
+
+
+async def try_commit(repo: Repo, revision: str) -> str | None:
+    said = await repo.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    return said.out.decode().strip() if said.code == 0 else None
+
+
+async def commit_of(repo: Repo, revision: str) -> str:
+    """The id of the commit that a revision names."""
+    found = await try_commit(repo, revision)
+    if found is None:
+        raise InvalidArguments(
+            f"{repo.tool}: unknown revision '{revision}'", hint="git__branch and git__log name what there is"
+        )
+    return found
+
+
+async def _cursor(repo: Repo, tips: list[str], skip: int) -> str:
+    said = await repo.ask("rev-parse", "--revs-only", "--end-of-options", *tips)
+    found = [word for word in said.decode().split() if not word.startswith("-")]
+    if len(found) > MOST_TIPS:
+        raise InvalidArguments(f"{repo.tool}: the range starts from more than {MOST_TIPS} commits", hint="name fewer")
+    return f"{skip}:{','.join(found)}"
+
+
+def _read_cursor(tool: str, cursor: str) -> tuple[int, list[str]]:
+    found = _CURSOR.fullmatch(cursor)
+    if found is None:
+        raise InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
+    return int(found["skip"]), found["tips"].split(",")

@@ -1,0 +1,65 @@
+"""Long results in pages: bounded in items and in bytes, with a cursor for the rest. Pure."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from clawft.builtin.git.settings import BOUNDS
+from clawft.errors import InvalidArguments
+
+T = TypeVar("T")
+
+Limit = Annotated[int, Meta(ge=1, le=BOUNDS.page_items, description="most items of one page")]
+Cursor = Annotated[str, Meta(max_length=BOUNDS.word_chars, description="next_cursor of the page before")]
+NextCursor = Annotated[str | None, Meta(description="there is more: call again with this cursor")]
+
+
+def offset_of(tool: str, cursor: str) -> int:
+    """Where a page begins; the first has no cursor."""
+    if not cursor:
+        return 0
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidArguments(f"{tool}: {cursor[:40]!r} is no cursor of ours", hint="use next_cursor as it came")
+    return int(cursor)
+
+
+def fitting(items: Sequence[T], limit: int, room: int = BOUNDS.page_bytes) -> int:
+    """How many of the first items make one page: at least one, if there is one."""
+    count = 0
+    for item in islice(items, limit):
+        room -= len(msgspec.json.encode(item)) + 1
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | None]:
+    """The items of one page, and the cursor of the next."""
+    rest = items[offset : offset + limit]
+    count = fitting(rest, limit)
+    end = offset + count
+    return list(rest[:count]), str(end) if end < len(items) else None
+
+
+def shorten(line: str, most: int = BOUNDS.line_chars) -> str:
+    """A line that says so if it was cut."""
+    return line if len(line) <= most else f"{line[:most]} [… {len(line) - most} more characters]"
+
+
+def lines_of(head: str, lines: Sequence[str], next_cursor: str | None) -> str:
+    """The short text beside a structured result."""
+    shown = [head, *lines[: BOUNDS.shown_lines]]
+    if len(lines) > BOUNDS.shown_lines:
+        shown.append(f"… {len(lines) - BOUNDS.shown_lines} more in the structured result")
+    if next_cursor is not None:
+        shown.append(f"there is more: cursor={next_cursor}")
+    return "\n".join(shown)
+
+
+def text(raw: bytes) -> str:
+    """Names and contents as text: bytes that are no UTF-8 are spelled out."""
+    return raw.decode("utf-8", "backslashreplace")

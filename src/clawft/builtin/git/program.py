@@ -1,0 +1,118 @@
+"""Which git is run, and with which environment."""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
+from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment, dies_with_us
+from clawft.errors import ExecutionFailed
+from clawft.provider.manifest import check_variable
+
+OLDEST = (2, 31)
+"""Older ones do not read configuration from the environment, so nothing could be made harmless."""
+NO_PROTOCOL = "none"
+"""Git may use the protocols named in GIT_ALLOW_PROTOCOL only, and there is none of this name."""
+
+_VERSION = re.compile(r"git version (\d+)\.(\d+)")
+
+ALWAYS: Mapping[str, str] = {
+    "LC_ALL": "C.UTF-8",
+    "LANGUAGE": "",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_ADVICE": "0",
+    "GCM_INTERACTIVE": "never",
+}
+UNTRUSTED: Mapping[str, str] = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS": "",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+}
+"""Nothing of the user's own either: a program in their configuration is theirs, but the repository would choose when it
+runs, and on what."""
+SHAPE: Mapping[str, str] = {
+    "color.ui": "false",
+    "core.quotePath": "false",
+    "diff.suppressBlankEmpty": "false",
+    "i18n.commitEncoding": "UTF-8",
+    "i18n.logOutputEncoding": "UTF-8",
+}
+"""Configuration that would change what we read."""
+
+
+@cache
+def program() -> tuple[str, ...]:
+    """The argv to begin with. Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
+    found = _which("git", _absolute(clear_environment()["PATH"]))
+    if found is None:
+        raise ExecutionFailed(
+            "git: the program git is not installed", hint="install git; the family is the extra clawft[git]"
+        )
+    asked = subprocess.run([found, "version"], capture_output=True, text=True, timeout=PROBE_S, check=False)
+    version = _VERSION.match(asked.stdout)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST:
+        wanted = ".".join(map(str, OLDEST))
+        raise ExecutionFailed(f"git: '{asked.stdout.strip()}' is too old", hint=f"git {wanted} or newer is needed")
+    return (*dies_with_us(), found, "--no-pager")
+
+
+def environment(
+    settings: GitSettings,
+    *,
+    trusted: bool,
+    protocols: Sequence[str] = (),
+    config: Mapping[str, str] = SHAPE,
+    extra: Mapping[str, str] | None = None,
+    users_own: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """Everything git gets to see. `extra` and the configuration win over what comes from outside.
+
+    `users_own`: with the user's own configuration, where nothing is done but reading it.
+    """
+    kept = clear_environment(environ)
+    kept["PATH"] = os.pathsep.join(_absolute(kept["PATH"])) or DEFAULT_VARIABLES["PATH"]
+    if trusted:
+        kept |= {name: environ[name] for name in settings.variables if name in environ}
+    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(protocols) or NO_PROTOCOL}
+    chosen = {} if trusted else dict(UNTRUSTED)
+    if users_own:
+        chosen.pop("GIT_CONFIG_GLOBAL", None)
+    return {**kept, **ALWAYS, **chosen, **allowed, **(extra or {}), **_as_variables(config)}
+
+
+def people(tool: str, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Who commits, as far as the environment says."""
+    for name in PEOPLE:
+        check_variable(MANIFEST, tool, name)
+    return {name: environ[name] for name in PEOPLE if environ.get(name)}
+
+
+def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
+    """Configuration for one run. On the command line a key with `=` in its name could not be spelled."""
+    found = {"GIT_CONFIG_COUNT": str(len(config))}
+    for number, (key, value) in enumerate(config.items()):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
+
+
+def _absolute(path: str) -> list[str]:
+    """Without places relative to where we stand: that is the repository, and it could bring a `git` of its own."""
+    return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+
+
+def _which(name: str, folders: Sequence[str]) -> str | None:
+    places = (os.path.join(folder, name) for folder in folders)
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)

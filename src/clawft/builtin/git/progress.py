@@ -1,0 +1,47 @@
+"""Git's own progress lines as progress of a call. Pure: bytes in, steps out."""
+
+import re
+from collections.abc import Callable
+
+_LINE = re.compile(r"(?:remote: )?(?P<phase>[A-Z][a-z]+(?: [a-z]+)*):\s+(?P<percent>\d{1,3})% \((?P<count>\d+/\d+)\)")
+_ENDS = re.compile(rb"[\r\n]")
+
+PHASES = (
+    "Enumerating objects",
+    "Counting objects",
+    "Compressing objects",
+    "Writing objects",
+    "Receiving objects",
+    "Unpacking objects",
+    "Resolving deltas",
+    "Updating files",
+)
+"""In the order they come; each is a hundred steps. Git names others too, which count as the one before them."""
+TOTAL = 100.0 * len(PHASES)
+LONGEST_LINE = 4096
+
+Report = Callable[[float, float | None, str], None]
+
+
+class Progress:
+    """Feed it what git says on stderr; it reports each step once, and never backwards."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._rest = b""
+        self._done = 0.0
+
+    def feed(self, data: bytes) -> None:
+        *lines, self._rest = _ENDS.split(self._rest + data)
+        self._rest = self._rest[-LONGEST_LINE:]
+        for line in lines:
+            self._line(line.decode("utf-8", "replace"))
+
+    def _line(self, line: str) -> None:
+        found = _LINE.match(line)
+        if found is None or found["phase"] not in PHASES:
+            return
+        done = 100.0 * PHASES.index(found["phase"]) + min(int(found["percent"]), 100)
+        if done > self._done:
+            self._done = done
+            self._report(done, TOTAL, f"{found['phase']} {found['count']}")

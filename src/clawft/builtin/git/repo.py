@@ -1,0 +1,168 @@
+"""A repository in use: found, checked, and with a way to run git in it."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
+from clawft.builtin.git.program import SHAPE, environment, program
+from clawft.builtin.git.repository import Repository, check_contents, current_user, find_repository
+from clawft.builtin.git.run import Limits, Listen, Output, run
+from clawft.builtin.git.settings import GitSettings
+from clawft.builtin.process import path_of
+from clawft.provider.context import ToolContext
+from clawft.provider.manifest import check_path, places
+
+SETTLED_S = 2.0
+"""A configuration changed less long ago is read again: its time stamp could hide a second change."""
+MOST_REMEMBERED = 256
+NOTHING = Findings({}, {})
+
+Stamp = tuple[tuple[int, ...] | None, ...]
+_known: dict[Repository, tuple[Stamp, Findings]] = {}
+
+
+class Git(Struct, frozen=True):
+    """One call's way to git: which tool it is, for whom, and what it may do."""
+
+    tool: str
+    settings: GitSettings
+    ctx: ToolContext
+
+    @asynccontextmanager
+    async def open(self, path: str, work: Work = Work.LOOK) -> AsyncGenerator["Repo"]:
+        """The repository around `path`, checked for this work. Raises a ToolError that says what is wrong."""
+        found = await asyncio.to_thread(self._find, path)
+        try:
+            repo = Repo(self, found)
+            await repo.prepare(work)
+            yield repo
+        finally:
+            os.close(found.folder)
+
+    def _find(self, path: str) -> "_Found":
+        workspace = self.ctx.workspace
+        repository = find_repository(workspace, path, self.tool)
+        check_path(self.settings.manifest(), self.tool, repository.top, places(workspace))
+        trusted = self._trusts(repository)
+        if not trusted:
+            check_contents(repository, workspace, self.tool, current_user())
+        folder = os.open(repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return _Found(repository, trusted, folder, program(), _stamp(repository))
+
+    def _trusts(self, repository: Repository) -> bool:
+        asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
+        return all(self.settings.trusted(place) for place in asked)
+
+    def limits(self, *, network: bool = False) -> Limits:
+        bounds = self.settings.bounds
+        seconds = bounds.network_seconds if network else bounds.seconds
+        return Limits(seconds, bounds.output_bytes, bounds.error_bytes)
+
+
+class _Found(Struct, frozen=True):
+    repository: Repository
+    trusted: bool
+    folder: int
+    program: tuple[str, ...]
+    stamp: Stamp
+
+
+class Repo:
+    """Runs git in one repository. In one that is not trusted, with everything it could start switched off."""
+
+    def __init__(self, git: Git, found: _Found) -> None:
+        self.git = git
+        self.tool = git.tool
+        self.place = found.repository
+        self.trusted = found.trusted
+        self._found = found
+        self._findings = NOTHING
+
+    async def prepare(self, work: Work) -> None:
+        """Look at the repository's own configuration, unless a person approved it or we know it already."""
+        if self.trusted:
+            return
+        known = _known.get(self.place)
+        if known is None or known[0] != self._found.stamp:
+            listing = await self.ask("config", "--list", "-z", "--show-scope", "--no-includes")
+            known = (self._found.stamp, find(read_listing(listing)))
+            self._remember(known)
+        self._findings = known[1]
+        check(self.tool, self._findings, work)
+
+    async def ask(self, *args: str, stdin: bytes | None = None, write: bool = False) -> bytes:
+        """What git says; ExecutionFailed if it does not end well."""
+        said = await self.attempt(*args, stdin=stdin, write=write)
+        if said.code != 0:
+            raise failed(self.tool, said)
+        return said.out
+
+    async def attempt(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        write: bool = False,
+        protocols: Sequence[str] = (),
+        listen: Listen | None = None,
+        extra: Mapping[str, str] | None = None,
+        users_own: bool = False,
+    ) -> Output:
+        """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
+        return await run(
+            [*self._found.program, *args],
+            tool=self.tool,
+            folder=path_of(self._found.folder),
+            env=self._environment(write, protocols, extra or {}, users_own),
+            limits=self.git.limits(network=bool(protocols)),
+            stdin=stdin,
+            listen=listen,
+        )
+
+    def _environment(
+        self, write: bool, protocols: Sequence[str], extra: Mapping[str, str], users_own: bool
+    ) -> dict[str, str]:
+        place = self.place
+        where = {"GIT_DIR": ".git" if place.has_own_folder() else str(place.git_dir), "GIT_WORK_TREE": "."}
+        if place.bare:
+            where = {"GIT_DIR": "."}
+        locks = {} if write else {"GIT_OPTIONAL_LOCKS": "0"}
+        return environment(
+            self.git.settings,
+            trusted=self.trusted,
+            protocols=protocols,
+            config=SHAPE if self.trusted else {**SHAPE, **FIXED, **self._findings.overridden},
+            extra={**where, **locks, **extra},
+            users_own=users_own,
+        )
+
+    def _remember(self, known: tuple[Stamp, Findings]) -> None:
+        newest = max((each[0] for each in known[0] if each), default=0)
+        if time.time_ns() - newest < SETTLED_S * 1e9:
+            return
+        if len(_known) >= MOST_REMEMBERED:
+            _known.clear()
+        _known[self.place] = known
+
+
+def _both(repository: Repository) -> list[Path]:
+    return [repository.top, repository.common_dir]
+
+
+def _stamp(repository: Repository) -> Stamp:
+    """Changes when the repository's own configuration does."""
+    return tuple(_stat(file) for file in (repository.common_dir / "config", repository.git_dir / "config.worktree"))
+
+
+def _stat(file: Path) -> tuple[int, ...] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino

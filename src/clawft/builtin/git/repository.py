@@ -1,0 +1,147 @@
+"""Find a repository inside the workspace without asking git, and see to it that all of it lies inside.
+
+Git gets the folders we found, so neither its search upward nor `core.worktree` can lead it elsewhere. As it leaves its
+check of ownership out then, that is done here as well.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.builtin.confine import resolve
+from clawft.builtin.git.settings import BOUNDS
+from clawft.errors import ExecutionFailed, PermissionDenied
+
+_BORROWING = 5
+"""How far one repository may borrow objects from another, and that from a third."""
+_GIT_DIR_HAS = ("HEAD", "objects", "refs")
+_LEAVES = ("objects",)
+"""Folders of `.git` with too many files to look at: git writes new ones into them, under names of its own."""
+
+
+class Repository(Struct, frozen=True):
+    """Real paths. A bare repository has no work tree: its top is the repository itself."""
+
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    bare: bool = False
+
+    def has_own_folder(self) -> bool:
+        return self.git_dir == self.common_dir == self.top / ".git"
+
+
+def find_repository(workspace: Path, path: str, tool: str) -> Repository:
+    """The repository that `path` lies in. Never one outside the workspace, not even in part."""
+    root = Path(os.path.realpath(workspace))
+    start = resolve(workspace, path, tool)
+    if not start.is_dir():
+        raise ExecutionFailed(f"{tool}: '{path}' is not a folder", hint="repo_path is the folder of a repository")
+    for folder in (start, *start.parents):
+        if not folder.is_relative_to(root):
+            break
+        found = _at(folder, root, tool)
+        if found is not None:
+            return found
+    raise ExecutionFailed(
+        f"{tool}: '{path}' is not in a git repository",
+        hint="repo_path is relative to the workspace; git__clone gets one",
+    )
+
+
+def check_contents(repository: Repository, workspace: Path, tool: str, owner: int | None) -> None:
+    """What a stranger could have prepared: files of somebody else, links out of `.git`, objects from outside."""
+    root = Path(os.path.realpath(workspace))
+    for folder in {repository.top, repository.git_dir, repository.common_dir}:
+        if owner is not None and folder.stat().st_uid != owner:
+            raise PermissionDenied(tool, f"'{folder}' belongs to another user", hint="approve the repository to use it")
+    for folder in {repository.git_dir, repository.common_dir}:
+        _check_links(folder, root, tool)
+    _check_borrowing(repository.common_dir / "objects", root, tool)
+
+
+def current_user() -> int | None:
+    get: Callable[[], int] | None = getattr(os, "geteuid", None)
+    return get() if get else None
+
+
+def _at(folder: Path, root: Path, tool: str) -> Repository | None:
+    dot = folder / ".git"
+    if dot.is_dir():
+        return _whole(folder, _inside(dot, root, tool), root, tool) if _is_git_dir(dot) else None
+    if dot.is_file():
+        return _whole(folder, _inside(_pointed_at(dot, tool), root, tool), root, tool)
+    if _is_git_dir(folder):
+        return Repository(folder, folder, folder, bare=True)
+    return None
+
+
+def _whole(top: Path, git_dir: Path, root: Path, tool: str) -> Repository:
+    common = git_dir / "commondir"
+    common_dir = _inside(git_dir / _small(common, tool), root, tool) if common.is_file() else git_dir
+    return Repository(top, git_dir, common_dir)
+
+
+def _is_git_dir(folder: Path) -> bool:
+    return all(os.path.lexists(folder / name) for name in _GIT_DIR_HAS)
+
+
+def _pointed_at(dot: Path, tool: str) -> Path:
+    """Work trees and submodules have a file `.git` that says where their repository is."""
+    text = _small(dot, tool)
+    if not text.startswith("gitdir: "):
+        raise ExecutionFailed(f"{tool}: '{dot}' is neither a repository nor the way to one")
+    return dot.parent / text.removeprefix("gitdir: ")
+
+
+def _small(file: Path, tool: str) -> str:
+    with file.open("rb") as opened:
+        data = opened.read(BOUNDS.small_file_bytes + 1)
+    if len(data) > BOUNDS.small_file_bytes or b"\0" in data:
+        raise ExecutionFailed(f"{tool}: '{file}' is not what git puts there")
+    return os.fsdecode(data).rstrip("\n")
+
+
+def _inside(path: Path, root: Path, tool: str) -> Path:
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(root):
+        raise PermissionDenied(tool, f"the repository is kept outside the workspace, in '{real}'")
+    return real
+
+
+def _check_links(folder: Path, root: Path, tool: str) -> None:
+    """Git follows links when it writes its logs and messages: one that leads outside would let it write there."""
+    for entry in _entries(folder, tool):
+        if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(root):
+            raise PermissionDenied(tool, f"'{entry.path}' is a link that leads outside the workspace")
+
+
+def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
+    waiting, seen = [str(folder)], 0
+    while waiting:
+        with os.scandir(waiting.pop()) as found:
+            for entry in found:
+                seen += 1
+                if seen > BOUNDS.entries:
+                    raise ExecutionFailed(
+                        f"{tool}: more than {BOUNDS.entries} files in '{folder}'",
+                        hint="git pack-refs --all makes it fewer",
+                    )
+                yield entry
+                if entry.name not in _LEAVES and stat.S_ISDIR(entry.stat(follow_symlinks=False).st_mode):
+                    waiting.append(entry.path)
+
+
+def _check_borrowing(objects: Path, root: Path, tool: str, depth: int = 0) -> None:
+    if depth > _BORROWING:
+        raise ExecutionFailed(f"{tool}: '{objects}' borrows objects through more than {_BORROWING} repositories")
+    _inside(objects, root, tool)
+    alternates = objects / "info" / "alternates"
+    if not alternates.is_file():
+        return
+    for line in _small(alternates, tool).split("\n"):
+        if line and not line.startswith("#"):
+            _check_borrowing(_inside(objects / line, root, tool), root, tool, depth + 1)

@@ -1,0 +1,62 @@
+"""Putting changes into the index: exactly the files that `git status` names, one by one."""
+
+from collections.abc import Sequence
+
+from clawft.builtin.git.hostile import untrusted
+from clawft.builtin.git.page import text
+from clawft.builtin.git.repo import Repo
+from clawft.builtin.git.status import Change, read_status
+from clawft.errors import ExecutionFailed, InvalidArguments
+
+NO_FILTER = (b"unspecified", b"unset", b"set")
+
+
+async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
+    """Stage everything, or what lies at these paths; also deletions. Returns the names.
+
+    Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
+    """
+    changes = (await read_status(repo, renames=False)).changes
+    chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
+    if paths is None:
+        check_resolved(repo.tool, changes)
+    names = [change.path.rstrip(b"/") for change in chosen if change.untracked or change.worktree != "."]
+    if names:
+        await _check_filters(repo, names)
+        await repo.ask(
+            "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(names) + b"\0", write=True
+        )
+    return [text(name) for name in names]
+
+
+def check_resolved(tool: str, changes: Sequence[Change]) -> None:
+    conflicted = [text(change.path) for change in changes if change.conflicted]
+    if conflicted:
+        raise ExecutionFailed(
+            f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
+            hint="git__conflicts shows them; git__add with their paths says that they are resolved",
+        )
+
+
+def _chosen(tool: str, changes: Sequence[Change], paths: Sequence[str]) -> list[Change]:
+    chosen: list[Change] = []
+    for path in paths:
+        wanted = path.encode()
+        found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]
+        if not found:
+            raise InvalidArguments(
+                f"{tool}: nothing to stage at '{path}'", hint="unchanged, ignored or not there; see git__status"
+            )
+        chosen += found
+    return list({change.path: change for change in chosen}.values())
+
+
+async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:
+    """Without its filter a file would be committed as it is, which nobody wants of Git LFS and its like."""
+    if repo.trusted:
+        return
+    said = await repo.ask("check-attr", "-z", "--stdin", "filter", stdin=b"\0".join(names) + b"\0")
+    words = said.split(b"\0")
+    for name, _, value in zip(words[::3], words[1::3], words[2::3], strict=False):
+        if value not in NO_FILTER:
+            raise untrusted(repo.tool, f"'{text(name)}' is to pass the filter '{text(value)}', which is a program")

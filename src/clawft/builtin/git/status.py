@@ -1,0 +1,165 @@
+"""What has changed in a repository, file by file."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.told import git_tool
+
+RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
+
+UNTRACKED = "untracked"
+CONFLICTED = "conflicted"
+WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "added", "T": "typechange"}
+
+
+class StatusEntry(Struct, frozen=True, omit_defaults=True):
+    path: str
+    status: str
+    """One or two words: untracked, added, modified, deleted, renamed, typechange, conflicted."""
+    staged: str = ""
+    """What of it the next commit would take as it is."""
+    old_path: str | None = None
+
+
+class StatusResult(Struct, frozen=True, omit_defaults=True):
+    result: list[StatusEntry]
+    branch: str | None = None
+    """None if no branch is checked out."""
+    head: str | None = None
+    """None before the first commit."""
+    upstream: str | None = None
+    ahead: int = 0
+    behind: int = 0
+    total: int = 0
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        where = f"on {self.branch}" if self.branch else f"detached at {(self.head or '')[:12]}"
+        away = f", {self.ahead} ahead and {self.behind} behind {self.upstream}" if self.upstream else ""
+        what = f"{self.total} changed" if self.total else "nothing changed"
+        return lines_of(f"{where}{away}: {what}", [_line(each) for each in self.result], self.next_cursor)
+
+
+class Change(Struct, frozen=True):
+    """One record of `git status`, names as bytes."""
+
+    path: bytes
+    index: str
+    worktree: str
+    old_path: bytes | None = None
+    submodule: bool = False
+
+    @property
+    def untracked(self) -> bool:
+        return self.index == "?"
+
+    @property
+    def conflicted(self) -> bool:
+        return self.index == "U"
+
+    def words(self) -> str:
+        if self.untracked:
+            return UNTRACKED
+        if self.conflicted:
+            return CONFLICTED
+        return ",".join(dict.fromkeys(WORDS[letter] for letter in (self.index, self.worktree) if letter in WORDS))
+
+
+class Read(Struct, frozen=True):
+    """All that one run of `git status` said."""
+
+    changes: list[Change]
+    heads: dict[str, str]
+
+    @property
+    def head(self) -> str | None:
+        oid = self.heads.get("branch.oid", "(initial)")
+        return None if oid == "(initial)" else oid
+
+    @property
+    def branch(self) -> str | None:
+        name = self.heads.get("branch.head", "(detached)")
+        return None if name == "(detached)" else name
+
+
+@git_tool(alias="git_status", title="Git status", read_only=True, idempotent=True, open_world=False)
+async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Cursor = "") -> StatusResult:
+    """List what has changed in a repository: staged, not staged, untracked and conflicted files, and the branch.
+
+    Paths are relative to the top of the repository.
+    """
+    offset = offset_of(git.tool, cursor)
+    async with git.open(repo_path) as repo:
+        read = await read_status(repo)
+    shown, after = page([_entry(change) for change in read.changes], offset, limit)
+    ahead, behind = _distance(read.heads.get("branch.ab", ""))
+    return StatusResult(
+        shown, read.branch, read.head, read.heads.get("branch.upstream"), ahead, behind, len(read.changes), after
+    )
+
+
+async def read_status(repo: Repo, *, renames: bool = True) -> Read:
+    said = await repo.ask(
+        "status",
+        "--porcelain=v2",
+        "-z",
+        "--branch",
+        "--untracked-files=all",
+        "--find-renames" if renames else "--no-renames",
+        f"--ignore-submodules={'none' if repo.trusted else 'dirty'}",
+    )
+    return parse_status(said)
+
+
+def parse_status(said: bytes) -> Read:
+    """`git status --porcelain=v2 -z --branch`."""
+    changes: list[Change] = []
+    heads: dict[str, str] = {}
+    records = iter(said.split(b"\0"))
+    for record in records:
+        if record.startswith(b"# "):
+            key, _, value = text(record[2:]).partition(" ")
+            heads[key] = value
+        elif record:
+            changes.append(_change(record, records))
+    return Read(changes, heads)
+
+
+def _change(record: bytes, following: Iterator[bytes]) -> Change:
+    match record[:1]:
+        case b"?":
+            return Change(record[2:], "?", "?")
+        case b"u":
+            return Change(record.split(b" ", 10)[10], "U", "U")
+        case b"2":
+            fields = record.split(b" ", 9)
+            return _tracked(fields, fields[9], next(following))
+        case _:
+            fields = record.split(b" ", 8)
+            return _tracked(fields, fields[8], None)
+
+
+def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Change:
+    letters = fields[1].decode()
+    return Change(path, letters[0], letters[1], old_path, submodule=fields[2].startswith(b"S"))
+
+
+def _entry(change: Change) -> StatusEntry:
+    old = None if change.old_path is None else text(change.old_path)
+    staged = "" if change.untracked or change.conflicted else WORDS.get(change.index, "")
+    return StatusEntry(text(change.path), change.words(), staged, old)
+
+
+def _distance(told: str) -> tuple[int, int]:
+    """`+1 -2`: commits ahead and behind."""
+    ahead, _, behind = told.partition(" ")
+    return (int(ahead), -int(behind)) if behind else (0, 0)
+
+
+def _line(entry: StatusEntry) -> str:
+    came = f" (was {entry.old_path})" if entry.old_path else ""
+    return f"{entry.status}: {entry.path}{came}"

@@ -1,0 +1,267 @@
+"""`weft servers add | remove | enable | disable | reconnect`: changes to the files of the user, and to nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawft.cli.options import common_options, place_options, sources
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage
+from clawft.cli.screen import tell
+from clawft.config.nearest import nearest
+from clawft.config.places import agent_file, home_folder, reconnect_folder, servers_folder
+from clawft.errors import ClawftError, ServerNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.config.layers import Found
+    from clawft.config.servers import Servers
+    from clawft.upstream.spec import UpstreamSpec
+
+BACKUP = ".bak"
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+# ── add ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _add_options(parser: Parser) -> None:
+    parser.takes_command = True
+    parser.usage = "weft servers add NAME URL [options]\n       weft servers add NAME [options] -- COMMAND [ARG …]"
+    parser.add_argument("name", metavar="NAME", help="how its tools will be called: NAME__tool")
+    parser.add_argument("url", metavar="URL", nargs="?", default="", help="http(s)://…; or -- and a command behind it")
+    parser.add_argument(
+        "--env", metavar="K=V", action="append", default=[], help="a variable for the child; repeatable"
+    )
+    parser.add_argument("--header", metavar="'K: V'", action="append", default=[], help="for a URL; repeatable")
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="where it runs (default: the workspace)")
+    parser.add_argument("--timeout-ms", metavar="N", type=int, default=30_000, help="for one call (default: 30000)")
+    parser.add_argument("--trust", action="store_true", help="trust its tools as if they were built in")
+    parser.add_argument("--force", action="store_true", help="replace a server of that name; a .bak is kept")
+    place_options(parser)
+
+
+def _add(options: Options) -> int:
+    home = home_folder()
+    spec = _spec(options)
+    path = write(home, spec, force=options.force)
+    print(f"written: {path}")
+    tell(f"next: weft servers test {spec.name}")
+    return 0
+
+
+def _spec(options: Options) -> UpstreamSpec:
+    import msgspec  # loaded with the entry
+
+    from clawft.config.entry import Entry  # brings the client side's nouns
+    from clawft.config.launches import judge
+    from clawft.config.load import Origin
+
+    if bool(options.url) == bool(options.command):
+        raise WrongUsage(
+            "servers add: either a URL, or -- and a command", hint="weft servers add NAME -- COMMAND, or NAME URL"
+        )
+    told = {
+        "url": options.url,
+        "command": absolute(options.command[0]) if options.command else "",
+        "args": tuple(options.command[1:]),
+        "env": _pairs("--env", options.env, "="),
+        "headers": _pairs("--header", options.header, ":"),
+        "cwd": options.cwd,
+        "timeout_ms": options.timeout_ms,
+        "trust": "trusted" if options.trust else "untrusted",
+    }
+    try:
+        entry = msgspec.convert(told, Entry)
+    except msgspec.ValidationError as wrong:
+        raise WrongUsage(f"servers add: {wrong}", hint="weft servers add --help") from None
+    refuse_clear_secrets(options.name, entry.env, entry.headers)
+    judged = judge(options.name, entry, Origin("servers add"), workspace=Path(options.workspace).resolve())
+    if isinstance(judged, ClawftError):
+        raise judged
+    return msgspec.structs.replace(judged, cwd=entry.cwd)  # one that was not named stays open
+
+
+def absolute(command: str) -> str:
+    """The program that would run now. Raises WrongUsage if there is none."""
+    if os.sep in command:
+        return str(Path(command).expanduser().absolute()) if ".." not in command else command
+    found = shutil.which(command)
+    if found is None:
+        raise WrongUsage(f"{command} is not on the PATH", hint="install it first, or give the whole path")
+    return found
+
+
+def _pairs(option: str, texts: Sequence[str], between: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, found, value = text.partition(between)
+        if not found or not name.strip():
+            raise WrongUsage(f"{option} is NAME{between}VALUE, not {name!r}", hint="weft servers add --help")
+        pairs[name.strip()] = value.strip() if between == ":" else value
+    return pairs
+
+
+def refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
+    """A secret on the command line is in the shell's history already; we do not put it into a file as well."""
+    from clawft.config.secrecy import in_clear, variable_for  # only where something is written
+
+    for name in in_clear(*values):
+        variable = variable_for(server, name)
+        option = f"--env {name}=" if _VARIABLE.fullmatch(name) and name in values[0] else f"--header '{name}: "
+        close = "'" if option.endswith(" ") else ""
+        raise WrongUsage(
+            f"the value of {name} looks like a secret, and files of servers hold none",
+            hint=f"export {variable}=… and write {option}secret://env/{variable}{close}",
+        )
+
+
+def write(home: Path, spec: UpstreamSpec, *, force: bool = False) -> Path:
+    """The file of one server. Never over an existing one unless told so, and then with a copy of the old."""
+    from clawft.config.written import to_toml  # only where something is written
+    from clawft.store.home import private_dir, write_private
+
+    path = servers_folder(home) / f"{spec.name}.toml"
+    if path.exists() and not force:
+        raise WrongUsage(f"{path} is there already", hint="--force replaces it and keeps a .bak")
+    private_dir(path.parent)
+    if path.exists():
+        _keep(path)
+    write_private(path, to_toml(spec).encode())
+    return path
+
+
+def _keep(path: Path) -> Path:
+    from clawft.store.home import write_private  # only where something is written
+
+    backup = path.with_name(path.name + BACKUP)
+    write_private(backup, path.read_bytes())
+    return backup
+
+
+# ── remove, enable, disable ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _name_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a configured server")
+    common_options(parser)
+
+
+def _discovered(options: Options) -> Servers:
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    return discover(sources(options))
+
+
+def _found(options: Options) -> Found:
+    servers = _discovered(options)
+    found = servers.found.get(options.name) or servers.waiting.get(options.name)
+    if found is not None:
+        return found
+    if options.name in servers.refused:
+        raise servers.refused[options.name].error
+    near = nearest(options.name, [*servers.found, *servers.waiting])
+    raise ServerNotFound(
+        f"there is no server {options.name!r}", hint=f"did you mean {near}?" if near else "weft servers list"
+    )
+
+
+def _remove(options: Options) -> int:
+    """Also a file that cannot be read is removed: that may be why."""
+    path = servers_folder(home_folder()) / f"{Path(options.name).name}.toml"
+    if not path.exists() or Path(options.name).name != options.name:
+        found = _found(options)
+        raise WrongUsage(
+            f"{options.name} is defined in {found.origin}", hint="remove it there, or `weft servers disable`"
+        )
+    backup = _keep(path)
+    path.unlink()
+    print(f"removed: {path} (kept as {backup.name})")
+    return 0
+
+
+def _enable(options: Options) -> int:
+    return _switch(options, enabled=True)
+
+
+def _disable(options: Options) -> int:
+    return _switch(options, enabled=False)
+
+
+def _switch(options: Options, *, enabled: bool) -> int:
+    from clawft.config.layers import Scope  # loaded by now
+
+    found = _found(options)
+    if found.spec.enabled is enabled and found.scope is not Scope.WORKSPACE:
+        print(f"{options.name} is {'enabled' if enabled else 'disabled'} already: {found.origin}")
+        return 0
+    if found.scope is Scope.COMMAND_LINE:
+        raise WrongUsage(f"{options.name} comes from the command line", hint="leave it out there")
+    if found.scope is Scope.WORKSPACE and enabled:
+        raise WrongUsage(
+            f"{options.name} comes from {found.origin}, which is not yours alone",
+            hint=f"--mcp-config {found.origin.file} starts it, `weft servers import --from workspace` takes it over",
+        )
+    path = _change(found, options, enabled=enabled)
+    print(f"{'enabled' if enabled else 'disabled'}: {options.name} in {path}; a running weft follows within a second")
+    return 0
+
+
+def _change(found: Found, options: Options, *, enabled: bool) -> Path:
+    """In the file that has the last word, or, against a workspace, in the agent's own."""
+    from clawft.config.layers import TABLE, Scope  # loaded by now
+    from clawft.config.written import with_table, with_value, without_table
+    from clawft.store.home import private_dir, write_private
+
+    home = home_folder()
+    table = (TABLE, options.name)
+    if found.scope is Scope.WORKSPACE:
+        path = agent_file(home, options.agent)
+        text = path.read_text() if path.exists() else ""
+        changed = with_table(text, str(path), table, {"enabled": False})
+    else:
+        path = Path(found.origin.file)
+        text = path.read_text()
+        place = () if path.parent == servers_folder(home) else table
+        if enabled and _only_switches_off(text, path, place):
+            changed = without_table(text, str(path), place)
+        else:
+            changed = with_value(text, str(path), place, "enabled", enabled)
+    private_dir(path.parent)
+    write_private(path, changed.encode())
+    return path
+
+
+def _only_switches_off(text: str, path: Path, place: tuple[str, ...]) -> bool:
+    """An entry with nothing but `enabled = false`: without it the earlier layer counts again."""
+    from clawft.config.document import parse  # loaded by now
+
+    table = parse(text.encode(), str(path)).tables
+    for part in place:
+        table = table[part]
+    return bool(place) and set(table) <= {"enabled", "name"}
+
+
+# ── reconnect ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _reconnect(options: Options) -> int:
+    """A file whose time stamp every running weft of this home looks at."""
+    from clawft.store.home import private_dir, write_private  # only where something is written
+
+    name = _found(options).spec.name
+    folder = private_dir(reconnect_folder(home_folder()))
+    write_private(folder / name, b"")
+    print(f"asked: every running weft connects {name} anew within a second")
+    return 0
+
+
+ADD = Verb("Add a server: a command behind --, or a URL", _add_options, _add)
+REMOVE = Verb("Remove a server of yours; a .bak is kept", _name_options, _remove)
+ENABLE = Verb("Switch a server on", _name_options, _enable)
+DISABLE = Verb("Switch a server off", _name_options, _disable)
+RECONNECT = Verb("Have every running weft connect a server anew", _name_options, _reconnect)

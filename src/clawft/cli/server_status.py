@@ -1,0 +1,200 @@
+"""`weft servers status`: starts what is configured and shows how each server is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli.options import common_options, with_app
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.reply import Waiting
+from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
+from clawft.cli.starting import SETTLE_SECONDS
+from clawft.cli.tool import BYTES_PER_TOKEN
+from clawft.config.nearest import nearest
+from clawft.errors import ServerNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+
+REDRAW_SECONDS = 1.0
+SHOWN_STDERR_LINES = 20
+
+COLOURS = {"connected": "green", "failed": "red", "pending": "yellow", "degraded": "yellow", "needs-auth": "yellow"}
+GOOD = ("connected", "degraded", "disabled")
+
+HEAD = ("NAME", "STATE", "ERA", "TRANSPORT", "TOOLS", "TOKENS", "RESTARTS", "PID", "MEMORY")
+SHORT_HEAD = ("NAME", "STATE", "ERA", "VIA", "TOOLS", "TOKENS", "RST", "PID", "MEMORY")
+
+Row = dict[str, Any]
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="one server, with its last words on stderr")
+    parser.add_argument("--watch", action="store_true", help="redraw every second, at a terminal")
+    json_option(parser)
+    common_options(parser)
+
+
+def _status(options: Options) -> int:
+    return with_app(options, lambda app: _show(app, options), servers=False)
+
+
+async def _show(app: App, options: Options) -> int:
+    logging.getLogger("clawft").setLevel(logging.CRITICAL)  # what would be warned of stands in the table
+    if app.files.name_any:
+        await Waiting("starting servers").during(_start(app))
+    if not (options.watch and is_terminal(sys.stdout)):
+        return _print(list(rows(app)), options)
+    app.files.follow()
+    while True:
+        sys.stdout.write("\x1b[H\x1b[J")
+        _print(list(rows(app)), options)
+        await asyncio.sleep(REDRAW_SECONDS)
+
+
+async def _start(app: App) -> None:
+    await app.start_servers()
+    await app.pool.settled(SETTLE_SECONDS)
+
+
+# ── what is known ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows(app: App) -> Iterator[Row]:
+    """Those that run or should, then those that are switched off, wait, or cannot be read."""
+    if not app.files.name_any:
+        return
+    servers = app.servers
+    for each in app.pool.status():
+        if each.name in servers.found:
+            yield _running(app, each.name)
+    for name, found in servers.found.items():
+        if not found.spec.enabled:
+            yield _idle(name, "disabled", str(found.origin))
+    for name, found in servers.waiting.items():
+        yield _idle(name, "waiting", str(found.origin), f"start it by hand: --mcp-config {found.origin.file}")
+    for name, refused in servers.refused.items():
+        yield _idle(name, "failed", refused.file, str(refused.error))
+
+
+def _running(app: App, name: str) -> Row:
+    status = app.pool.server_status(name)
+    schemas = sum(len(tool.wire) for tool in app.pool.find(name).tools)
+    info = status.server_info
+    return {
+        "name": name,
+        "state": status.status,
+        "era": status.era,
+        "revision": status.revision,
+        "transport": status.transport,
+        "tools": len(status.tools),
+        "tokens": schemas // BYTES_PER_TOKEN,
+        "restarts": status.restarts,
+        "pid": status.pid,
+        "memory": memory(status.pid) if status.pid else None,
+        "error": status.error,
+        "server": " ".join(str(info[key]) for key in ("name", "version") if key in info),
+        "origin": str(app.servers.found[name].origin),
+        "trust": app.servers.found[name].spec.trust,
+        "stderr": status.stderr,
+    }
+
+
+def _idle(name: str, state: str, origin: str, error: str = "") -> Row:
+    return {"name": name, "state": state, "origin": origin, "error": error}
+
+
+def memory(leader: int) -> int | None:
+    """Resident bytes of everything in the session this child leads: `npx` is small, what it starts is not."""
+    try:
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return None
+    return sum(_resident(pid) for pid in processes if _session(pid) == leader) or None
+
+
+def _session(pid: int) -> int:
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0  # gone in the meantime
+    return int(told[3])
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+# ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _print(found: list[Row], options: Options) -> int:
+    if options.name:
+        return _print_one(_named(found, options.name), options)
+    if options.json:
+        print_json({"servers": found})
+    elif not found:
+        tell("no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have")
+    else:
+        _print_table(found)
+    return 0
+
+
+def _print_table(found: list[Row]) -> None:
+    """All in one row for a pipe; at a terminal short heads, and errors below, where they have room."""
+    if not width():
+        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(row["error"])] for row in found])
+        return
+    print_table(SHORT_HEAD, [_cells(row) for row in found])
+    print_fields([(row["name"], one_line(row["error"])) for row in found])
+
+
+def _named(found: list[Row], name: str) -> Row:
+    for row in found:
+        if row["name"] == name:
+            return row
+    near = nearest(name, [row["name"] for row in found])
+    raise ServerNotFound(f"there is no server {name!r}", hint=f"did you mean {near}?" if near else "weft servers list")
+
+
+def _cells(row: Row) -> list[str]:
+    keys = ("name", "state", "era", "transport", "tools", "tokens", "restarts", "pid")
+    return [*(_cell(row, key) for key in keys), size_of(row)]
+
+
+def _cell(row: Row, key: str) -> str:
+    value = row.get(key)
+    return "" if value is None else one_line(str(value))
+
+
+def size_of(row: Mapping[str, Any]) -> str:
+    used = row.get("memory")
+    return f"{used / 1024 / 1024:.0f} MiB" if used else ""
+
+
+def _print_one(row: Row, options: Options) -> int:
+    if options.json:
+        print_json(row)
+    else:
+        print(paint(row["name"], "bold"), paint(row["state"], COLOURS.get(row["state"], "dim")), sep="  ")
+        keys = ("server", "origin", "trust", "transport", "era", "revision", "tools", "tokens", "restarts", "pid")
+        print_fields([*((key, _cell(row, key)) for key in keys), ("memory", size_of(row)), ("error", row["error"])])
+        lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
+        print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
+    return 0 if row["state"] in GOOD else 1
+
+
+VERB = Verb(
+    "Start the configured servers and show how they are; a running gateway has its own, which are not asked",
+    _options,
+    _status,
+)

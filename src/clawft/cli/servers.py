@@ -1,0 +1,79 @@
+"""`weft servers`: which there are, where they come from, how they are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli import server_files, server_import, server_status, server_test
+from clawft.cli.options import common_options, sources
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, print_json, print_table, tell
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.config.layers import Found
+    from clawft.config.servers import Servers
+
+
+def _options(parser: Parser) -> None:
+    json_option(parser)
+    common_options(parser)
+
+
+def _list(options: Options) -> int:
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    servers = discover(sources(options))
+    rows = list(described(servers))
+    if options.json:
+        print_json({"servers": rows})
+    elif not rows:
+        tell("no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have")
+    else:
+        head = ("NAME", "STATE", "SCOPE", "TRANSPORT", "TRUST", "ORIGIN", "WHAT")
+        print_table(head, [[one_line(each[key.lower()]) for key in head] for each in rows])
+        for each in rows:
+            if each["error"]:
+                tell(f"weft: {one_line(each['error'])}")
+    return 0
+
+
+def described(servers: Servers) -> Iterator[dict[str, Any]]:
+    """One row for every name, whatever became of it."""
+    for name, found in servers.found.items():
+        yield _row(name, found, "enabled" if found.spec.enabled else "disabled")
+    for name, found in servers.waiting.items():
+        from clawft.config.servers import waits  # only where something waits
+
+        yield _row(name, found, "waiting", str(waits(name, found)))
+    for name, refused in servers.refused.items():
+        row = dict.fromkeys(("scope", "transport", "trust", "what"), "")
+        yield {"name": name, "state": "refused", **row, "origin": refused.file, "error": str(refused.error)}
+
+
+def _row(name: str, found: Found, state: str, error: str = "") -> dict[str, Any]:
+    spec = found.spec
+    return {
+        "name": name,
+        "state": state,
+        "scope": found.scope.value,
+        "transport": spec.transport if spec.command or spec.url else "",
+        "trust": spec.trust,
+        "what": shlex.join([spec.command, *spec.args]) if spec.command else spec.url,
+        "origin": str(found.origin),
+        "error": error,
+    }
+
+
+VERBS = {
+    "list": Verb("List configured servers and the files they come from", _options, _list),
+    "status": server_status.VERB,
+    "add": server_files.ADD,
+    "remove": server_files.REMOVE,
+    "enable": server_files.ENABLE,
+    "disable": server_files.DISABLE,
+    "reconnect": server_files.RECONNECT,
+    "test": server_test.VERB,
+    "import": server_import.VERB,
+}

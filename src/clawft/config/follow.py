@@ -1,0 +1,137 @@
+"""The servers that files name, kept in step with a pool: at the start, and whenever a file changes.
+
+Light to load: most starts have no server, and then neither the client side nor its configuration is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Container
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clawft.config.places import names_servers, reconnect_folder, server_files
+from clawft.config.settings import Settings
+from clawft.errors import ClawftError, NotConnected
+
+if TYPE_CHECKING:  # loaded with the first server
+    from clawft.config.servers import Servers
+    from clawft.config.watch import Stamps
+    from clawft.upstream.pool import Pool
+    from clawft.upstream.spec import UpstreamSpec
+
+START_SECONDS = 60.0
+"""How long a server we must not run without may take to start."""
+RUNNING = ("connected", "degraded")
+
+log = logging.getLogger("clawft")
+
+
+class ServerFiles:
+    """`pool` is asked for when the first server is wanted."""
+
+    def __init__(self, settings: Settings, pool: Callable[[], Pool]) -> None:
+        self._settings = settings
+        self._pool = pool
+        self._watching: list[asyncio.Task[None]] = []
+
+    @property
+    def name_any(self) -> bool:
+        """Whether anything could name a server."""
+        told = self._settings
+        return bool(told.mcp_config) or names_servers(told.home, told.workspace, told.agent)
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The servers that are named now, and what is wrong with those that cannot be used."""
+        from clawft.config.layers import Sources
+        from clawft.config.servers import discover
+
+        told = self._settings
+        return discover(Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders))
+
+    async def start(self, only: Collection[str] = ()) -> None:
+        """All at once, or those named; none blocks another, or us, unless we must not run without it."""
+        if not self.name_any:
+            return
+        self._tell_unused(self.servers)
+        wanted = self.servers.wanted
+        chosen = {name: spec for name, spec in wanted.items() if name in only or self._is_needed(spec)}
+        await self._pool().set_servers(chosen if only else wanted)
+        await self._must_run()
+
+    def _is_needed(self, spec: UpstreamSpec) -> bool:
+        return spec.required or self._settings.strict_servers
+
+    def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
+        from clawft.config.servers import waits
+
+        unused = [str(refused.error) for refused in servers.refused.values()]
+        unused += [str(waits(name, found)) for name, found in servers.waiting.items()]
+        for said in unused:
+            if said not in known:
+                log.warning("%s", said)
+
+    async def _must_run(self) -> None:
+        """Raises NotConnected for servers that are down and may not be: required ones, and in strict mode all."""
+        strict, servers, pool = self._settings.strict_servers, self.servers, self._pool()
+        down = {name: str(each.error) for name, each in servers.refused.items() if strict or each.required}
+        needed = [name for name, spec in servers.wanted.items() if self._is_needed(spec)]
+        if needed:
+            await pool.settled(START_SECONDS)
+        for name in needed:
+            status = pool.server_status(name)
+            if status.status not in RUNNING:
+                down[name] = f"{name}: {status.error or f'not ready after {START_SECONDS:g} s'}"
+        if down:
+            raise NotConnected("; ".join(down.values()), hint=f"weft servers test {next(iter(down))}")
+
+    # ── while we run ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def follow(self) -> None:
+        """From now on a changed file is applied at once, until we close. What does not differ never notices."""
+        from clawft.config.watch import watch  # only where something is served
+
+        for look, changed in ((self._look, self._apply), (self._asked, self._reconnect)):
+            self._watching.append(asyncio.create_task(watch(look, look(), changed), name=changed.__name__))
+
+    def _look(self) -> Stamps:
+        from clawft.config.watch import stamps
+
+        told = self._settings
+        return stamps(server_files(told.home, told.workspace, told.agent, told.mcp_config))
+
+    def _asked(self) -> Stamps:
+        from clawft.config.watch import folder_stamps
+
+        return folder_stamps(reconnect_folder(self._settings.home))
+
+    async def _apply(self, before: Stamps, now: Stamps) -> None:
+        """A file that broke keeps the servers it named as they were."""
+        from clawft.config.servers import Servers, carried
+
+        old: Servers = self.__dict__.pop("servers", Servers())  # nothing was read if there was nothing to read
+        try:
+            self.servers = carried(old, self.servers)
+            self._tell_unused(self.servers, {str(each.error) for each in old.refused.values()})
+            done = await self._pool().set_servers(self.servers.wanted)
+        except (ClawftError, OSError) as failed:
+            self.servers = old
+            log.error("the changed configuration is not applied: %s", failed)
+            return
+        log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
+
+    async def _reconnect(self, before: Stamps, now: Stamps) -> None:
+        from clawft.config.watch import renewed
+
+        for name in renewed(before, now):
+            try:
+                await self._pool().reconnect(name)
+            except ClawftError as failed:
+                log.warning("%s is not connected anew: %s", name, failed)
+
+    async def close(self) -> None:
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)

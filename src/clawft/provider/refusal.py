@@ -1,0 +1,64 @@
+"""What went wrong at a server, as words an agent can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from clawft.errors import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_REVISION,
+    ClawftError,
+    ExecutionFailed,
+    JsonRpcFailure,
+)
+
+URL_ELICITATION_REQUIRED = -32042
+DATA_CHARS = 1_000
+"""Of an error's data, as far as it is passed on."""
+
+
+def failed(server: str, error: ClawftError) -> ExecutionFailed:
+    """The server is named; an error answer keeps its code and message."""
+    hint = error.hint or f"weft servers status {server}"
+    if not isinstance(error, JsonRpcFailure):
+        return ExecutionFailed(f"{server}: {error.message}", hint=hint)
+    explain = _EXPLAINED.get(error.error_code, _data)
+    return ExecutionFailed(f"{server}: {error.message} (code {error.error_code}){explain(error.error_data)}")
+
+
+def _data(data: object) -> str:
+    return "" if data is None else f": {msgspec.json.encode(data).decode()[:DATA_CHARS]}"
+
+
+def _urls(data: object) -> str:
+    """Never opened by us: the person decides."""
+    asked = _mapping(data).get("elicitations")
+    items = cast("list[object]", asked) if isinstance(asked, list) else []
+    places = [str(_mapping(item).get("url")) for item in items if _mapping(item).get("url")]
+    return f"; open {' and '.join(places)} in a browser, then call again" if places else _data(data)
+
+
+def _capability(data: object) -> str:
+    needed = ", ".join(_mapping(_mapping(data).get("requiredCapabilities"))) or "something of the client"
+    return f"; the tool needs {needed}, which cannot be offered to it here"
+
+
+def _ours(data: object) -> str:
+    """These describe the request we made, not the one we were given."""
+    return f"; clawft and the server disagree about the protocol{_data(data)}"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+
+
+_EXPLAINED = {
+    URL_ELICITATION_REQUIRED: _urls,
+    MISSING_CAPABILITY: _capability,
+    HEADER_MISMATCH: _ours,
+    UNSUPPORTED_REVISION: _ours,
+}

@@ -1,0 +1,41 @@
+"""A tool's result as agents that know only text see it. The relay itself passes results untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from clawft.errors import ExecutionFailed
+
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+def agent_view(tool: str, result: bytes) -> Mapping[str, Any]:
+    """`{"output": text}`: all text blocks, joined. Raises ExecutionFailed with the text of a result that is an error.
+
+    A result that has neither content nor an error flag is not one we know, and given back as it is.
+    """
+    said = _object.decode(result)
+    if "content" not in said and "isError" not in said:
+        return said
+    text = _text(said.get("content"))
+    if said.get("isError") is True:
+        raise ExecutionFailed(text or f"{tool} failed and did not say why")
+    return {"output": text}
+
+
+def _text(content: object) -> str:
+    blocks = cast("list[object]", content) if isinstance(content, list) else []
+    return "".join(_text_of(block) for block in blocks)
+
+
+def _text_of(block: object) -> str:
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, dict):
+        return ""
+    known = cast("Mapping[str, object]", block)
+    text = known.get("text")
+    return text if known.get("type") == "text" and isinstance(text, str) else ""

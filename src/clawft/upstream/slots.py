@@ -1,0 +1,93 @@
+"""How many servers are open at a time. One that is idle gives way to one that is wanted.
+
+Who gets a place is computed at once; only waiting for one takes time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from msgspec import Struct
+
+from clawft.errors import NotConnected
+
+MAX_CONNECTIONS = 20
+
+
+class Holder(Protocol):
+    """A server that has a place, or wants one."""
+
+    used: float
+    """When it was last called."""
+
+    @property
+    def idle(self) -> bool: ...
+
+    def give_way(self) -> None:
+        """Close: the place is someone else's already."""
+        ...
+
+
+class _Waiter(Struct):
+    holder: Holder
+    turn: asyncio.Future[None]
+
+
+class Slots:
+    def __init__(self, limit: int = MAX_CONNECTIONS) -> None:
+        self.limit = limit
+        self._holders: list[Holder] = []
+        self._queue: deque[_Waiter] = deque()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    async def enter(self, holder: Holder) -> None:
+        """Wait for a place; at once if there is one, or someone idle gives way."""
+        if holder in self._holders or self._take(holder):
+            return
+        waiter = _Waiter(holder, asyncio.get_running_loop().create_future())
+        self._queue.append(waiter)
+        try:
+            await waiter.turn
+        finally:
+            if waiter in self._queue:
+                self._queue.remove(waiter)
+
+    def claim(self, holder: Holder) -> None:
+        """A place now, for a call that waits. Raises NotConnected, naming the limit, if nobody can give way."""
+        if holder in self._holders:
+            return
+        if not self._take(holder):
+            raise NotConnected(
+                f"{self.limit} servers are connected, which is the limit, and none of them is idle",
+                hint="try again when calls have ended, or raise max_connections",
+            )
+        for waiter in self._queue:
+            if waiter.holder is holder and not waiter.turn.done():
+                waiter.turn.set_result(None)
+
+    def leave(self, holder: Holder) -> None:
+        if holder in self._holders:
+            self._holders.remove(holder)
+            self.look()
+
+    def look(self) -> None:
+        """Something has changed: let those in who can come in now."""
+        while self._queue and (self._queue[0].turn.done() or self._take(self._queue[0].holder)):
+            waiter = self._queue.popleft()
+            if not waiter.turn.done():
+                waiter.turn.set_result(None)
+
+    def _take(self, holder: Holder) -> bool:
+        if len(self._holders) >= self.limit:
+            idle = [other for other in self._holders if other.idle]
+            if not idle:
+                return False
+            gone = min(idle, key=lambda other: other.used)
+            self._holders.remove(gone)
+            gone.give_way()
+        self._holders.append(holder)
+        return True

@@ -1,0 +1,97 @@
+"""Nothing is run in a folder before the user's own hand has named it."""
+
+from pathlib import Path
+
+import pytest
+
+from clawft.builtin.build.trust import LIST, MAX_LIST_BYTES, list_is_safe, trusted
+from clawft.errors import PermissionDenied
+from tests.builtin.build.trusting import Listener, call_as, provider_of
+from tests.requirements import requirement
+
+ACCEPT = {"action": "accept", "content": {"allow": True}}
+MAKEFILE = "all:\n\ttouch made\n"
+TASKS = '[tasks.all]\nrunner = "make"\ntarget = "all"\n'
+
+
+@pytest.fixture
+def declared(workspace: Path) -> Path:
+    (workspace / ".clawft").mkdir()
+    (workspace / ".clawft" / "tasks.toml").write_text(TASKS)
+    (workspace / "Makefile").write_text(MAKEFILE)
+    return workspace
+
+
+def write_list(home: Path, text: str) -> None:
+    (home / LIST).write_text(text)
+    (home / LIST).chmod(0o600)
+
+
+@requirement("PLUG-04")
+def test_a_folder_and_what_is_beneath_it(home: Path, tmp_path: Path) -> None:
+    assert not trusted(tmp_path)
+    write_list(home, f"# comment\n\n  {tmp_path / 'a'}  \nrelative\n{tmp_path / 'b'}")
+    assert trusted(tmp_path / "a")
+    assert trusted(tmp_path / "a" / "deep" / "er")
+    assert trusted(tmp_path / "b")
+    for other in ("ab", "c", "relative", "."):
+        assert not trusted(tmp_path / other)
+
+
+@requirement("PLUG-04")
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_list_that_others_may_write_names_nothing(home: Path, tmp_path: Path, mode: int) -> None:
+    write_list(home, f"{tmp_path}\n")
+    assert trusted(tmp_path)
+    (home / LIST).chmod(mode)
+    assert not trusted(tmp_path)
+
+
+def test_a_list_is_read_up_to_its_bound(home: Path, tmp_path: Path) -> None:
+    write_list(home, "#" * MAX_LIST_BYTES + f"\n{tmp_path}\n")
+    assert not trusted(tmp_path)
+
+
+@requirement("PLUG-04")
+async def test_without_trust_nothing_runs_and_the_switch_is_named(home: Path, declared: Path) -> None:
+    listener = Listener(ACCEPT)
+    with pytest.raises(PermissionDenied, match="is not trusted") as refused:
+        await call_as(listener, provider_of("build", declared), "run", task="all")
+    assert refused.value.hint.endswith(f"echo {declared.resolve()} >> {home / LIST}")
+    assert listener.asked == []
+    assert not (declared / "made").exists()
+
+
+@requirement("PLUG-04")
+async def test_a_list_inside_the_workspace_names_nothing(monkeypatch: pytest.MonkeyPatch, declared: Path) -> None:
+    """Or a tool that writes files could trust itself."""
+    inside = declared / ".clawft"
+    monkeypatch.setenv("CLAWFT_HOME", str(inside))
+    write_list(inside, f"{declared.resolve()}\n")
+    assert not list_is_safe(declared)
+    with pytest.raises(PermissionDenied, match="is not trusted") as refused:
+        await call_as(Listener(), provider_of("build", declared), "run", task="all")
+    assert "inside the workspace" in refused.value.hint
+    assert not (declared / "made").exists()
+
+
+@requirement("PLUG-04")
+async def test_a_person_who_can_be_asked_may_allow_one_run(home: Path, declared: Path) -> None:
+    provider = provider_of("build", declared)
+    listener = Listener(ACCEPT)
+    done = await call_as(listener, provider, "run", can_answer=True, task="all")
+    assert done.structured_content["success"]
+    assert str(declared.resolve()) in listener.asked[0].params["message"]
+    assert (declared / "made").exists()
+    with pytest.raises(PermissionDenied):
+        await call_as(Listener(), provider, "run", task="all")
+
+
+@requirement("PLUG-04")
+@pytest.mark.parametrize(
+    "answer", [{"action": "decline"}, {"action": "cancel"}, {"action": "accept", "content": {"allow": False}}]
+)
+async def test_any_other_answer_is_a_no(home: Path, declared: Path, answer: dict[str, object]) -> None:
+    with pytest.raises(PermissionDenied, match="is not trusted"):
+        await call_as(Listener(answer), provider_of("build", declared), "run", can_answer=True, task="all")
+    assert not (declared / "made").exists()

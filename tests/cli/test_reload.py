@@ -1,0 +1,135 @@
+"""A changed file is applied while we serve: only what differs is touched, and what broke goes on as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.requirements import requirement
+from tests.servers.pipe import Pipe, call, mcp_server, text_of
+
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+PATIENCE_S = 30.0
+PAUSE_S = 0.05
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def entry(title: str) -> str:
+    args = json.dumps([str(TINY), "--title", title])
+    return f"command = {json.dumps(sys.executable)}\nargs = {args}\n"
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> Path:
+    """Where `mcp_server(tmp_path)` keeps its home."""
+    from tests.servers.weft import environment
+
+    folder = Path(environment(tmp_path)["CLAWFT_HOME"]) / "mcp_servers"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncGenerator[Pipe]:
+    async with mcp_server(folder) as pipe:
+        await pipe.open()
+        yield pipe
+
+
+async def exists(path: Path) -> str:
+    return "there" if await asyncio.to_thread(path.exists) else "not there"
+
+
+async def answer(pipe: Pipe, tool: str, **arguments: Any) -> str:
+    told = await pipe.ask("tools/call", {"name": tool, "arguments": arguments})
+    return text_of(told) if "result" in told else str(told["error"]["message"])
+
+
+async def eventually(look: Callable[[], Awaitable[str]], fine: Callable[[str], bool]) -> str:
+    """What another process shows, as soon as it is what we wait for. There is no event to wait for from out here."""
+    for _ in range(int(PATIENCE_S / PAUSE_S)):
+        if fine(said := await look()):
+            return said
+        await asyncio.sleep(PAUSE_S)
+    raise AssertionError(f"still {await look()!r} after {PATIENCE_S} s")
+
+
+async def until(pipe: Pipe, tool: str, wanted: str, **arguments: Any) -> str:
+    """Ask again until the answer begins with what is wanted."""
+    return await eventually(lambda: answer(pipe, tool, **arguments), lambda said: said.startswith(wanted))
+
+
+async def pid_of(pipe: Pipe, server: str, other_than: str = "") -> str:
+    return await eventually(lambda: answer(pipe, f"{server}__pid"), lambda said: said.isdigit() and said != other_than)
+
+
+@requirement("CONF-21")
+async def test_one_changed_server_restarts_alone_while_a_call_runs_on_another(servers: Path, tmp_path: Path) -> None:
+    (servers / "steady.toml").write_text(entry("steady"))
+    (servers / "moving.toml").write_text(entry("before"))
+    async with serving(tmp_path) as pipe:
+        steady, moving = await pid_of(pipe, "steady"), await pid_of(pipe, "moving")
+        gate = tmp_path / "gate"
+        await pipe.send(call("long", "steady__hold", {"file": str(gate)}))
+        await eventually(lambda: exists(tmp_path / "gate.waiting"), lambda said: said == "there")
+        (servers / "moving.toml").write_text(entry("after"))
+        await until(pipe, "moving__echo", "after: ", text="x")
+        assert await pid_of(pipe, "moving") != moving
+        assert not any(message.get("id") == "long" for message in pipe.others), "it is still running"
+        gate.touch()
+        held = next((each for each in pipe.others if each.get("id") == "long"), None) or await pipe.answer("long")
+        assert text_of(held) == "steady held on"
+        assert await answer(pipe, "steady__pid") == steady
+
+
+@requirement("CONF-21", "CONF-08")
+async def test_servers_come_and_go_with_their_files(servers: Path, tmp_path: Path) -> None:
+    """From nothing: not even the folder is there when we start."""
+    servers.rmdir()
+    async with serving(tmp_path) as pipe:
+        servers.mkdir()
+        (servers / "late.toml").write_text(entry("late"))
+        assert await until(pipe, "late__echo", "late: ", text="1") == "late: 1"
+        (servers / "late.toml").unlink()
+        await until(pipe, "late__echo", "unknown tool", text="1")
+
+
+@requirement("CONF-21", "CONF-12")
+async def test_a_broken_file_keeps_what_runs_and_is_told(servers: Path, tmp_path: Path) -> None:
+    (servers / "one.toml").write_text(entry("one"))
+    async with serving(tmp_path) as pipe:
+        before = await pid_of(pipe, "one")
+        (servers / "one.toml").write_text("command = [broken")
+        (servers / "two.toml").write_text(entry("two"))
+        await until(pipe, "two__echo", "two: ", text="1")
+        assert await answer(pipe, "one__pid") == before
+        assert f"{servers / 'one.toml'}:1: no valid TOML" in pipe.stderr()
+
+
+@requirement("MGR-19", "MGR-03")
+async def test_reconnect_reaches_a_running_weft(servers: Path, tmp_path: Path, weft: list[str]) -> None:
+    from tests.servers.weft import environment
+
+    (servers / "one.toml").write_text(entry("one"))
+    async with serving(tmp_path) as pipe:
+        before = await pid_of(pipe, "one")
+        asked = await asyncio.to_thread(
+            subprocess.run,
+            [*weft, "servers", "reconnect", "one"],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert asked.returncode == 0, asked.stderr
+        await pid_of(pipe, "one", other_than=before)

@@ -1,0 +1,370 @@
+"""`weft servers`, and servers behind every other command: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.cli.starting import servers_of
+from tests.requirements import requirement
+
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+PYTHON = sys.executable
+
+
+def config(**servers: list[str] | dict[str, Any]) -> str:
+    """The text of `--mcp-config`: tiny servers by their options, or an entry as it is."""
+    entries = {
+        name: told if isinstance(told, dict) else {"command": PYTHON, "args": [str(TINY), *told]}
+        for name, told in servers.items()
+    }
+    return json.dumps({"mcpServers": entries})
+
+
+def add(run: Any, name: str, *options: str) -> Any:
+    return run("servers", "add", name, "--", PYTHON, str(TINY), *options)
+
+
+def states(done: Any) -> dict[str, str]:
+    return {each["name"]: each["state"] for each in done.json["servers"]}
+
+
+# ── other commands ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("PROV-23", "AGENT-05", "S4-CLI-01")
+def test_tools_of_servers_are_listed_and_called(run: Any) -> None:
+    given = ("--mcp-config", config(one=["--title", "first"]), "--mcp-config", config(two=["--era", "handshake"]))
+    listed = run("tools", "list", "--no-builtin", "--json", *given)
+    names = {tool["name"] for tool in listed.json["tools"]}
+    assert (listed.code, listed.err) == (0, "")
+    assert {"one__echo", "two__echo"} <= names
+    assert run("tools", "call", "one__echo", "text=5", *given).out == "first: 5\n"
+    assert run("tools", "call", "mcp:two:echo", "text=6", *given).out == "tiny: 6\n"
+
+
+@requirement("PROV-23", "RES-01")
+def test_resources_and_prompts_of_servers_too(run: Any) -> None:
+    given = ("--no-builtin", "--mcp-config", config(one=[]))
+    assert run("resources", "read", "tiny://note", *given).out == "note of tiny\n"
+    assert run("prompts", "get", "one__hello", *given).out == "user:\nhello tiny\n"
+
+
+@requirement("MGR-15", "FR-008")
+def test_a_dead_server_is_a_line_on_stderr_and_no_failure(run: Any) -> None:
+    given = config(good=[], bad=["--crash", "--say", "no key"], gone={"command": "/no/such/program"})
+    done = run("tools", "list", "--no-builtin", "--mcp-config", given)
+    assert (done.code, "good__echo" in done.out) == (0, True)
+    lines = done.err.splitlines()
+    assert sorted(line.split(":")[1] for line in lines) == [" server bad", " server gone"]
+    assert "no key" in done.err
+    assert "/no/such/program" in done.err
+
+
+@requirement("MGR-15")
+def test_a_built_in_tool_waits_for_no_server(run: Any) -> None:
+    done = run("tools", "call", "memory__list", "--mcp-config", config(bad=["--crash"]))
+    assert (done.code, done.err) == (0, "")
+
+
+@requirement("MGR-15")
+@pytest.mark.parametrize("tool", ["good__echo", "mcp:good__echo", "mcp:good:echo", "mcp__good__echo"])
+def test_a_tool_waits_for_its_own_server_only(run: Any, tool: str) -> None:
+    given = config(good=[], bad=["--crash"])
+    done = run("tools", "call", tool, "text=1", "--mcp-config", given)
+    assert (done.code, done.out, done.err) == (0, "tiny: 1\n", "")
+
+
+@requirement("AGENT-06", "S4-CLI-02")
+@pytest.mark.parametrize("command", [["tools", "list"], ["mcp-server"], ["gateway", "--port", "0"]])
+def test_strict_ends_with_the_name_and_the_reason(run: Any, command: list[str]) -> None:
+    given = config(good=[], bad=["--crash", "--say", "no key"])
+    done = run(*command, "--strict-mcp-config", "--mcp-config", given)
+    assert (done.code, done.out) == (1, "")
+    assert "bad: " in done.err
+    assert "no key" in done.err
+
+
+@requirement("AGENT-06", "CONF-12")
+def test_strict_ends_for_an_entry_that_cannot_be_used(run: Any) -> None:
+    done = run("tools", "list", "--strict-mcp-config", "--mcp-config", config(git=[]))
+    assert (done.code, done.out) == (1, "")
+    assert "'git' is the namespace of built-in tools" in done.err
+
+
+@requirement("CONF-20")
+def test_a_required_server_ends_the_program_and_another_does_not(run: Any) -> None:
+    crash = [str(TINY), "--crash"]
+    given = config(must={"command": PYTHON, "args": crash, "required": True}, may={"command": PYTHON, "args": crash})
+    done = run("mcp-server", "--mcp-config", given)
+    assert (done.code, done.out) == (1, "")
+    assert "weft: must: " in done.err
+    assert run("mcp-server", "--mcp-config", config(may=["--crash"])).code == 0
+
+
+@requirement("AGENT-07", "S4-CLI-03")
+def test_debug_tells_what_each_server_does(run: Any) -> None:
+    given = config(one=["--say", "hello there"], bad=["--crash", "--say", "oh"])
+    done = run("tools", "list", "--mcp-debug", "--mcp-config", given)
+    assert done.code == 0
+    said = done.err
+    assert f"[one] starting {PYTHON}" in said
+    assert "[one] stderr: hello there" in said
+    assert "[one] connected: stateless era, 2026-07-28, tiny-tiny 1.2.3, 4 tools" in said
+    assert "[bad] stderr: oh" in said
+    assert "exited with status 3" in said
+
+
+@requirement("CONF-16")
+def test_a_server_of_the_workspace_does_not_start_but_says_how(run: Any, workspace: Path) -> None:
+    file = workspace / ".mcp.json"
+    file.write_text(config(theirs=[]))
+    done = run("tools", "list", "--no-builtin", "--json")
+    assert done.json["tools"] == []
+    assert f"--mcp-config {file}" in done.err
+    assert run("tools", "call", "theirs__echo", "text=1", "--mcp-config", str(file)).out == "tiny: 1\n"
+
+
+# ── list, status, test ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("MGR-19", "CONF-22", "CONF-12")
+def test_list_shows_every_name_and_where_it_comes_from(run: Any, home: Path, workspace: Path) -> None:
+    add(run, "mine")
+    (home / "mcp_servers" / "wrong.toml").write_text("urll = 1\n")
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    given = ("--mcp-config", config(typed=[], off={"enabled": False}))
+    rows = {each["name"]: each for each in run("servers", "list", "--json", *given).json["servers"]}
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "mine": "enabled",
+        "typed": "enabled",
+        "off": "disabled",
+        "theirs": "waiting",
+        "wrong": "refused",
+    }
+    assert rows["mine"]["origin"] == f"{home}/mcp_servers/mine.toml:1"
+    assert (rows["mine"]["scope"], rows["mine"]["trust"], rows["mine"]["transport"]) == ("user", "untrusted", "stdio")
+    assert (rows["typed"]["scope"], rows["typed"]["trust"]) == ("command line", "trusted")
+    assert "did you mean 'url'?" in rows["wrong"]["error"]
+    table = run("servers", "list", *given)
+    assert table.out.splitlines()[0].split() == ["NAME", "STATE", "SCOPE", "TRANSPORT", "TRUST", "ORIGIN", "WHAT"]
+
+
+@requirement("MGR-19")
+def test_no_servers_says_how_to_get_some(run: Any) -> None:
+    for verb in ("list", "status"):
+        done = run("servers", verb)
+        assert (done.code, done.out) == (0, "")
+        assert "weft servers import" in done.err
+
+
+@requirement("MGR-19", "MGR-15", "CONF-12")
+def test_status_shows_how_each_server_is(run: Any, home: Path) -> None:
+    add(run, "one")
+    (home / "mcp_servers" / "wrong.toml").write_text("urll = 1\n")
+    given = ("--mcp-config", config(gone={"command": "/no/such/program"}, off={"enabled": False}))
+    done = run("servers", "status", "--json", *given)
+    rows = {each["name"]: each for each in done.json["servers"]}
+    assert done.code == 0
+    assert states(done) == {"one": "connected", "gone": "failed", "off": "disabled", "wrong": "failed"}
+    one = rows["one"]
+    assert (one["era"], one["revision"], one["tools"], one["restarts"]) == ("stateless", "2026-07-28", 4, 0)
+    assert one["tokens"] > 50
+    assert one["pid"] > 0
+    assert "/no/such/program" in rows["gone"]["error"]
+    if sys.platform == "linux":
+        assert one["memory"] > 1024 * 1024
+    head = run("servers", "status", *given).out.splitlines()[0].split()
+    assert head == [
+        "NAME",
+        "STATE",
+        "ERA",
+        "TRANSPORT",
+        "TOOLS",
+        "TOKENS",
+        "RESTARTS",
+        "PID",
+        "MEMORY",
+        "LAST",
+        "ERROR",
+    ]
+
+
+@requirement("MGR-19", "LINK-08")
+def test_status_of_one_has_its_last_words_and_origin(run: Any, home: Path) -> None:
+    add(run, "one", "--say", "words on stderr")
+    done = run("servers", "status", "one")
+    assert done.code == 0
+    assert "words on stderr" in done.out
+    assert "tiny-tiny 1.2.3" in done.out
+    assert f"{home}/mcp_servers/one.toml:1" in done.out
+    missing = run("servers", "status", "on")
+    assert (missing.code, missing.out) == (1, "")
+    assert "did you mean one?" in missing.err
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize(("era", "first"), [("stateless", "server/discover"), ("handshake", "initialize")])
+def test_test_times_each_step(run: Any, era: str, first: str) -> None:
+    add(run, "one", "--era", era)
+    told = run("servers", "test", "one", "--json").json
+    assert (told["ok"], told["era"], told["tools"], told["prompts"], told["resources"]) == (True, era, 4, 1, 1)
+    steps = [step["step"] for step in told["steps"]]
+    assert steps[0] == "start"
+    assert first in steps
+    assert "tools/list" in steps
+    assert all(step["ms"] >= 0 for step in told["steps"])
+    assert run("servers", "test", "one").out.startswith("one  ok\n")
+
+
+@requirement("MGR-19")
+def test_test_fails_with_the_reason(run: Any) -> None:
+    given = ("--mcp-config", config(bad=["--crash", "--say", "no key"]))
+    done = run("servers", "test", "bad", *given)
+    assert (done.code, done.out) == (1, "")
+    assert "no key" in done.err
+    assert run("servers", "test", "nobody", *given).code == 1
+
+
+# ── add, remove, enable, disable ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("MGR-19", "CONF-17", "CONF-05")
+def test_add_writes_a_private_file_with_the_whole_path(run: Any, home: Path) -> None:
+    done = run("servers", "add", "one", "--env", "LEVEL=3", "--", "python3", str(TINY), "--title", "a b")
+    path = home / "mcp_servers" / "one.toml"
+    assert (done.code, done.out) == (0, f"written: {path}\n")
+    assert f'command = "{shutil.which("python3")}"' in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert run("tools", "call", "one__echo", "text=1").out == "a b: 1\n"
+    assert run("tools", "call", "one__env", "name=LEVEL").out == "3\n"
+
+
+@requirement("MGR-19")
+def test_add_takes_an_address(run: Any) -> None:
+    added = run("servers", "add", "far", "https://x.example/mcp", "--header", "X-Team: blue", "--timeout-ms", "5")
+    assert added.code == 0
+    (row,) = run("servers", "list", "--json").json["servers"]
+    assert (row["transport"], row["what"], row["trust"]) == ("http", "https://x.example/mcp", "untrusted")
+
+
+@requirement("MGR-19", "CONF-14")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["git", "--", PYTHON], "'git' is the namespace of built-in tools"),
+        (["a__b", "--", PYTHON], "may not contain '__'"),
+        (["x"], "either a URL, or -- and a command"),
+        (["x", "http://a", "--", PYTHON], "either a URL, or -- and a command"),
+        (["x", "--", "no-such-program"], "not on the PATH"),
+        (["x", "--", "/a;b"], "unsafe"),
+        (["x", "ftp://a"], "must begin with"),
+        (["x", "--env", "TOKEN", "--", PYTHON], "--env is NAME=VALUE"),
+        (["x", "--env", "API_TOKEN=abcdefgh", "--", PYTHON], "--env API_TOKEN=secret://env/API_TOKEN"),
+        (["x", "http://a", "--header", "Authorization: Bearer abc"], "secret://env/X_AUTHORIZATION"),
+    ],
+)
+def test_add_refuses_what_could_not_work_and_secrets_in_clear(
+    run: Any, home: Path, words: list[str], said: str
+) -> None:
+    done = run("servers", "add", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert not (home / "mcp_servers").exists()
+
+
+@requirement("MGR-19")
+def test_add_overwrites_only_when_told_and_keeps_the_old_one(run: Any, home: Path) -> None:
+    add(run, "one")
+    path = home / "mcp_servers" / "one.toml"
+    before = path.read_text()
+    again = add(run, "one", "--title", "x")
+    assert (again.code, path.read_text()) == (2, before)
+    forced = run("servers", "add", "one", "--force", "--", PYTHON, str(TINY), "--title", "x")
+    assert forced.code == 0
+    assert path.read_text() != before
+    assert path.with_name("one.toml.bak").read_text() == before
+
+
+@requirement("MGR-19", "CONF-08")
+def test_disable_and_enable_change_one_line(run: Any, home: Path) -> None:
+    add(run, "one")
+    path = home / "mcp_servers" / "one.toml"
+    path.write_text("# mine, with a comment\n" + path.read_text())
+    assert run("servers", "disable", "one").code == 0
+    assert states(run("servers", "list", "--json")) == {"one": "disabled"}
+    assert "# mine, with a comment" in path.read_text()
+    assert "already" in run("servers", "disable", "one").out
+    assert run("servers", "enable", "one").code == 0
+    assert states(run("servers", "status", "--json")) == {"one": "connected"}
+
+
+@requirement("MGR-19", "CONF-07", "CONF-08")
+def test_a_server_of_the_workspace_is_switched_off_for_the_agent(run: Any, home: Path, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    agent = home / "agents" / "default" / "config.toml"
+    agent.parent.mkdir(parents=True)
+    agent.write_text("[result]\nlimit = 1000\n")
+    assert run("servers", "disable", "theirs").code == 0
+    assert states(run("servers", "list", "--json")) == {"theirs": "disabled"}
+    assert run("servers", "enable", "theirs").code == 0
+    assert agent.read_text().strip() == "[result]\nlimit = 1000"
+    assert run("servers", "enable", "theirs").code == 2, "a program may not approve it"
+
+
+@requirement("MGR-19")
+def test_remove_keeps_a_copy_and_touches_only_files_of_ours(run: Any, home: Path, workspace: Path) -> None:
+    add(run, "one")
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    done = run("servers", "remove", "one")
+    assert (done.code, sorted(path.name for path in (home / "mcp_servers").iterdir())) == (0, ["one.toml.bak"])
+    refused = run("servers", "remove", "theirs")
+    assert (refused.code, (workspace / ".mcp.json").exists()) == (2, True)
+    assert f"{workspace}/.mcp.json:1" in refused.err
+    assert run("servers", "remove", "nobody").code == 1
+
+
+# ── doctor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("AGENT-14", "CONF-14", "CONF-16")
+def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, workspace: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir()
+    (folder / "clear.toml").write_text(f'command = "{PYTHON}"\nenv = {{ API_KEY = "sk-abcdefgh" }}\n')
+    (folder / "gone.toml").write_text('command = "/no/such/program"\n')
+    (folder / "git.toml").write_text(f'command = "{PYTHON}"\n')
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    done = run("doctor", "--json")
+    found = [(each["level"], each["said"]) for each in done.json["findings"] if each["what"] == "servers"]
+    assert done.code == 1
+    assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "warn", "warn"]
+    said = " ".join(text for _, text in found)
+    assert "API_KEY holds what looks like a secret" in said
+    assert "sk-abcdefgh" not in said
+    assert "/no/such/program is not there" in said
+    assert "theirs comes from the workspace" in said
+
+
+# ── which servers a name may belong to ───────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("MGR-15", "PROV-12")
+@pytest.mark.parametrize(
+    ("tool", "servers"),
+    [
+        ("a__x", ["a"]),
+        ("mcp:a:x", ["a"]),
+        ("mcp__a-b__x", ["a-b"]),
+        ("ab__x", []),
+        ("x", []),
+        ("", []),
+    ],
+)
+def test_the_server_a_name_speaks_of(tool: str, servers: list[str]) -> None:
+    assert servers_of(tool, ["a", "a-b", "c"]) == servers

@@ -1,0 +1,452 @@
+"""Which servers are wanted: four layers of files, strict where they are ours, lenient where they are not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from clawft.config.layers import Scope, Sources
+from clawft.config.servers import Servers, carried, discover, waits
+from clawft.errors import ConfigUnparsable, ConfigUnreadable, InvalidConfig
+from clawft.upstream.spec import SandboxTable, ToolRules, UpstreamSpec
+from tests.requirements import requirement
+
+PROGRAM = sys.executable
+FULL = f"""
+command = "{PROGRAM}"
+args = ["-m", "x"]
+env = {{ TOKEN = "secret://env/TOKEN" }}
+cwd = "sub"
+timeout_ms = 5000
+trust = "Trusted"
+required = true
+isolation = "per-session"
+sandbox = {{ read = ["."], network = ["a.example"] }}
+tools = {{ deny = ["delete_*"], timeout_ms = {{ build = 600000 }} }}
+"""
+
+
+class Files:
+    """The layers as a test writes them."""
+
+    def __init__(self, home: Path, workspace: Path) -> None:
+        self.home, self.workspace = home, workspace
+
+    def user(self, name: str, text: str) -> Path:
+        return self._write(self.home / "mcp_servers" / f"{name}.toml", text)
+
+    def shared(self, text: str) -> Path:
+        return self._write(self.home / "config.toml", text)
+
+    def ours(self, text: str) -> Path:
+        return self._write(self.workspace / ".clawft" / "mcp.toml", text)
+
+    def foreign(self, servers: object) -> Path:
+        return self._write(self.workspace / ".mcp.json", json.dumps({"mcpServers": servers}))
+
+    def agent(self, text: str, agent: str = "default") -> Path:
+        return self._write(self.home / "agents" / agent / "config.toml", text)
+
+    def _write(self, path: Path, text: str) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def discover(self, *given: str, agent: str = "default", folders: tuple[str, ...] = ()) -> Servers:
+        return discover(Sources(self.home, self.workspace, agent, given, folders))
+
+
+@pytest.fixture
+def files(home: Path, workspace: Path) -> Files:
+    return Files(home, workspace)
+
+
+def stdio(url: str = PROGRAM, **more: object) -> str:
+    lines = [f'command = "{url}"', *(f"{key} = {json.dumps(value)}" for key, value in more.items())]
+    return "\n".join(lines) + "\n"
+
+
+def given(name: str, **entry: object) -> str:
+    return json.dumps({"mcpServers": {name: entry}})
+
+
+# ── layers ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-11", "S3-E01")
+def test_nothing_anywhere_is_a_valid_configuration(files: Files) -> None:
+    assert files.discover() == Servers()
+
+
+@requirement("F9b-T01", "CONF-05", "F9b-A01")
+def test_every_file_of_the_global_folder_is_a_server_named_after_it(files: Files) -> None:
+    files.user("b", stdio())
+    files.user("a", 'url = "https://a.example/mcp"')
+    named = files.user("c", 'name = "other"\n' + stdio())
+    (files.home / "mcp_servers" / "note.txt").write_text("no server")
+    (files.home / "mcp_servers" / "b.toml.bak").write_text("broken [")
+    found = files.discover().found
+    assert list(found) == ["a", "b", "other"]
+    assert (found["a"].spec.transport, found["b"].spec.transport) == ("http", "stdio")
+    assert (found["other"].origin.file, found["other"].scope) == (str(named), Scope.USER)
+
+
+@requirement("F9b-T02", "CONF-06", "F9b-A01", "CONF-16")
+def test_a_workspace_names_servers_in_two_files_and_they_wait(files: Files) -> None:
+    ours = files.ours(f'[mcp_servers.one]\ncommand = "{PROGRAM}"\n')
+    foreign = files.foreign({"two": {"command": PROGRAM}})
+    servers = files.discover()
+    assert (servers.wanted, servers.refused) == ({}, {})
+    assert {name: found.origin.file for name, found in servers.waiting.items()} == {
+        "one": str(ours),
+        "two": str(foreign),
+    }
+    assert f"--mcp-config {foreign}" in waits("two", servers.waiting["two"]).hint
+    approved = discover(Sources(files.home, files.workspace, "default"), approved=lambda found: True)
+    assert list(approved.wanted) == ["one", "two"]
+
+
+@requirement("CONF-16", "CONF-15")
+def test_a_workspace_that_waits_takes_nothing_away(files: Files) -> None:
+    files.user("one", stdio(args=["mine"]))
+    files.foreign({"one": {"command": PROGRAM, "args": ["theirs"]}})
+    assert files.discover().wanted["one"].args == ("mine",)
+
+
+@requirement("CONF-15", "CONF-06")
+def test_the_same_file_given_by_hand_starts_and_is_trusted(files: Files) -> None:
+    path = files.foreign({"two": {"command": "python3"}, "careful": {"command": PROGRAM, "trust": "untrusted"}})
+    servers = files.discover(str(path))
+    assert servers.wanted["two"].trust == "trusted"
+    assert servers.wanted["careful"].trust == "untrusted"
+    assert servers.waiting == {}
+
+
+@requirement("F9b-T03", "F9b-T05", "CONF-07", "F9b-A02", "F9b-A11")
+def test_the_agent_replaces_and_adds(files: Files) -> None:
+    files.user("one", stdio(args=["user"]))
+    files.agent(f'[mcp_servers.one]\ncommand = "{PROGRAM}"\n[mcp_servers.new]\nurl = "http://127.0.0.1:1/"\n', "coder")
+    assert files.discover(agent="coder").wanted["one"].args == ()
+    assert list(files.discover(agent="coder").wanted) == ["one", "new"]
+    assert files.discover().wanted["one"].args == ("user",)
+
+
+@requirement("F9b-T04", "CONF-08", "F9b-A02")
+def test_enabled_false_removes_and_needs_nothing_else(files: Files) -> None:
+    files.user("one", stdio())
+    off = files.agent("[mcp_servers.one]\nenabled = false\n[mcp_servers.nobody]\nenabled = false\n")
+    servers = files.discover()
+    assert (servers.wanted, servers.refused) == ({}, {})
+    assert servers.found["one"].spec.command == PROGRAM, "what it was can still be shown"
+    assert str(servers.found["one"].origin) == f"{off}:1"
+
+
+@requirement("F9b-T06", "CONF-09", "AGENT-05")
+def test_later_layers_win_in_a_fixed_order(files: Files, tmp_path: Path) -> None:
+    files.user("one", stdio(args=["1"]))
+    files.shared(f'[mcp_servers.one]\ncommand = "{PROGRAM}"\nargs = ["2"]\n')
+    assert files.discover().wanted["one"].args == ("2",)
+    files.agent(f'[mcp_servers.one]\ncommand = "{PROGRAM}"\nargs = ["3"]\n')
+    assert files.discover().wanted["one"].args == ("3",)
+    last = given("one", command=PROGRAM, args=["5"])
+    assert files.discover(given("one", command=PROGRAM, args=["4"]), last).wanted["one"].args == ("5",)
+    assert files.discover(last, given("one", enabled=False)).wanted == {}
+
+
+@requirement("AGENT-05", "AC-10")
+def test_what_is_given_may_be_a_file_of_either_kind_or_json(files: Files, tmp_path: Path) -> None:
+    tables = tmp_path / "tables.toml"
+    tables.write_text('[mcp_servers.a]\ncommand = "python3"\n')
+    single = tmp_path / "single.toml"
+    single.write_text('command = "python3"\n')
+    lenient = tmp_path / "lenient.json"
+    lenient.write_text('{ // mine\n "servers": {"c": {"command": "python3",},}, /* and */ }')
+    servers = files.discover(str(tables), str(single), str(lenient), given("d", command="python3"))
+    assert list(servers.wanted) == ["a", "single", "c", "d"]
+    assert {found.scope for found in servers.found.values()} == {Scope.COMMAND_LINE}
+    assert str(servers.found["c"].origin) == f"{lenient}:2"
+
+
+@requirement("AGENT-05")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("missing.json", "there is no file missing.json"),
+        ('{"mcpServers": {', "--mcp-config:1: no valid JSON"),
+        ('{"other": {}}', "names no servers"),
+    ],
+)
+def test_what_is_given_and_cannot_be_used_is_said(files: Files, text: str, said: str) -> None:
+    (refused,) = files.discover(text).refused.values()
+    assert said in refused.error.message
+    assert refused.error.hint
+
+
+# ── one entry ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-01", "F9b-T07", "F9b-T08", "CONF-03")
+def test_every_key_arrives(files: Files, workspace: Path) -> None:
+    files.user("full", FULL)
+    assert files.discover().found["full"].spec == UpstreamSpec(
+        "full",
+        command=PROGRAM,
+        args=("-m", "x"),
+        env={"TOKEN": "secret://env/TOKEN"},
+        cwd=str(workspace / "sub"),
+        timeout_ms=5000,
+        trust="trusted",
+        required=True,
+        isolation="per-session",
+        sandbox=SandboxTable(read=(".",), network=("a.example",)),
+        tools=ToolRules(deny=("delete_*",), timeout_ms={"build": 600000}),
+    )
+
+
+@requirement("CONF-01", "CONF-03")
+def test_the_defaults(files: Files, workspace: Path) -> None:
+    files.user("x", stdio())
+    assert files.discover().wanted["x"] == UpstreamSpec("x", command=PROGRAM, cwd=str(workspace))
+
+
+@requirement("CONF-02")
+def test_a_stdio_url_is_a_command_split_without_a_shell(files: Files) -> None:
+    files.user("x", f"""url = 'stdio://{PROGRAM} --flag "two words" $HOME'""")
+    spec = files.discover().wanted["x"]
+    assert (spec.command, spec.args, spec.url) == (PROGRAM, ("--flag", "two words", "$HOME"), "")
+
+
+@requirement("CONF-02")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "either a url or a command"),
+        ('url = "http://x"\ncommand = "/x"', "not both"),
+        ('url = "ftp://x"', "must begin with stdio://, http:// or https://"),
+        ('url = "https://"', "names no host"),
+        ("url = 'stdio:///x \"open'", "cannot be split"),
+        ('url = "http://x"\ntrust = "much"', "trust is trusted or untrusted"),
+        ('url = "http://x"\nsandbox = "maybe"', "sandbox is one of"),
+    ],
+)
+def test_an_entry_that_makes_no_sense_is_refused_alone(files: Files, text: str, said: str) -> None:
+    path = files.user("bad", text)
+    files.user("good", stdio())
+    servers = files.discover()
+    assert list(servers.wanted) == ["good"]
+    message = servers.refused["bad"].error.message
+    assert said in message
+    assert message.startswith(f"{path}:1: bad: ")
+
+
+@requirement("CONF-13")
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ('command = "/x"\ntimout_ms = 3\n', 2, "unknown key 'timout_ms', did you mean 'timeout_ms'?"),
+        ('command = "/x"\n\n[tools]\nalow = []\n', 4, "unknown key 'tools.alow', did you mean 'allow'?"),
+        ('command = "/x"\nsandbox = { wrte = [] }\n', 2, "unknown key 'sandbox.wrte', did you mean 'write'?"),
+        ('command = "/x"\ntimeout_ms = 0\n', 2, "timeout_ms must be a whole number from 1"),
+        ('command = "/x"\nenabled = "no"\n', 2, "enabled must be true or false"),
+        ('command = "/x"\nenv = { A = 1 }\n', 2, "env must be a table of texts"),
+        ('command = "/x"\nisolation = "own"\n', 2, "isolation must be shared or per-session"),
+    ],
+)
+def test_our_own_files_are_strict(files: Files, text: str, line: int, said: str) -> None:
+    path = files.user("bad", text)
+    error = files.discover().refused["bad"].error
+    assert isinstance(error, InvalidConfig)
+    assert error.message.startswith(f"{path}:{line}: {said}")
+    assert error.hint
+
+
+@requirement("CONF-13")
+def test_tables_in_a_shared_file_have_their_own_lines(files: Files) -> None:
+    path = files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\n\n[mcp_servers.b]\nurll = "x"\n[tools]\nallow = []\n')
+    refused = files.discover().refused
+    assert refused["b"].error.message.startswith(f"{path}:5: unknown key 'urll', did you mean 'url'?")
+    assert refused[str(path)].error.message.startswith(f"{path}:6: unknown key 'tools'")
+    files.ours('mcp_servers = "x"')
+    assert files.discover().refused[str(path)].error.message == f"{path}:1: mcp_servers must be a table"
+    files.ours('[mcp_servers]\na = "x"')
+    assert files.discover().refused["a"].error.message == f"{path}:2: a server is a table"
+
+
+@requirement("CONF-12")
+def test_a_broken_file_is_named_with_its_line_and_the_others_go_on(files: Files) -> None:
+    broken = files.user("broken", 'command = "x"\nargs = [\n= 3\n')
+    files.user("good", stdio())
+    foreign = files.workspace / ".mcp.json"
+    foreign.write_text('{"mcpServers": {\n  "x": [nope]\n}}')
+    servers = files.discover()
+    assert list(servers.wanted) == ["good"]
+    assert isinstance(servers.refused["broken"].error, ConfigUnparsable)
+    assert servers.refused["broken"].error.message.startswith(f"{broken}:3: no valid TOML")
+    assert servers.refused[str(foreign)].error.message.startswith(f"{foreign}:2: no valid JSON")
+
+
+@requirement("CONF-12")
+def test_an_unreadable_file_is_another_error(files: Files) -> None:
+    (files.home / "mcp_servers" / "folder.toml").mkdir(parents=True)
+    assert isinstance(files.discover().refused["folder"].error, ConfigUnreadable)
+
+
+@requirement("CONF-13", "PROV-12")
+@pytest.mark.parametrize("name", ["git", "a__b", "-x", "with space"])
+def test_bad_names_are_refused(files: Files, name: str) -> None:
+    servers = files.discover(given(name, command=PROGRAM))
+    assert (servers.wanted, list(servers.refused)) == ({}, [name])
+
+
+# ── foreign forms ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-10", "AC-10")
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"mcpServers": {"x": {"command": PROGRAM, "args": ["a", 1], "unknown": {"deep": []}}}},
+        {"servers": {"x": {"type": "stdio", "command": PROGRAM, "args": ["a", "1"], "env": None}}},
+        {"tools": {"mcpServers": {"x": {"command": PROGRAM, "args": ["a", "1"]}}}},
+        {"mcpServers": {"x": {"transport": {"type": "stdio", "command": PROGRAM, "args": ["a", "1"]}}}},
+    ],
+)
+def test_foreign_forms_of_a_command(files: Files, document: object) -> None:
+    spec = files.discover(json.dumps(document)).wanted["x"]
+    assert (spec.command, spec.args, spec.transport) == (PROGRAM, ("a", "1"), "stdio")
+
+
+@requirement("CONF-10")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"A": "b"}, "timeout": 1500},
+        {"transport": {"type": "http", "url": "http://127.0.0.1:1/mcp", "headers": {"A": "b"}}, "timeout": 1500},
+        {"httpUrl": "http://127.0.0.1:1/mcp", "headers": {"A": "b"}, "timeout": 1500, "trust": True},
+    ],
+)
+def test_foreign_forms_of_an_address(files: Files, entry: dict[str, object]) -> None:
+    spec = files.discover(given("x", **entry)).wanted["x"]
+    assert (spec.url, spec.headers, spec.timeout_ms, spec.transport) == (
+        "http://127.0.0.1:1/mcp",
+        {"A": "b"},
+        1500,
+        "http",
+    )
+
+
+@requirement("CONF-10", "CONF-14")
+def test_a_variable_of_others_is_our_reference(files: Files) -> None:
+    entry = {"command": PROGRAM, "env": {"A": "${A}", "B": "${env:C}", "D": 3, "E": "x ${A}", "F": None}}
+    env = files.discover(given("x", **entry)).wanted["x"].env
+    assert env == {"A": "secret://env/A", "B": "secret://env/C", "D": "3", "E": "x ${A}"}
+
+
+@requirement("LINK-25")
+def test_the_proxy_of_another_program_is_reported_and_the_others_load(files: Files) -> None:
+    document = {"mcpServers": {"far": {"type": "claudeai-proxy", "url": "https://x"}, "near": {"command": PROGRAM}}}
+    servers = files.discover(json.dumps(document))
+    assert list(servers.wanted) == ["near"]
+    assert "claudeai-proxy" in servers.refused["far"].error.message
+    assert "http" in servers.refused["far"].error.hint
+
+
+# ── trust and programs ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-15", "F9b-T08")
+@pytest.mark.parametrize(("told", "user", "by_hand"), [("", "untrusted", "trusted"), ("TRUSTED", "trusted", "trusted")])
+def test_trust_follows_the_source(files: Files, told: str, user: str, by_hand: str) -> None:
+    files.user("mine", stdio(trust=told))
+    files.ours(f'[mcp_servers.theirs]\ncommand = "{PROGRAM}"\ntrust = "trusted"\n')
+    servers = files.discover(given("typed", command=PROGRAM, trust=told))
+    assert servers.wanted["mine"].trust == user
+    assert servers.wanted["typed"].trust == by_hand
+    assert servers.waiting["theirs"].spec.trust == "untrusted"
+
+
+@requirement("F9b-T25", "CONF-17", "F9b-A10", "SEC-A04")
+def test_an_untrusted_server_needs_the_path_that_was_meant(files: Files) -> None:
+    files.user("x", stdio("python3"))
+    error = files.discover().refused["x"].error
+    assert "absolute path" in error.message
+    assert f"{shutil.which('python3')} was meant" in error.message
+    files.user("x", stdio("no-such-program"))
+    assert "not on the PATH" in files.discover().refused["x"].error.hint
+    files.user("x", stdio("python3", trust="trusted"))
+    assert files.discover().wanted["x"].command == "python3"
+
+
+@requirement("test_connect_mcp_server_rejects_unsafe_command", "CONF-18", "F9a-A05")
+@pytest.mark.parametrize("bad", ["../x", "/x;y", "/x|y", "/x&y", "/$x", "/`x`", "/x\ny"])
+def test_unsafe_commands_are_refused_whatever_the_trust(files: Files, bad: str) -> None:
+    servers = files.discover(given("x", command=bad), given("y", command=PROGRAM, args=[bad]))
+    assert "unsafe" in servers.refused["x"].error.message
+    assert servers.wanted["y"].args == (bad,), "no shell reads arguments"
+
+
+@requirement("CONF-19")
+def test_programs_only_from_the_folders_named(files: Files, tmp_path: Path) -> None:
+    files.user("x", stdio())
+    assert list(files.discover(folders=(str(Path(PROGRAM).parent),)).wanted) == ["x"]
+    refused = files.discover(folders=(str(tmp_path),)).refused["x"].error
+    assert "security.command_folders" in refused.hint
+    python = shutil.which("python3") or ""
+    resolved = files.discover(given("y", command="python3"), folders=(str(Path(python).parent),))
+    assert resolved.wanted["y"].command == python, "what was judged is what runs"
+
+
+@requirement("CONF-14", "CONF-16")
+@pytest.mark.parametrize(("reference", "fine"), [("command/id", False), ("file/etc/x", False), ("keyring/x", True)])
+def test_a_workspace_cannot_make_us_run_or_read_for_a_secret(files: Files, reference: str, fine: bool) -> None:
+    files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\nenv = {{ A = "secret://{reference}" }}\n')
+    assert ("x" in files.discover().waiting) is fine
+
+
+@requirement("CONF-20", "CONF-12")
+def test_a_required_server_stays_required_when_it_cannot_be_read(files: Files) -> None:
+    files.user("x", "required = true\nurl = 3\n")
+    files.user("y", 'required = true\nurl = "ftp://x"\n')
+    refused = files.discover().refused
+    assert (refused["x"].required, refused["y"].required) == (True, True)
+
+
+@requirement("CONF-15", "CONF-12")
+@pytest.mark.skipif(sys.platform == "win32", reason="modes are those of POSIX")
+def test_a_file_that_everybody_can_change_starts_nothing(files: Files) -> None:
+    files.user("closed", stdio())
+    files.user("open", stdio()).chmod(0o666)
+    agent = files.agent(f'[mcp_servers.two]\ncommand = "{PROGRAM}"\n')
+    agent.chmod(0o602)
+    servers = files.discover()
+    assert list(servers.wanted) == ["closed"]
+    assert "chmod go-w" in servers.refused["open"].error.hint
+    assert str(agent) in servers.refused
+
+
+@requirement("CONF-08", "CONF-16")
+def test_a_workspace_can_switch_off_but_not_replace(files: Files) -> None:
+    files.user("one", stdio())
+    files.foreign({"one": {"enabled": False}})
+    assert files.discover().wanted == {}
+
+
+# ── after a change ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-21", "CONF-12")
+def test_what_broke_goes_on_as_it_was(files: Files) -> None:
+    files.user("one", stdio(args=["1"]))
+    ours = files.agent(f'[mcp_servers.two]\ncommand = "{PROGRAM}"\n[mcp_servers.three]\ncommand = "{PROGRAM}"\n')
+    before = files.discover()
+    files.user("one", "broken = [")
+    ours.write_text("[mcp_servers.two")
+    after = carried(before, files.discover())
+    assert after.wanted == before.wanted
+    assert set(after.refused) == {"one", str(ours)}
+    ours.write_text(f'[mcp_servers.two]\ncommand = "{PROGRAM}"\n')
+    assert set(carried(after, files.discover()).wanted) == {"one", "two"}, "what was taken out is gone"

@@ -1,0 +1,330 @@
+"""Streamable HTTP as a client, against a server that does as it is told."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
+from clawft.link.base import Outgoing
+from clawft.link.http_out import HttpLink
+from clawft.link.patience import Patience
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from tests.requirements import requirement
+from tests.servers.web import Asked, Respond, Web, serve
+from tests.upstream.support import until
+
+PATIENCE_S = 20.0
+PING = Outgoing("ping")
+HELLO = Outgoing("initialize", b"{}")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, int | None]] = []
+        self.news = asyncio.Event()
+        self.lost: list[LinkError] = []
+
+    def incoming(self, message: Request | Notification, stream: int | None) -> None:
+        self.heard.append((message.method, stream))
+        self.news.set()
+
+
+@asynccontextmanager
+async def linked(respond: Respond, **options: Any) -> AsyncGenerator[tuple[HttpLink, Web, Listener]]:
+    async with asyncio.timeout(PATIENCE_S), serve(respond) as seen:
+        link, listener = HttpLink(seen.url, **options), Listener()
+        await link.open(listener.incoming, listener.lost.append)
+        try:
+            yield link, seen, listener
+        finally:
+            await link.close()
+
+
+async def plain(asked: Asked) -> web.StreamResponse:
+    """A server with sessions and JSON answers."""
+    if asked.method != "POST":
+        return web.Response(status=405)
+    if asked.about == "initialize":
+        return asked.result({"hello": True}, **{"Mcp-Session-Id": "s-1"})
+    return asked.result({"n": 1}) if "id" in asked.message else web.Response(status=202)
+
+
+@requirement("LINK-12", "S2-P3-01", "LINK-15", "S2-P3-04", "LINK-20")
+async def test_a_json_answer_and_the_headers_that_go_with_every_request() -> None:
+    async with linked(plain, headers={"Authorization": "Bearer t", "accept": "text/html"}) as (link, seen, _):
+        assert await link.request(PING) == Response(b"1", b'{"n": 1}')
+        await link.notify("notifications/x")
+    for each in seen.asked:
+        assert each.headers.getall("Accept") == ["application/json, text/event-stream"]
+        assert each.headers["Content-Type"] == "application/json"
+        assert each.headers["Authorization"] == "Bearer t"
+        assert "Mcp-Session-Id" not in each.headers
+
+
+@requirement("LINK-14", "S2-P3-03")
+async def test_the_session_is_adopted_from_initialize_sent_on_and_ended() -> None:
+    async with linked(plain) as (link, seen, _):
+        await link.request(HELLO)
+        link.settled("2025-06-18")
+        await link.notify("notifications/initialized")
+        await link.request(PING)
+        await link.close()
+    later = [each for each in seen.asked if each.about != "initialize"]
+    assert {each.headers["Mcp-Session-Id"] for each in later} == {"s-1"}
+    assert {each.headers["MCP-Protocol-Version"] for each in later} == {"2025-06-18"}
+    assert seen.asked[-1].method == "DELETE"
+    assert "MCP-Protocol-Version" not in seen.asked[0].headers
+
+
+@requirement("LINK-14")
+async def test_a_session_id_on_anything_but_a_good_initialize_is_not_ours() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        answer = asked.error(-32603, "no") if asked.about == "initialize" else asked.result({})
+        answer.headers["Mcp-Session-Id"] = "trap"
+        return answer
+
+    async with linked(respond) as (link, seen, _):
+        assert isinstance(await link.request(HELLO), Failure)
+        await link.request(PING)
+        await link.request(PING)
+    assert not any("Mcp-Session-Id" in each.headers for each in seen.asked)
+
+
+@requirement("LINK-21")
+async def test_a_stateless_request_says_itself_again_in_headers_and_knows_no_session() -> None:
+    async with linked(plain) as (link, seen, _):
+        await link.request(HELLO)
+        mirrored = (("Mcp-Param-Region", "eu"),)
+        await link.request(Outgoing("tools/call", b"{}", "2026-07-28", "grüße", mirrored))
+    sent = seen.asked[1].headers
+    assert (sent["MCP-Protocol-Version"], sent["Mcp-Method"]) == ("2026-07-28", "tools/call")
+    assert (sent["Mcp-Name"], sent["Mcp-Param-Region"]) == ("=?base64?Z3LDvMOfZQ==?=", "eu")
+    assert "Mcp-Session-Id" not in sent
+
+
+@requirement("LINK-13", "S2-P3-02")
+async def test_an_event_stream_is_read_to_our_answer_and_the_rest_is_handed_on() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send("no json at all")
+        await events.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
+        await events.send({"jsonrpc": "2.0", "id": 9, "method": "roots/list"})
+        await events.send({"jsonrpc": "2.0", "id": 99, "result": {"not": "ours"}})
+        await events.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": {"ours": 1}})
+        await asyncio.Event().wait()  # the client leaves by itself
+        return events.response
+
+    async with linked(respond) as (link, seen, listener):
+        assert await link.request(PING) == Response(b"1", b'{"ours": 1}')
+        assert listener.heard == [("notifications/progress", 1), ("roots/list", 1)]
+        await seen.asked[0].closed.wait()
+
+
+@requirement("LINK-16", "S2-P3-05")
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(401, NeedsAuth), (403, LinkRefused), (404, LinkRefused), (500, LinkRefused), (302, LinkRefused)],
+)
+async def test_what_a_status_means(status: int, error: type[LinkError]) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        headers = {"WWW-Authenticate": 'Bearer resource_metadata="x"', "Location": "http://other.example/"}
+        return web.Response(status=status, text="a long story" * 100, headers=headers)
+
+    async with linked(respond) as (link, seen, listener):
+        with pytest.raises(error) as raised:
+            await link.request(PING)
+        assert len(str(raised.value)) < 500
+        assert len(seen.asked) == 1
+        if isinstance(raised.value, NeedsAuth):
+            assert raised.value.challenge.startswith("Bearer")
+            assert listener.lost == [raised.value]
+        if isinstance(raised.value, LinkRefused):
+            assert raised.value.http_status == status
+
+
+@requirement("LINK-16")
+async def test_an_error_status_with_an_answer_in_it_is_that_answer() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        asked.message["id"] = None
+        return asked.error(-32000, "Server not initialized", 400)
+
+    async with linked(respond) as (link, _, _):
+        answer = await link.request(PING)
+        assert isinstance(answer, Failure)
+        assert answer.read().error_code == -32000
+
+
+@requirement("LINK-16", "SESS-23")
+async def test_a_forgotten_session_is_lost_once_and_not_said_goodbye_to() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return await plain(asked) if asked.about == "initialize" else web.Response(status=404)
+
+    async with linked(respond) as (link, seen, listener):
+        await link.request(HELLO)
+        for _ in range(2):
+            with pytest.raises(SessionLost):
+                await link.request(PING)
+        assert len(listener.lost) == 1
+        await link.close()
+        assert seen.about("DELETE") == []
+
+
+@requirement("LINK-17", "S2-P3-06", "SESS-14")
+async def test_cancelling_closes_the_stream_at_once() -> None:
+    started = asyncio.Event()
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about == "ping":
+            await asked.stream()
+            started.set()
+            await asyncio.Event().wait()
+        return web.Response(status=202)
+
+    async with linked(respond) as (link, seen, _):
+        for outgoing in (Outgoing("ping", b"", "2026-07-28"), PING):
+            started.clear()
+            waiting = asyncio.ensure_future(link.request(outgoing))
+            await started.wait()
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await seen.about("ping")[-1].closed.wait()
+    cancels = [each.message["params"] for each in seen.about("notifications/cancelled")]
+    assert cancels in ([], [{"requestId": 2}])  # stateless: closing says it all; the other may be cut off by our end
+
+
+@requirement("SESS-13")
+async def test_a_deadline_ends_a_request_and_the_server_is_told() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if "id" in asked.message:
+            await asyncio.Event().wait()
+        return web.Response(status=202)
+
+    async with linked(respond) as (link, seen, _):
+        with pytest.raises(RequestTimeout, match="100 ms"):
+            await link.request(PING, Patience("ping", 0.1))
+        await until(lambda: bool(seen.about("notifications/cancelled")))
+
+
+@requirement("LINK-18", "S2-P3-07")
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_large_answers_pass_up_to_the_bound(streamed: bool) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        result = {"text": "x" * asked.message["params"]["size"]}
+        if not streamed:
+            return asked.result(result)
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": result})
+        return events.response
+
+    async with linked(respond, limit=3_000_000) as (link, _, _):
+        answer = await link.request(Outgoing("x", b'{"size":2000000}'))
+        assert isinstance(answer, Response)
+        assert len(answer.result) > 2_000_000
+        with pytest.raises(MessageTooLong):
+            await link.request(Outgoing("x", b'{"size":4000000}'))
+
+
+@requirement("LINK-19", "T-2.4")
+async def test_a_notice_that_is_refused_is_logged_not_raised(caplog: pytest.LogCaptureFixture) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(status=500)
+
+    async with linked(respond) as (link, _, _):
+        await link.notify("notifications/x")
+    assert "status 500" in caplog.text
+
+
+@requirement("LINK-22")
+async def test_a_stream_that_sends_us_away_is_resumed_where_it_was() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        if asked.method == "POST":
+            await events.send("", id="e1", retry=20)
+        elif asked.headers["Last-Event-ID"] == "e1":
+            await events.send("", id="e2")
+        else:
+            await events.send({"jsonrpc": "2.0", "id": 1, "result": {"at": "last"}}, id="e3")
+        return events.response
+
+    async with linked(respond) as (link, seen, _):
+        assert await link.request(PING) == Response(b"1", b'{"at": "last"}')
+        assert [each.headers.get("Last-Event-ID") for each in seen.asked] == [None, "e1", "e2"]
+
+
+@requirement("LINK-22")
+async def test_a_stateless_stream_that_ends_early_is_not_resumed() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send("", id="e1", retry=1)
+        return events.response
+
+    async with linked(respond) as (link, seen, _):
+        with pytest.raises(LinkClosed, match="without an answer"):
+            await link.request(Outgoing("ping", b"", "2026-07-28"))
+        assert len(seen.asked) == 1
+
+
+@requirement("LINK-22", "SESS-22")
+async def test_the_stream_for_unasked_messages_is_held_and_taken_up_again() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.method != "GET":
+            return await plain(asked)
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, id="g1", retry=10)
+        if "Last-Event-ID" in asked.headers:
+            await asyncio.Event().wait()
+        return events.response
+
+    async with linked(respond) as (link, seen, listener):
+        await link.request(HELLO)
+        await link.notify("notifications/initialized")
+        while len(listener.heard) < 2:
+            listener.news.clear()
+            await listener.news.wait()
+        assert listener.heard[0] == ("notifications/tools/list_changed", None)
+        assert [each.headers.get("Last-Event-ID") for each in seen.about("GET")] == [None, "g1"]
+
+
+@requirement("SESS-19", "LINK-08")
+async def test_closing_fails_what_is_in_flight_and_twice_is_once() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        return web.Response()
+
+    async with linked(respond) as (link, seen, _):
+        waiting = asyncio.ensure_future(link.request(PING))
+        await until(lambda: bool(seen.asked))
+        await link.close()
+        with pytest.raises(LinkError):
+            await waiting
+        await link.close()
+        with pytest.raises(LinkClosed):
+            await link.request(PING)
+
+
+@requirement("LINK-20")
+async def test_nobody_there_is_an_error_and_not_retried() -> None:
+    link = HttpLink("http://127.0.0.1:9/mcp")
+    await link.open(lambda message, stream: None, lambda error: None)
+    with pytest.raises(LinkClosed, match="cannot be reached"):
+        await link.request(PING)
+    await link.close()
+
+
+@requirement("SESS-15")
+async def test_many_requests_at_once_each_get_their_own_answer() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        await asyncio.sleep(asked.message["id"] % 7 / 100)
+        return asked.result({"was": asked.message["id"]})
+
+    async with linked(respond) as (link, _, _):
+        answers = await asyncio.gather(*(link.request(PING) for _ in range(60)))
+        for each in answers:
+            assert isinstance(each, Response)
+            assert json.loads(each.result) == {"was": int(each.id)}

@@ -1,0 +1,128 @@
+"""HTTP+SSE of 2024 as a client."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from clawft.errors import LinkClosed, LinkError, LinkRefused, RequestTimeout
+from clawft.link.base import Outgoing
+from clawft.link.patience import Patience
+from clawft.link.sse_out import SseLink
+from clawft.upstream.pool import Pool
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.ways import ways_to
+from clawft.wire.jsonrpc import Response
+from tests.requirements import requirement
+from tests.servers.web import Asked, Events, Web, serve
+from tests.upstream.support import until
+
+PATIENCE_S = 20.0
+
+
+class Old:
+    """A server of 2024: one stream, answers arrive on it."""
+
+    def __init__(self, endpoint: str = "/messages?session=1") -> None:
+        self.endpoint = endpoint
+        self.events: Events | None = None
+        self.end = asyncio.Event()
+
+    async def respond(self, asked: Asked) -> web.StreamResponse:
+        if asked.method == "GET" and asked.http.path == "/sse":
+            self.events = await asked.stream()
+            await self.events.send(self.endpoint, event="endpoint")
+            await self.end.wait()
+            return self.events.response
+        if asked.http.path != "/messages":
+            return web.Response(status=405)
+        if "id" in asked.message and self.events is not None:
+            await self._answer(asked, self.events)
+        return web.Response(status=202, text="Accepted")
+
+    async def _answer(self, asked: Asked, events: Events) -> None:
+        results: dict[str, Any] = {
+            "initialize": {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}},
+            "tools/list": {"tools": [{"name": "old", "inputSchema": {"type": "object"}}]},
+            "ping": {},
+        }
+        if asked.about in results:
+            await events.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": results[asked.about]})
+
+
+@asynccontextmanager
+async def linked(old: Old) -> AsyncGenerator[tuple[SseLink, Web, asyncio.Future[LinkError]]]:
+    async with asyncio.timeout(PATIENCE_S), serve(old.respond, "/sse") as seen:
+        link = SseLink(seen.url, {"Authorization": "Bearer t"})
+        lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
+        try:
+            await link.open(lambda message, stream: None, lost.set_result)
+            yield link, seen, lost
+        finally:
+            await link.close()
+            old.end.set()
+
+
+@requirement("LINK-23")
+async def test_messages_are_posted_where_the_server_says_and_answered_on_its_stream() -> None:
+    async with linked(Old()) as (link, seen, _):
+        assert await link.request(Outgoing("ping")) == Response(b"1", b"{}")
+        await link.notify("notifications/x")
+        assert all(each.http.query_string == "session=1" for each in seen.asked if each.method == "POST")
+        assert all(each.headers["Authorization"] == "Bearer t" for each in seen.asked)
+
+
+@requirement("LINK-23", "LINK-15")
+async def test_another_origin_gets_nothing_from_us() -> None:
+    with pytest.raises(LinkClosed, match="another place"):
+        async with linked(Old("http://localhost:1/steal")):
+            pass
+
+
+@requirement("LINK-23")
+async def test_the_end_of_the_stream_is_the_end_of_the_link() -> None:
+    old = Old()
+    async with linked(old) as (link, seen, lost):
+        waiting = asyncio.ensure_future(link.request(Outgoing("never")))
+        await until(lambda: bool(seen.about("never")))
+        old.end.set()
+        with pytest.raises(LinkClosed, match="ended its stream"):
+            await waiting
+        assert isinstance(await lost, LinkClosed)
+
+
+@requirement("LINK-23", "SESS-13")
+async def test_a_deadline_holds_and_is_told() -> None:
+    async with linked(Old()) as (link, seen, _):
+        with pytest.raises(RequestTimeout):
+            await link.request(Outgoing("never"), Patience("never", 0.1))
+        await until(lambda: bool(seen.about("notifications/cancelled")))
+
+
+@requirement("LINK-23")
+async def test_a_server_without_the_stream_is_refused() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return web.Response(status=404)
+
+    async with serve(respond) as seen:
+        link = SseLink(seen.url)
+        with pytest.raises(LinkRefused):
+            await link.open(lambda message, stream: None, lambda error: None)
+        await link.close()
+
+
+@requirement("LINK-23", "SESS-07")
+async def test_the_old_transport_is_found_after_both_newer_forms_failed(tmp_path: Path) -> None:
+    old = Old()
+    async with asyncio.timeout(PATIENCE_S), serve(old.respond, "/sse") as seen:
+        pool = Pool(tmp_path, ways_to, [])
+        done = await pool.connect(UpstreamSpec("old", url=seen.url))
+        assert done.errors == {}
+        assert (pool.server_status("old").revision, pool.server_status("old").tools) == ("2024-11-05", ("old",))
+        assert [each.about for each in seen.asked][:3] == ["server/discover", "initialize", "GET"]
+        await pool.close()
+        old.end.set()

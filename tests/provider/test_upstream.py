@@ -1,0 +1,397 @@
+"""The tools, resources and prompts of real children and of tables, through the provider."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.errors import BadParams, ExecutionFailed, JsonRpcFailure, LinkClosed, ProtocolFailure, ToolError
+from clawft.link.base import LinkKind, Outgoing
+from clawft.link.memory import MemoryLink
+from clawft.model import Call, Caller, Kind, Origin, Reply, Silent, Tool
+from clawft.provider import relay
+from clawft.provider.base import Provider
+from clawft.provider.upstream import UpstreamProvider, as_result
+from clawft.provider.upstreams import UpstreamProviders
+from clawft.upstream import backoff
+from clawft.upstream.pool import Pool
+from clawft.upstream.spec import ToolRules
+from tests.requirements import requirement
+from tests.upstream.support import Tables, answers, child, pool, table, tool, until
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
+
+
+class Registry:
+    def __init__(self) -> None:
+        self.providers: dict[str, Provider] = {}
+
+    def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None:
+        self.providers[provider.namespace] = provider
+
+    def unregister(self, namespace: str) -> None:
+        del self.providers[namespace]
+
+
+class Heard(Silent):
+    def __init__(self) -> None:
+        self.steps: list[tuple[float, float | None, str]] = []
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        self.steps.append((progress, total, message))
+
+
+@asynccontextmanager
+async def served(
+    folder: Path, *specs: Any, ways: Tables | None = None
+) -> AsyncGenerator[tuple[Pool, Registry, UpstreamProviders]]:
+    async with pool(folder, ways) as mine:
+        registry = Registry()
+        providers = UpstreamProviders(mine, registry)
+        await mine.set_servers({spec.name: spec for spec in specs}, seconds=20)
+        yield mine, registry, providers
+
+
+def provider(of: UpstreamProviders, name: str) -> UpstreamProvider:
+    found = of.find(name)
+    assert found is not None
+    return found
+
+
+def call(of: UpstreamProvider, name: str, meta: bytes = b"", talk: Silent | None = None, **arguments: Any) -> Call:
+    tool = next((each for each in of.list_tools() if each.name == name), Tool(name, b""))
+    origin = Origin(of.namespace, of.server, False)
+    return Call(Caller(), name, tool, origin, json.dumps(arguments).encode(), meta, talk or Silent())
+
+
+def text(reply: Reply) -> str:
+    return json.loads(reply.result)["content"][0]["text"]
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement(
+    "PROV-14", "PROV-16", "F9b-T19", "F9b-T20", "F9a-A01", "test_mcp_tool_provider_namespace", "MGR-01", "MGR-02",
+    "MGR-17", "S2-P6-01", "S2-P6-02", "S2-P6-03", "test_mcp_end_to_end", "T-6.1",
+)  # fmt: skip
+async def test_a_real_server_from_connecting_to_disconnecting(tmp_path: Path) -> None:
+    async with served(tmp_path, child("git")) as (mine, registry, providers):
+        one = provider(providers, "git")
+        assert (one.namespace, one.server, list(registry.providers)) == ("mcp:git", "git", ["mcp:git"])
+        assert "echo" in [each.name for each in one.list_tools()]
+        assert (await one.call_tool("echo", {"token": "x"})).content == [{"type": "text", "text": "x"}]
+        await mine.disconnect("git")
+        assert registry.providers == {}
+
+
+@requirement("PROV-17", "test_mcp_tool_provider_refresh_tools", "test_mcp_tool_provider_empty_cache", "F9a-A06")
+async def test_a_list_is_empty_before_the_first_answer_and_never_during_a_refresh(tmp_path: Path) -> None:
+    go = asyncio.Event()
+    listed: list[str] = ["one"]
+
+    async def slow(_: Outgoing) -> Mapping[str, Any]:
+        await go.wait()
+        return {"tools": [tool(name) for name in listed]}
+
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": slow})})) as mine:
+        providers = UpstreamProviders(mine, Registry())
+        await mine.set_servers({"a": table("a")})
+        one = provider(providers, "a")
+        assert one.list_tools() == []
+        go.set()
+        await mine.settled(5)
+        go.clear()
+        listed.append("two")
+        refreshing = asyncio.ensure_future(one.refresh_tools())
+        await asyncio.sleep(0)
+        assert [each.name for each in one.list_tools()] == ["one"]
+        go.set()
+        await refreshing
+        assert [each.name for each in one.list_tools()] == ["one", "two"]
+
+
+@requirement("PROV-16")
+async def test_only_the_allowed_tools_of_a_server_are_offered(tmp_path: Path) -> None:
+    rules = ToolRules(allow=("e*", "die"), deny=("die",))
+    async with served(tmp_path, table("a", tools=rules), ways=Tables({"a": answers("echo", "die", "long")})) as (
+        _,
+        _,
+        p,
+    ):
+        assert [each.name for each in provider(p, "a").list_tools()] == ["echo"]
+
+
+@requirement("PROV-16", "F9b-T21", "F9a-A07", "test_mcp_tool_provider_is_error_handling")
+async def test_a_result_marked_as_an_error_comes_back_as_one_untouched(tmp_path: Path) -> None:
+    said = {"content": [{"type": "text", "text": "no"}], "isError": True, "x-more": [1.50]}
+    async with served(tmp_path, child("a")) as (_, _, providers):
+        one = provider(providers, "a")
+        reply = await one.run(call(one, "raw", result=said))
+        assert (reply.is_error, json.loads(reply.result)) == (True, said)
+
+
+@requirement("PROV-16")
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ({"code": -32602, "message": "unknown tool"}, "a: unknown tool (code -32602)"),
+        ({"code": 7, "message": "mine", "data": {"n": 1}}, 'a: mine (code 7): {"n":1}'),
+        (
+            {"code": -32042, "message": "log in", "data": {"elicitations": [{"url": "https://x.example/go"}]}},
+            "open https://x.example/go in a browser",
+        ),
+        ({"code": -32021, "message": "no", "data": {"requiredCapabilities": {"sampling": {}}}}, "needs sampling"),
+        ({"code": -32022, "message": "no"}, "disagree about the protocol"),
+    ],
+)
+async def test_an_error_answer_keeps_its_words_and_names_the_server(
+    tmp_path: Path, error: Mapping[str, Any], words: str
+) -> None:
+    async with served(tmp_path, child("a")) as (_, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(ExecutionFailed) as failed:
+            await one.run(call(one, "refuse", **error))
+        assert words in str(failed.value)
+
+
+@requirement("SESS-13", "POOL-25")
+async def test_a_tool_has_its_own_deadline_and_progress_extends_it_to_a_hard_limit(tmp_path: Path) -> None:
+    rules = ToolRules(timeout_ms={"echo": 100, "report": 300})
+    async with served(tmp_path, child("a", timeout_ms=60_000, tools=rules)) as (_, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(ExecutionFailed, match="no answer within 100 ms"):
+            await one.run(call(one, "echo", seconds=5))
+        heard = Heard()
+        meta = b'{"progressToken":"theirs"}'
+        assert text(await one.run(call(one, "report", meta, heard, steps=4, pause=0.2))) == "done"
+        assert heard.steps[0] == (1.0, 3.0, "step 1")
+        assert len(heard.steps) == 4
+        with pytest.raises(ExecutionFailed, match="no answer within 300 ms"):  # 3 s at the most
+            await one.run(call(one, "report", meta, heard, steps=100, pause=0.2))
+
+
+@requirement("POOL-24", "SESS-23")
+async def test_a_lost_call_is_made_again_only_if_it_may_be(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    def crash_once(sent: Outgoing) -> Any:
+        said.append(json.loads(sent.params)["name"])
+        if said.count(said[-1]) == 1:
+            ways.last("a").break_off()
+            return LinkClosed("gone in the middle")
+        return {"content": [{"type": "text", "text": "at last"}]}
+
+    listed = {"tools": [tool("plain"), tool("read", readOnlyHint=True), tool("same", idempotentHint=True)]}
+    ways = Tables({"a": answers(**{"tools/list": listed, "tools/call": crash_once})})
+    async with served(tmp_path, table("a"), ways=ways) as (mine, _, providers):
+        one = provider(providers, "a")
+        for name in ("read", "same"):
+            assert text(await one.run(call(one, name))) == "at last"
+        await mine.get("a")
+        with pytest.raises(ExecutionFailed, match="a: gone in the middle"):
+            await one.run(call(one, "plain"))
+        assert said == ["read", "read", "same", "same", "plain"]
+
+
+@requirement("LINK-21")
+async def test_a_refused_header_leads_to_a_new_list_and_one_more_try(tmp_path: Path) -> None:
+    class Http(MemoryLink):
+        kind: LinkKind = "http"
+
+    def annotated(name: str) -> Mapping[str, Any]:
+        properties = {"region": {"type": "string", "x-mcp-header": name}}
+        return {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": properties}}]}
+
+    def check(sent: Outgoing) -> Any:
+        told = dict(sent.mirrored)
+        return {"content": []} if "Mcp-Param-New" in told else JsonRpcFailure(-32020, "header missing")
+
+    about: dict[str, Any] = {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"tools": {}},
+    }
+    link = Http({"server/discover": about, "tools/list": annotated("Old"), "tools/call": check})
+
+    class Ways(Tables):
+        def __call__(self, spec: Any) -> Any:
+            return [lambda: link]
+
+    async with served(tmp_path, table("a"), ways=Ways()) as (_, _, providers):
+        link.answers["tools/list"] = annotated("New")
+        one = provider(providers, "a")
+        assert json.loads((await one.run(call(one, "t", region="r"))).result) == {"content": []}
+
+
+@requirement("SESS-17", "SESS-18", "T-5.3")
+async def test_a_result_that_is_no_result_is_an_error_with_the_servers_name(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a")) as (_, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(ExecutionFailed, match="a: the result is not an object"):
+            await one.run(call(one, "raw", result=[1]))
+    assert as_result(b'{"temperature":21.50}').content == [{"type": "text", "text": '{"temperature":21.50}'}]
+
+
+# ── resources, prompts, completion ───────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
+async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a"), child("new", "--era", "stateless")) as (_, _, providers):
+        for name in ("a", "new"):
+            one = provider(providers, name)
+            assert [json.loads(each.raw) for each in one.list_resources()] == [
+                {"uri": "honest://note", "name": "note", "x-vendor": 1.5}
+            ]
+            assert [each.uri_template for each in one.list_templates()] == ["honest://page/{n}"]
+            read = await one.read_resource("honest://page/1")
+            assert read is not None
+            assert json.loads(read) == {"contents": [{"uri": "honest://page/1", "text": "read"}], "x-vendor": 1}
+            assert await one.read_resource("honest://page/0") is None
+            assert await one.read_resource("other://x") is None
+            got = await one.get_prompt(call(one, "greet", who="ada"))
+            assert json.loads(got)["messages"][0]["content"]["text"] == '{"who": "ada"}'
+            assert await one.complete({"type": "ref/prompt", "name": "greet"}, "who", "a") == ["a!"]
+            assert await one.complete({"type": "ref/resource", "uri": "other://{x}"}, "x", "a") == ()
+
+
+@requirement("RES-01")
+async def test_a_prompt_that_is_refused_is_the_callers_mistake(tmp_path: Path) -> None:
+    ways = Tables({"a": answers(**{"prompts/get": JsonRpcFailure(-32602, "who is missing")})})
+    async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(BadParams, match="a: who is missing"):
+            await one.get_prompt(call(one, "greet"))
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_numbers = st.sampled_from(["0", "-0", "1.50", "1e400", "12345678901234567890123", "-1.0E+2"])
+_json = st.recursive(
+    st.one_of(st.just("null"), st.sampled_from(["true", "false"]), _numbers, st.text(max_size=8).map(json.dumps)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]"),
+        st.dictionaries(st.text(max_size=4).map(json.dumps), inner, max_size=3).map(
+            lambda members: "{" + ",".join(f"{key} :{value}" for key, value in members.items()) + "}"
+        ),
+    ),
+    max_leaves=8,
+)
+_HOP = {"resultType", "_meta"}
+_members = st.dictionaries(
+    st.one_of(
+        st.sampled_from(["content", "structuredContent", "isError", "ttlMs", "x-new"]), st.text(max_size=6)
+    ).filter(lambda key: key not in _HOP),
+    _json,
+    max_size=6,
+)
+
+
+def _pairs(text: bytes) -> list[tuple[str, Any]]:
+    """Order, spelling of numbers and all."""
+    return json.loads(text, object_pairs_hook=list, parse_int=str, parse_float=str)
+
+
+@requirement("PROV-16")
+@given(_members, st.booleans())
+def test_any_result_passes_with_its_members_order_and_numbers(members: dict[str, str], stateless: bool) -> None:
+    inner = [f"{json.dumps(key)}: {value}" for key, value in members.items()]
+    plain = "{" + ", ".join(inner) + "}"
+    sent = "{" + ", ".join(['"resultType":"complete"', *inner]) + "}" if stateless else plain
+    reply = relay.reply_of(sent.encode(), stateless=stateless)
+    assert _pairs(reply.result) == _pairs(plain.encode())
+    assert reply.is_error == (members.get("isError") == "true")
+
+
+@requirement("PROV-16")
+def test_only_the_keys_of_the_hop_leave_the_meta() -> None:
+    sent = b'{"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/x":1.50},"resultType":"complete","content":[]}'
+    assert relay.reply_of(sent, stateless=True).result == b'{"_meta":{"vendor/x":1.50},"content":[]}'
+    assert relay.reply_of(b'{"_meta":7}', stateless=True).result == b'{"_meta":7}'
+    for odd in (b'{"resultType":"task"}', b'{"resultType":["x"]}', b"7"):
+        with pytest.raises(ProtocolFailure):
+            relay.reply_of(odd, stateless=True)
+    assert relay.reply_of(b'{"resultType":"input_required"}', stateless=True).kind is Kind.INPUT_REQUIRED
+
+
+# ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def kill(mine: Pool, name: str) -> None:
+    pid = mine.server_status(name).pid
+    if pid is not None:
+        os.kill(pid, signal.SIGKILL)
+
+
+@requirement("POOL-24", "LINK-08", "POOL-13")
+async def test_a_kill_in_the_middle_of_64_calls_gives_each_one_answer_and_the_child_comes_back(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a")) as (mine, _, providers):
+        one = provider(providers, "a")
+        first = mine.server_status("a").pid
+        names = ["echo", "safe"]
+        running = [
+            asyncio.ensure_future(one.run(call(one, names[n % 2], token=str(n), seconds=0.5))) for n in range(64)
+        ]
+        await until(lambda: mine.find("a").gate.running == 64)
+        await asyncio.sleep(0.1)
+        kill(mine, "a")
+        done = await asyncio.gather(*running, return_exceptions=True)
+        for n, each in enumerate(done):
+            if n % 2:
+                assert isinstance(each, Reply)
+                assert text(each) == str(n)
+            else:
+                assert isinstance(each, ExecutionFailed)
+        assert text(await one.run(call(one, "echo", token="back"))) == "back"
+        assert mine.server_status("a").pid not in (first, None)
+        assert mine.find("a").gate.running == 0
+
+
+@pytest.mark.slow
+@requirement("POOL-24", "SESS-15")
+async def test_two_thousand_calls_under_random_kills_are_never_answered_twice_or_crosswise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff.Backoff, "next_wait", lambda self, now: 0.01)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]  # never gives up
+    dice = random.Random(7)
+    answered: list[str] = []
+    lost = 0
+    async with served(tmp_path, child("a")) as (mine, _, providers):
+        one = provider(providers, "a")
+
+        async def caller(number: int) -> None:
+            nonlocal lost
+            for turn in range(50):
+                token = f"{number}-{turn}"
+                try:
+                    reply = await one.run(call(one, dice.choice(["echo", "safe"]), token=token))
+                except ToolError:
+                    lost += 1
+                else:
+                    assert text(reply) == token
+                    answered.append(token)
+
+        async def killer() -> None:
+            while True:
+                await asyncio.sleep(dice.uniform(0.01, 0.2))
+                kill(mine, "a")
+
+        killing = asyncio.ensure_future(killer())
+        await asyncio.gather(*(caller(number) for number in range(40)))
+        killing.cancel()
+        assert len(answered) + lost == 2000
+        assert len({*answered}) == len(answered)
+        assert lost  # else nothing was killed in the middle of anything
