@@ -12,7 +12,7 @@ from clawft.cli.parser import Options, Parser, Verb
 TAKES_TOOL = frozenset({"tools show", "tools call", "policy explain"})
 """Where a name of a tool comes next."""
 
-LIST_TOOLS = "weft tools list 2>/dev/null | tail -n +2 | cut -d ' ' -f 1"
+LIST_TOOLS = "WEFT_COMPLETING=1 weft tools list 2>/dev/null | tail -n +2 | cut -d ' ' -f 1"
 
 
 class Node(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,10 @@ MATCHES = ((8, "name"), (3, "title"), (1, "description"))
 # ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+COMPLETING = "WEFT_COMPLETING"
+"""Set by the completion scripts: pressing Tab must not start a program."""
+
+
 def _list_options(parser: Parser) -> None:
     parser.add_argument("--tokens", action="store_true", help="show what each definition costs in a model's context")
     json_option(parser)
@@ -35,7 +40,7 @@ def _list(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
         return app.gateway.visible(app.caller)
 
-    entries = with_app(options, work)
+    entries = with_app(options, work, servers=COMPLETING not in os.environ)
     if not entries and not options.json:
         tell("no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing")
     return _print_entries(entries, options)
