@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import BadParams, ExecutionFailed, JsonRpcFailure, LinkClosed, ProtocolFailure, ToolError
+from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
 from clawft.model import Call, Caller, Kind, Origin, Reply, Silent, Tool
@@ -121,6 +122,29 @@ async def test_a_list_is_empty_before_the_first_answer_and_never_during_a_refres
         go.set()
         await refreshing
         assert [each.name for each in one.list_tools()] == ["one", "two"]
+
+
+@requirement("PROV-15", "PROV-18", "F9b-T22", "test_mcp_tool_provider_list_tools_namespaced", "POOL-16", "SEC-A02")
+async def test_a_thousand_tools_of_twenty_servers_each_lead_to_their_own_under_every_spelling(tmp_path: Path) -> None:
+    names = [f"t{n}" for n in range(50)]
+
+    def answering(server: str) -> Any:
+        def say(sent: Outgoing) -> Mapping[str, Any]:
+            return {"content": [{"type": "text", "text": f"{server} {json.loads(sent.params)['name']}"}]}
+
+        return answers(*names, **{"tools/call": say})
+
+    servers = [f"s{n}" for n in range(20)]
+    async with pool(tmp_path, Tables({server: answering(server) for server in servers})) as mine:
+        gateway = Gateway()
+        UpstreamProviders(mine, gateway)
+        await mine.set_servers({server: table(server) for server in servers}, seconds=20)
+        assert (len(gateway.entries), gateway.clashes) == (1000, ())
+        for spelling in ("s7__t9", "mcp:s7__t9", "mcp:s7:t9", "mcp__s7__t9"):
+            assert text(await gateway.call(Caller(), spelling)) == "s7 t9"
+        found = gateway.find("s7__t9")
+        assert found is not None
+        assert (found.canonical, found.origin) == ("mcp:s7__t9", Origin("mcp:s7", "s7", trusted=False))
 
 
 @requirement("PROV-16")

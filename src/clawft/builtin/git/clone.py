@@ -46,7 +46,7 @@ async def clone(
     options = [f"--branch={words.ref_name(git.tool, 'branch', branch)}"] if branch else []
     options += [f"--depth={depth}"] if depth else []
     check_address(git.tool, address, git.settings.manifest(), local=git.settings.local)
-    source = await asyncio.to_thread(local_source, git, address) if address.protocol == "file" else url
+    source = str(await asyncio.to_thread(local_source, git, address)) if address.protocol == "file" else url
     target = await asyncio.to_thread(_vacant, git, target_path)
     draft = target.workspace / f".weft-clone-{os.urandom(8).hex()}"
     try:
@@ -85,14 +85,14 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
         raise failed(git.tool, said)
 
 
-def local_source(git: Git, address: Address) -> str:
+def local_source(git: Git, address: Address, base: Path | None = None) -> Path:
     """The real path of a repository in the workspace. Git will run in it, so it is checked like any other."""
-    path = address.place
+    path = str(base / address.place) if base else address.place
     repository = find_repository(git.ctx.workspace, path, git.tool)
     if repository.top != resolve(git.ctx.workspace, path, git.tool):
         raise ExecutionFailed(f"{git.tool}: '{path}' is not the top of a repository")
     check_contents(repository, git.ctx.workspace, git.tool, current_user())
-    return str(repository.top)
+    return repository.top
 
 
 def _vacant(git: Git, path: str) -> _Target:

@@ -99,7 +99,10 @@ class Repo:
 
     async def ask(self, *args: str, stdin: bytes | None = None, write: bool = False) -> bytes:
         """What git says; ExecutionFailed if it does not end well."""
-        said = await self.attempt(*args, stdin=stdin, write=write)
+        return self.check(await self.attempt(*args, stdin=stdin, write=write))
+
+    def check(self, said: Output) -> bytes:
+        """What was said, if it ended well."""
         if said.code != 0:
             raise failed(self.tool, said)
         return said.out

@@ -1,0 +1,73 @@
+"""Stage files, and take back: from the index, from the work tree."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.log import commit_of, head_of
+from clawft.builtin.git.page import lines_of
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.staging import stage
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import InvalidArguments
+
+TouchedPaths = Annotated[
+    list[str], Meta(min_length=1, description="files or folders, relative to the top of the repository; '.' is all")
+]
+
+
+class PathsResult(Struct, frozen=True):
+    paths: list[str]
+
+    def text(self) -> str:
+        return lines_of(f"{len(self.paths)} paths", self.paths, None)
+
+
+@git_tool(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
+async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
+    """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
+    chosen = words.paths(git.tool, paths)
+    async with git.open(repo_path) as repo:
+        return PathsResult(await stage(repo, chosen))
+
+
+@git_tool(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
+async def restore(
+    git: Git,
+    repo_path: RepoPath,
+    paths: TouchedPaths,
+    staged: Annotated[bool, Meta(description="take them back from the index; the files stay as they are")] = False,
+    source: Annotated[str, Meta(description="as they were in this commit; without, as staged or as in HEAD")] = "",
+) -> PathsResult:
+    """Undo changes to files. What was changed in the work tree is lost; with `staged` it is only unstaged."""
+    chosen = words.paths(git.tool, paths)
+    wanted = words.revision(git.tool, "source", source) if source else ""
+    async with git.open(repo_path) as repo:
+        if staged and not wanted and await head_of(repo) is None:
+            await _forget(repo, chosen)
+        else:
+            await _restore(repo, chosen, staged, wanted)
+    return PathsResult(chosen)
+
+
+async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> None:
+    where = ["--staged"] if staged else ["--worktree"]
+    if source:
+        where += [f"--source={await commit_of(repo, source)}"]
+    args = ["restore", "--no-progress", "--pathspec-from-file=-", "--pathspec-file-nul", *where]
+    said = await repo.attempt(*args, stdin=_spelled(paths), write=True)
+    if said.code != 0 and "did not match any" in said.err:
+        raise InvalidArguments(f"{repo.tool}: git knows no such file there: {', '.join(paths[:5])}")
+    repo.check(said)
+
+
+async def _forget(repo: Repo, paths: list[str]) -> None:
+    """Before the first commit there is nothing to go back to: the files become untracked."""
+    args = ["rm", "-r", "--cached", "--quiet", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"]
+    await repo.ask(*args, stdin=_spelled(paths), write=True)
+
+
+def _spelled(paths: list[str]) -> bytes:
+    return b"".join(path.encode() + b"\0" for path in paths)

@@ -1,0 +1,107 @@
+"""What a merge could not decide."""
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.repository import Repository
+from clawft.builtin.git.settings import BOUNDS
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+
+STAGES = {"1": "base", "2": "ours", "3": "theirs"}
+STATES = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+SIDE_CHARS = 8 * 1024
+"""Of each side of a file that is shown."""
+
+
+class Side(Struct, frozen=True, omit_defaults=True):
+    oid: str
+    mode: str
+    content: str | None = None
+
+
+class Conflict(Struct, frozen=True, omit_defaults=True):
+    path: str
+    base: Side | None = None
+    """None: the file was not there."""
+    ours: Side | None = None
+    theirs: Side | None = None
+
+    def kind(self) -> str:
+        there = [name for name, side in (("ours", self.ours), ("theirs", self.theirs)) if side]
+        if len(there) == 2:
+            return "both changed it" if self.base else "both added it"
+        return f"only in {there[0]}" if there else "both deleted it"
+
+
+class ConflictsResult(Struct, frozen=True, omit_defaults=True):
+    result: list[Conflict]
+    state: str | None = None
+    """What is going on: merge, rebase, cherry-pick, revert or nothing."""
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        lines = [f"{each.path}: {each.kind()}" for each in self.result]
+        head = f"{len(lines)} conflicts" if lines else "no conflicts"
+        return lines_of(f"{head}{f' of a {self.state}' if self.state else ''}", lines, self.next_cursor)
+
+
+@git_tool(alias="git_conflicts", title="Git conflicts", read_only=True, idempotent=True, open_world=False)
+async def conflicts(
+    git: Git,
+    repo_path: RepoPath,
+    contents: Annotated[bool, Meta(description="with the text of each side")] = False,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> ConflictsResult:
+    """List the files a merge could not decide, with the three versions of each: base, ours, theirs.
+
+    To resolve one, write the file as it should be and call git__add with its path.
+    """
+    offset = offset_of(git.tool, cursor)
+    async with git.open(repo_path) as repo:
+        found = parse_unmerged(await repo.ask("ls-files", "--unmerged", "-z"))
+        if contents:
+            found = await _filled(repo, found)
+        state = await asyncio.to_thread(state_of, repo.place)
+    shown, after = page(found, offset, limit)
+    return ConflictsResult(shown, state, after)
+
+
+def parse_unmerged(said: bytes) -> list[Conflict]:
+    """`mode id stage\\tpath`, one for each version there is."""
+    sides: dict[str, dict[str, Side]] = {}
+    for record in filter(None, text(said).split("\0")):
+        head, _, path = record.partition("\t")
+        mode, oid, number = head.split(" ")
+        sides.setdefault(path, {})[STAGES[number]] = Side(oid, mode)
+    return [Conflict(path, **found) for path, found in sides.items()]
+
+
+def state_of(place: Repository) -> str | None:
+    return next((state for name, state in STATES.items() if (place.git_dir / name).exists()), None)
+
+
+async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:
+    async def fill(side: Side | None) -> Side | None:
+        if side is None:
+            return None
+        said = await repo.attempt("cat-file", "blob", side.oid)
+        if said.code != 0 or b"\0" in said.out:  # a submodule, or binary
+            return side
+        return Side(side.oid, side.mode, shorten(text(said.out), SIDE_CHARS))
+
+    return [
+        Conflict(each.path, await fill(each.base), await fill(each.ours), await fill(each.theirs))
+        for each in found[: BOUNDS.page_items]
+    ]

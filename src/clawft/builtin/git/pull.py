@@ -1,0 +1,71 @@
+"""Fetch and merge."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.commit import AuthorEmail, AuthorName
+from clawft.builtin.git.hostile import Work
+from clawft.builtin.git.identity import identity
+from clawft.builtin.git.log import head_of
+from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath, read_status
+from clawft.builtin.git.told import git_tool
+
+
+class PullResult(Struct, frozen=True, omit_defaults=True):
+    before: str | None
+    after: str | None
+    conflicts: list[str] = []
+    undone: bool = False
+    """There were conflicts, and everything is as it was before the merge."""
+
+    def text(self) -> str:
+        if self.conflicts:
+            state = "undone; pull with keep_conflicts=true to resolve them" if self.undone else "waiting to be resolved"
+            return lines_of(f"conflicts, {state}", self.conflicts, None)
+        if self.before == self.after:
+            return "already up to date"
+        return f"{(self.before or 'nothing')[:12]} → {(self.after or '')[:12]}"
+
+
+@git_tool(alias="git_pull", title="Git pull", destructive=False)
+async def pull(
+    git: Git,
+    repo_path: RepoPath,
+    remote: RemoteName = "origin",
+    branch: Annotated[str, Meta(description="of the remote; the one with the name of ours if left out")] = "",
+    ff_only: Annotated[bool, Meta(description="only if ours has nothing the remote has not; false merges")] = True,
+    keep_conflicts: Annotated[bool, Meta(description="leave a merge with conflicts for you to resolve")] = False,
+    author_name: AuthorName = "",
+    author_email: AuthorEmail = "",
+) -> PullResult:
+    """Bring the current branch up to date with its remote. A merge with conflicts is undone, unless you keep it."""
+    name = words.remote_name(git.tool, remote)
+    wanted = words.ref_name(git.tool, "branch", branch) if branch else ""
+    async with git.open(repo_path, Work.NETWORK | Work.MERGE) as repo:
+        ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)
+        who = {} if ff_only else await identity(repo, author_name, author_email)
+        before = await head_of(repo)
+        await fetch_refs(repo, name, [ref], [])
+        conflicts = await _merge(repo, ["--ff-only"] if ff_only else ["--ff"], who)
+        undone = bool(conflicts) and not keep_conflicts
+        if undone:
+            await repo.ask("merge", "--abort", write=True)
+        return PullResult(before, await head_of(repo), conflicts, undone)
+
+
+async def _merge(repo: Repo, how: list[str], who: dict[str, str]) -> list[str]:
+    """Merge what was fetched; the files that conflict, if any."""
+    checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
+    args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", *how, *checks]
+    said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
+    if said.code == 0:
+        return []
+    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
+    if not conflicts:
+        repo.check(said)
+    return conflicts

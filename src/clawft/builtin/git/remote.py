@@ -1,0 +1,164 @@
+"""Fetch from and push to a remote. Where it really leads is asked of git and judged before anything is sent."""
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.address import check_address, read_address
+from clawft.builtin.git.clone import local_source
+from clawft.builtin.git.failure import failed
+from clawft.builtin.git.hostile import Work, untrusted
+from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.progress import Progress
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.run import Output
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed, InvalidArguments
+
+RemoteName = Annotated[str, Meta(description="a remote by its name")]
+FLAGS = {" ": "updated", "+": "forced", "-": "deleted", "*": "new", "!": "rejected", "=": "unchanged"}
+
+
+class Moved(Struct, frozen=True):
+    """A ref that is another one than before. None: not there."""
+
+    ref: str
+    old: str | None
+    new: str | None
+
+
+class FetchResult(Struct, frozen=True):
+    remote: str
+    updated: list[Moved]
+
+    def text(self) -> str:
+        lines = [f"{each.ref} {(each.old or 'new')[:12]} → {(each.new or 'gone')[:12]}" for each in self.updated]
+        return lines_of(f"{self.remote}: {len(lines)} refs changed", lines, None)
+
+
+class Pushed(Struct, frozen=True):
+    ref: str
+    status: str
+    """new, updated, forced, deleted or unchanged."""
+    summary: str
+
+
+class PushResult(Struct, frozen=True):
+    remote: str
+    refs: list[Pushed]
+
+    def text(self) -> str:
+        return lines_of(f"pushed to {self.remote}", [f"{each.ref}: {each.status}" for each in self.refs], None)
+
+
+@git_tool(alias="git_fetch", title="Git fetch", destructive=False, idempotent=True)
+async def fetch(
+    git: Git,
+    repo_path: RepoPath,
+    remote: RemoteName = "origin",
+    branch: Annotated[str, Meta(description="only this branch; all if left out")] = "",
+    prune: Annotated[bool, Meta(description="forget branches that are gone on the remote")] = False,
+) -> FetchResult:
+    """Get new commits from a remote. Nothing that is checked out changes."""
+    name = words.remote_name(git.tool, remote)
+    refs = [f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"] if branch else []
+    async with git.open(repo_path, Work.NETWORK) as repo:
+        before = await _refs(repo)
+        await fetch_refs(repo, name, refs, ["--prune"] if prune else [])
+        after = await _refs(repo)
+    moved = [Moved(ref, before.get(ref), after.get(ref)) for ref in sorted(before.keys() | after.keys())]
+    return FetchResult(name, [each for each in moved if each.old != each.new])
+
+
+@git_tool(alias="git_push", title="Git push", destructive=True)
+async def push(
+    git: Git,
+    repo_path: RepoPath,
+    remote: RemoteName = "origin",
+    branch: Annotated[str, Meta(description="which branch, to the same name; the current one if left out")] = "",
+    force: Annotated[bool, Meta(description="replace the remote's, but only if it is as last fetched")] = False,
+    expected: Annotated[str, Meta(description="with force: only if the remote's branch is at this commit id")] = "",
+    tag: Annotated[str, Meta(description="push this tag instead of a branch")] = "",
+    set_upstream: Annotated[bool, Meta(description="remember the remote's branch as the one to follow")] = False,
+) -> PushResult:
+    """Send a branch or a tag to a remote. With `force` commits of the remote can be lost."""
+    name = words.remote_name(git.tool, remote)
+    ref = f"refs/tags/{words.ref_name(git.tool, 'tag', tag)}" if tag else ""
+    if branch:
+        ref = ref or f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"
+    lease = words.full_id(git.tool, "expected", expected) if expected else ""
+    if lease and not force:
+        raise InvalidArguments(f"{git.tool}: 'expected' is for force=true")
+    async with git.open(repo_path, Work.NETWORK) as repo:
+        ref = ref or await current_branch(repo)
+        how = [f"--force-with-lease={ref}{f':{lease}' if lease else ''}"] if force else []
+        how += ["--set-upstream"] if set_upstream else []
+        return PushResult(name, parse_push(git.tool, await _push(repo, name, ref, how)))
+
+
+async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -> None:
+    said = await repo.attempt(
+        "fetch",
+        "--progress",
+        "--no-recurse-submodules",
+        "--no-prune-tags",
+        *how,
+        "--",
+        remote,
+        *refs,
+        write=True,
+        protocols=await protocols_of(repo, remote),
+        listen=Progress(repo.git.ctx.progress).feed,
+    )
+    repo.check(said)
+
+
+async def _push(repo: Repo, remote: str, ref: str, how: list[str]) -> Output:
+    args = ["push", "--porcelain", "--progress", "--no-follow-tags", "--no-recurse-submodules", *how]
+    if not repo.trusted:
+        args += ["--no-verify", "--no-signed"]
+    protocols = await protocols_of(repo, remote, pushing=True)
+    listen = Progress(repo.git.ctx.progress).feed
+    return await repo.attempt(*args, "--", remote, f"{ref}:{ref}", write=True, protocols=protocols, listen=listen)
+
+
+async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> list[str]:
+    """What git may speak to a remote, once every address of it was judged."""
+    said = await repo.attempt("remote", "get-url", "--all", *(["--push"] if pushing else []), remote)
+    if said.code != 0:
+        raise InvalidArguments(f"{repo.tool}: there is no remote '{remote}'", hint="see git config remote.<name>.url")
+    git, protocols = repo.git, set[str]()
+    for url in text(said.out).splitlines():
+        address = read_address(repo.tool, url)
+        check_address(repo.tool, address, git.settings.manifest(), local=git.settings.local)
+        if address.protocol == "file":
+            source = await asyncio.to_thread(local_source, git, address, repo.place.top)
+            if pushing and not (repo.trusted and git.settings.trusted(source)):
+                raise untrusted(repo.tool, f"a push to '{url}' would start that repository's hooks")
+        protocols.add(address.protocol)
+    return sorted(protocols)
+
+
+async def current_branch(repo: Repo) -> str:
+    said = await repo.attempt("symbolic-ref", "--quiet", "HEAD")
+    if said.code != 0:
+        raise ExecutionFailed(f"{repo.tool}: no branch is checked out", hint="name one, or git__switch to one")
+    return text(said.out).strip()
+
+
+async def _refs(repo: Repo) -> dict[str, str]:
+    said = await repo.ask("for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes/", "refs/tags/")
+    return dict(line.split(" ", 1) for line in text(said).splitlines())
+
+
+def parse_push(tool: str, said: Output) -> list[Pushed]:
+    """`<flag>\\t<from>:<to>\\t<summary>`, from `git push --porcelain`. A rejected ref is an error."""
+    lines = [line.split("\t") for line in text(said.out).splitlines() if "\t" in line]
+    refs = [Pushed(fields[1].rpartition(":")[2], FLAGS[fields[0]], fields[2]) for fields in lines if fields[0] in FLAGS]
+    rejected = [each.summary for each in refs if each.status == "rejected"]
+    if said.code != 0 or rejected:
+        raise failed(tool, Output(said.code, b"", "\n".join([*rejected, said.err])))
+    return refs

@@ -1,0 +1,77 @@
+"""One commit, or one file as it was."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, told
+from clawft.builtin.git.log import LogEntry, commit_of, read_log
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed, InvalidArguments
+
+PROBE = 8000
+"""Git, too, takes a file for binary by a null byte among the first of these."""
+
+
+class ShowResult(Struct, frozen=True, omit_defaults=True):
+    commit: LogEntry
+    result: list[DiffEntry] = []
+    """What the commit changed, compared with its first parent."""
+    content: str | None = None
+    """Of the file that was asked for."""
+    files: int = 0
+    additions: int = 0
+    deletions: int = 0
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        first = self.commit.message.partition("\n")[0]
+        head = f"{self.commit.oid[:12]} {self.commit.author}: {first}"
+        if self.content is not None:
+            return lines_of(head, self.content.split("\n"), self.next_cursor)
+        counts = f"{self.files} files changed, +{self.additions} -{self.deletions}"
+        return lines_of(f"{head}\n{counts}", [line_of(each) for each in self.result], self.next_cursor)
+
+
+@git_tool(alias="git_show", title="Git show", read_only=True, idempotent=True, open_world=False)
+async def show(
+    git: Git,
+    repo_path: RepoPath,
+    revision: Annotated[str, Meta(description="which commit")] = "HEAD",
+    file_path: Annotated[str, Meta(description="show this file as it was then, instead of what was changed")] = "",
+    hunks: WithHunks = True,
+    context: Context = 3,
+    limit: Limit = 500,
+    cursor: Cursor = "",
+) -> ShowResult:
+    """Show a commit: author, message, and what it changed. Or, with `file_path`, a file as it was in that commit."""
+    offset = offset_of(git.tool, cursor)
+    wanted = words.revision(git.tool, "revision", revision)
+    file = words.path(git.tool, "file_path", file_path) if file_path else ""
+    async with git.open(repo_path) as repo:
+        [commit] = await read_log(repo, [await commit_of(repo, wanted)], [], 0, 1)
+        if file:
+            return _file(commit, await content_of(repo, commit.oid, file), offset, limit)
+        before = commit.parents[0] if commit.parents else await empty_tree(repo)
+        changed = await changes(repo, [], [before, commit.oid], [], context if hunks else None)
+    found = told(changed, offset, limit)
+    return ShowResult(commit, found.result, None, found.files, found.additions, found.deletions, found.next_cursor)
+
+
+async def content_of(repo: Repo, commit: str, file: str) -> bytes:
+    said = await repo.attempt("cat-file", "blob", f"{commit}:{file}")
+    if said.code != 0:
+        raise InvalidArguments(f"{repo.tool}: no file '{file}' in {commit[:12]}", hint="paths start at the top")
+    if b"\0" in said.out[:PROBE]:
+        raise ExecutionFailed(f"{repo.tool}: '{file}' is a binary file of {len(said.out)} bytes")
+    return said.out
+
+
+def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:
+    """Line by line, so that a long file can be read on."""
+    shown, after = page([shorten(line) for line in text(data).split("\n")], offset, limit)
+    return ShowResult(commit, content="\n".join(shown), next_cursor=after)

@@ -1,0 +1,87 @@
+"""Put changes aside and get them back."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.hostile import Work
+from clawft.builtin.git.identity import identity
+from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath, read_status
+from clawft.builtin.git.told import git_tool
+
+Action = Literal["push", "list", "apply", "pop", "drop"]
+FIELDS = 3
+
+
+class Stashed(Struct, frozen=True):
+    index: int
+    oid: str
+    message: str
+    timestamp: int
+
+
+class StashResult(Struct, frozen=True, omit_defaults=True):
+    result: list[Stashed]
+    """All there are, the newest first."""
+    conflicts: list[str] = []
+    """Files in which the stashed changes and others meet; the stash is kept then."""
+
+    def text(self) -> str:
+        if self.conflicts:
+            return lines_of("conflicts; the stash is kept", self.conflicts, None)
+        return lines_of(f"{len(self.result)} stashes", [f"{each.index}: {each.message}" for each in self.result], None)
+
+
+@git_tool(alias="git_stash", title="Git stash", destructive=True, open_world=False)
+async def stash(
+    git: Git,
+    repo_path: RepoPath,
+    action: Annotated[Action, Meta(description="pop applies and drops; drop loses it")] = "list",
+    message: Annotated[str, Meta(description="of a push")] = "",
+    index: Annotated[int, Meta(ge=0, le=10_000, description="which one; 0 is the newest")] = 0,
+    include_untracked: Annotated[bool, Meta(description="a push takes untracked files, too")] = False,
+) -> StashResult:
+    """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
+    said = words.message(git.tool, message) if message else ""
+    work = Work.MERGE if action in ("apply", "pop") else Work.LOOK
+    async with git.open(repo_path, work) as repo:
+        conflicts: list[str] = []
+        if action == "push":
+            await _push(repo, said, include_untracked)
+        elif action == "drop":
+            await repo.ask("stash", "drop", "--quiet", f"stash@{{{index}}}", write=True)
+        elif action != "list":
+            conflicts = await _get_back(repo, action, index)
+        return StashResult(await _list(repo), conflicts)
+
+
+async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
+    how = ["--include-untracked"] if include_untracked else []
+    how += [f"--message={message}"] if message else []
+    said = await repo.attempt("stash", "push", "--quiet", *how, write=True, extra=await identity(repo))
+    repo.check(said)
+
+
+async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
+    said = await repo.attempt("stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity(repo))
+    if said.code == 0:
+        return []
+    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
+    if not conflicts:
+        repo.check(said)
+    return conflicts
+
+
+async def _list(repo: Repo) -> list[Stashed]:
+    exists = await repo.attempt("rev-parse", "--verify", "--quiet", "refs/stash")
+    if exists.code != 0:
+        return []
+    said = await repo.ask(
+        "log", "-g", "-z", "--no-show-signature", "--format=tformat:%H%x00%gs%x00%ct", "refs/stash", "--"
+    )
+    fields = text(said).split("\0")
+    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS + 1, FIELDS))
+    return [Stashed(number, oid, told, int(when)) for number, (oid, told, when) in enumerate(records)]

@@ -1,0 +1,83 @@
+"""Tags."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.identity import identity
+from clawft.builtin.git.log import commit_of
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import InvalidArguments
+
+Action = Literal["list", "create", "delete"]
+FORMAT = "--format=%(refname:lstrip=2)%00%(objectname)%00%(*objectname)%00%(contents:subject)%00"
+FIELDS = 4
+
+
+class Tag(Struct, frozen=True, omit_defaults=True):
+    name: str
+    oid: str
+    """The commit."""
+    message: str = ""
+    """Of the tag itself: a plain one has none."""
+
+
+class TagResult(Struct, frozen=True, omit_defaults=True):
+    result: list[Tag]
+    next_cursor: NextCursor = None
+
+    def text(self) -> str:
+        return lines_of(
+            f"{len(self.result)} tags", [f"{each.name} {each.oid[:12]}" for each in self.result], self.next_cursor
+        )
+
+
+@git_tool(alias="git_tag", title="Git tags", destructive=True, open_world=False)
+async def tag(
+    git: Git,
+    repo_path: RepoPath,
+    action: Action = "list",
+    name: Annotated[str, Meta(description="of the tag to make or delete; to list only names that contain it")] = "",
+    revision: Annotated[str, Meta(description="what to tag")] = "HEAD",
+    message: Annotated[str, Meta(description="makes an annotated tag")] = "",
+    limit: Limit = 500,
+    cursor: Cursor = "",
+) -> TagResult:
+    """List tags, make one or delete one. A tag that exists is never moved."""
+    offset = offset_of(git.tool, cursor)
+    if action == "list":
+        wanted = words.word(git.tool, "name", name) if name else ""
+    elif name:
+        wanted = words.ref_name(git.tool, "name", name)
+    else:
+        raise InvalidArguments(f"{git.tool}: missing 'name'")
+    begin = words.revision(git.tool, "revision", revision)
+    said = words.message(git.tool, message) if message else ""
+    async with git.open(repo_path) as repo:
+        if action == "create":
+            await _create(repo, wanted, await commit_of(repo, begin), said)
+        elif action == "delete":
+            await repo.ask("tag", "--delete", "--", wanted, write=True)
+        found = parse_tags(await repo.ask("for-each-ref", FORMAT, "refs/tags/"))
+    fits = [each for each in found if (wanted in each.name if action == "list" else wanted == each.name)]
+    return TagResult(*page(fits, offset, limit))
+
+
+async def _create(repo: Repo, name: str, commit: str, message: str) -> None:
+    """Signed as the user's configuration says, where the repository is trusted."""
+    unsigned = [] if repo.trusted else ["--no-sign"]
+    if not message:
+        await repo.ask("tag", *unsigned, "--", name, commit, write=True)
+        return
+    args = ["tag", "--annotate", "--file=-", "--cleanup=whitespace", *unsigned, "--", name, commit]
+    repo.check(await repo.attempt(*args, stdin=message.encode(), write=True, extra=await identity(repo)))
+
+
+def parse_tags(said: bytes) -> list[Tag]:
+    fields = text(said).replace("\0\n", "\0").split("\0")
+    records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS, FIELDS))
+    return [Tag(name, commit or oid, subject if commit else "") for name, oid, commit, subject in records]

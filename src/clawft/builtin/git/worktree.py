@@ -1,0 +1,105 @@
+"""Several work trees of one repository."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.builtin.git import words
+from clawft.builtin.git.clone import relative_target
+from clawft.builtin.git.log import commit_of
+from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.repo import Git
+from clawft.builtin.git.status import RepoPath
+from clawft.builtin.git.told import git_tool
+from clawft.errors import ExecutionFailed, InvalidArguments
+
+Action = Literal["list", "add", "remove"]
+
+
+class Tree(Struct, frozen=True, omit_defaults=True):
+    path: str
+    """Relative to the workspace; whole if it lies outside."""
+    head: str | None = None
+    branch: str | None = None
+    bare: bool = False
+    locked: bool = False
+    prunable: bool = False
+
+
+class WorktreeResult(Struct, frozen=True):
+    result: list[Tree]
+
+    def text(self) -> str:
+        lines = [f"{each.path} {each.branch or 'detached'} {(each.head or '')[:12]}" for each in self.result]
+        return lines_of(f"{len(lines)} work trees", lines, None)
+
+
+@git_tool(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)
+async def worktree(
+    git: Git,
+    repo_path: RepoPath,
+    action: Annotated[Action, Meta(description="a removed one loses what was not committed only with force")] = "list",
+    path: Annotated[str, Meta(description="folder of the work tree, relative to the workspace")] = "",
+    branch: Annotated[str, Meta(description="to check out in a new work tree; it is made if there is none")] = "",
+    start: Annotated[str, Meta(description="where a branch that is made begins; HEAD if left out")] = "",
+    force: Annotated[bool, Meta(description="remove it although it has changes")] = False,
+) -> WorktreeResult:
+    """List, add or remove work trees: further folders with other branches of the same repository."""
+    if action != "list" and not path:
+        raise InvalidArguments(f"{git.tool}: missing 'path'")
+    root = git.ctx.workspace.resolve()
+    place = await asyncio.to_thread(_place, git, path, action) if path else root
+    name = words.ref_name(git.tool, "branch", branch) if branch else ""
+    begin = words.revision(git.tool, "start", start) if start else "HEAD"
+    async with git.open(repo_path) as repo:
+        if action == "add":
+            known = await repo.attempt("rev-parse", "--verify", "--quiet", f"refs/heads/{name}") if name else None
+            commit = await commit_of(repo, begin)
+            how = [str(place), name] if known and known.code == 0 else _new(place, name, commit)
+            await repo.ask("worktree", "add", "--quiet", *how, write=True)
+        elif action == "remove":
+            await repo.ask("worktree", "remove", *(["--force"] if force else []), str(place), write=True)
+        said = await repo.ask("worktree", "list", "--porcelain", "-z")
+    return WorktreeResult([_relative(each, root) for each in parse_trees(said)])
+
+
+def parse_trees(said: bytes) -> list[Tree]:
+    """`git worktree list --porcelain -z`: one record per tree, each a few `key value`."""
+    records = (dict(_pair(line) for line in record.split("\0")) for record in text(said).split("\0\0") if record)
+    return [
+        Tree(
+            path=record["worktree"],
+            head=record.get("HEAD"),
+            branch=record["branch"].removeprefix("refs/heads/") if "branch" in record else None,
+            bare="bare" in record,
+            locked="locked" in record,
+            prunable="prunable" in record,
+        )
+        for record in records
+    ]
+
+
+def _pair(line: str) -> tuple[str, str]:
+    key, _, value = line.partition(" ")
+    return key, value
+
+
+def _new(place: Path, name: str, commit: str) -> list[str]:
+    return ["--no-track", "-b", name, str(place), commit] if name else ["--detach", str(place), commit]
+
+
+def _place(git: Git, path: str, action: Action) -> Path:
+    words.word(git.tool, "path", path)
+    found = Path(os.path.realpath(git.ctx.workspace / relative_target(git, path, "path")))
+    if action == "add" and found.exists():
+        raise ExecutionFailed(f"{git.tool}: '{path}' exists", hint="choose another path")
+    return found
+
+
+def _relative(tree: Tree, root: Path) -> Tree:
+    if not Path(tree.path).is_relative_to(root):
+        return tree
+    return Tree(str(Path(tree.path).relative_to(root)), tree.head, tree.branch, tree.bare, tree.locked, tree.prunable)

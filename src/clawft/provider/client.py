@@ -1,0 +1,77 @@
+"""All servers as one client, for agents and programs that name the server they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import NotConnected, ProtocolFailure, ResourceNotFound, ServerNotFound
+from clawft.model import CallToolResult, Resource, ResourceContent
+from clawft.provider.upstream import UpstreamProvider
+from clawft.provider.upstreams import UpstreamProviders
+from clawft.upstream.pool import Pool
+from clawft.upstream.state import State
+
+
+class McpClient(Protocol):
+    """Structured results only; an unknown server raises ServerNotFound, one that is down NotConnected."""
+
+    async def list_resources(self, server: str) -> Sequence[Resource]: ...
+
+    async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]: ...
+
+    async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallToolResult: ...
+
+
+class PoolClient:
+    """The servers of a pool."""
+
+    def __init__(self, pool: Pool, providers: UpstreamProviders) -> None:
+        self._pool = pool
+        self._providers = providers
+
+    async def list_resources(self, server: str) -> Sequence[Resource]:
+        return self._of(server).list_resources()
+
+    async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
+        result = await self._of(server).read_resource(uri)
+        if result is None:
+            raise ResourceNotFound(uri)
+        try:
+            return msgspec.json.decode(result, type=_Contents).contents
+        except msgspec.DecodeError as wrong:
+            raise ProtocolFailure(f"{server}: the contents of {uri} cannot be read: {wrong}") from None
+
+    async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        return await self._of(server).call_tool(tool, arguments)
+
+    def _of(self, server: str) -> UpstreamProvider:
+        upstream, provider = self._pool.find(server), self._providers.find(server)
+        if provider is None or upstream.state in (State.FAILED, State.NEEDS_AUTH):
+            why = upstream.error or upstream.state.value
+            raise NotConnected(f"{server} is not connected: {why}", hint=f"weft servers status {server}")
+        return provider
+
+
+class NoServers:
+    """Stands where no server is configured."""
+
+    async def list_resources(self, server: str) -> Sequence[Resource]:
+        _none()
+
+    async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
+        _none()
+
+    async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        _none()
+
+
+class _Contents(Struct):
+    contents: list[ResourceContent]
+
+
+def _none() -> NoReturn:
+    raise ServerNotFound("no MCP servers configured", hint="weft servers add NAME -- COMMAND")
