@@ -36,6 +36,10 @@ def folder(tmp_path: Path) -> Iterator[int]:
     os.close(opened)
 
 
+def nothing(line: str) -> None:
+    pass
+
+
 def python(code: str, folder: int, timeout_s: float = 30, secret: str = "") -> Start:
     return Start([sys.executable, "-c", code], folder, dict(os.environ), timeout_s, secret)
 
@@ -52,14 +56,14 @@ async def test_lines_of_both_streams_and_the_exit_code(folder: int) -> None:
 @requirement("CARGO-03")
 async def test_one_that_a_signal_ended_has_no_exit_code(folder: int) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    assert (await run_lines(python(code, folder), str, str)).exit_code is None
+    assert (await run_lines(python(code, folder), nothing, nothing)).exit_code is None
 
 
 @requirement("CARGO-07")
 async def test_the_deadline_ends_the_whole_group(folder: int, tmp_path: Path) -> None:
     out: list[str] = []
     began = time.monotonic()
-    running = asyncio.create_task(run_lines(python(HANGING, folder, timeout_s=1.5), out.append, str))
+    running = asyncio.create_task(run_lines(python(HANGING, folder, timeout_s=1.5), out.append, nothing))
     ended = await asyncio.wait_for(running, 30)
     assert ended.timed_out
     assert out == ["so far"]
@@ -71,7 +75,7 @@ async def test_the_deadline_ends_the_whole_group(folder: int, tmp_path: Path) ->
 
 @requirement("CARGO-07")
 async def test_a_cancelled_run_leaves_nobody_behind(folder: int, tmp_path: Path) -> None:
-    running = asyncio.create_task(run_lines(python(HANGING, folder), str, str))
+    running = asyncio.create_task(run_lines(python(HANGING, folder), nothing, nothing))
     await until((tmp_path / "pids").exists)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -84,7 +88,7 @@ async def test_a_cancelled_run_leaves_nobody_behind(folder: int, tmp_path: Path)
 async def test_a_child_that_outlives_its_builder_is_ended_too(folder: int, tmp_path: Path) -> None:
     code = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {DEAF!r}]); print(p.pid)"
     out: list[str] = []
-    ended = await asyncio.wait_for(run_lines(python(code, folder), out.append, str), 30)
+    ended = await asyncio.wait_for(run_lines(python(code, folder), out.append, nothing), 30)
     assert ended == Ended(0)
     await until(lambda: gone(int(out[0])))
 

@@ -18,6 +18,7 @@ from clawft.builtin.cargo.output import MAX_MESSAGES_BYTES
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.errors import ExecutionFailed
 from clawft.guard.result import DEFAULT_LIMIT
+from tests.builtin.build.trusting import Listener
 from tests.requirements import requirement
 
 
@@ -31,7 +32,7 @@ def test_the_end_of_a_text_fits(text: str, limit: int) -> None:
 
 
 def test_a_cut_text_begins_with_a_whole_line() -> None:
-    assert last_of("first line\nsecond\nthird\n", 18) == "second\nthird\n"
+    assert last_of("x" * 100 + "\nsecond\nthird\n", 40) == "second\nthird\n"
 
 
 def test_a_list_ends_where_it_does_not_fit() -> None:
@@ -60,7 +61,7 @@ def test_a_finding_too_large_gives_up_its_details() -> None:
 @requirement("CARGO-03")
 def test_all_parts_at_their_bounds_are_below_the_bound_of_a_result() -> None:
     """Else the result guard would leave out the structure."""
-    parser = CargoParser(lambda *_: None)
+    parser = CargoParser(Listener().progress)
     heard = Heard(parser)
     for number in range(30_000):
         heard.stdout(f"test case_{number} ... ok \x1b")

@@ -7,6 +7,7 @@ from clawft.builtin.build.junit import PYTEST, PytestParser, read_junit
 from clawft.builtin.build.plain import MAKE, NPM, read_finding
 from clawft.builtin.build.report import Case
 from clawft.builtin.build.runner import RUNNERS, runner_named
+from tests.builtin.build.trusting import Listener
 
 VITEST_REPORT = b"""{"numTotalTests": 4, "success": false, "testResults": [
  {"assertionResults": [
@@ -54,11 +55,11 @@ def test_a_report_with_entities_is_not_read() -> None:
 
 
 def test_pytest_tells_how_far_it_is() -> None:
-    heard: list[tuple[float, float | None, str]] = []
-    parser = PytestParser(lambda *news: heard.append(news))
+    listener = Listener()
+    parser = PytestParser(listener.progress)
     for line in ("tests/a.py ..   [ 40%]", "tests/b.py F   [ 40%]", "E  [ 99%] no", "tests/b.py ...  [100%]"):
         parser.stdout(line)
-    assert heard == [(40, 100, "tests/a.py"), (100, 100, "tests/b.py")]
+    assert listener.heard == [(40, 100, "tests/a.py"), (100, 100, "tests/b.py")]
 
 
 @pytest.mark.parametrize(
@@ -95,4 +96,4 @@ def test_every_row_is_a_runner() -> None:
     for name in RUNNERS:
         runner = runner_named(name)
         assert runner.programs
-        assert runner.parser(lambda *_: None).report(None).diagnostics == ()
+        assert runner.parser(Listener().progress).report(None).diagnostics == ()

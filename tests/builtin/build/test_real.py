@@ -32,6 +32,22 @@ def test_later():
 """
 
 
+UNIT = """
+[tasks.unit]
+runner = "pytest"
+kind = "test"
+working_dir = "sub"
+args = ["-p", "no:cacheprovider"]
+"""
+MAKEFILE = """
+bad:
+\t@echo "main.c:3:5: error: broken" >&2
+\t@exit 3
+good:
+\t@echo $(X) $$Y
+"""
+
+
 def declare(workspace: Path, tasks: str) -> None:
     (workspace / ".clawft").mkdir(exist_ok=True)
     (workspace / ".clawft" / "tasks.toml").write_text(tasks)
@@ -70,9 +86,7 @@ async def test_without_the_permission_nothing_is_started(trusting: Path, monkeyp
 async def test_pytest_reports_each_test(venv: Path) -> None:
     (venv / "sub").mkdir()
     (venv / "sub" / "test_it.py").write_text(TESTS)
-    declare(
-        venv, '[tasks.unit]\nrunner = "pytest"\nkind = "test"\nworking_dir = "sub"\nargs = ["-p", "no:cacheprovider"]\n'
-    )
+    declare(venv, UNIT)
     listener = Listener()
     told = await run(venv, "test", listener)
     assert (told["task"], told["success"], told["exit_code"]) == ("unit", False, 1)
@@ -80,20 +94,14 @@ async def test_pytest_reports_each_test(venv: Path) -> None:
     assert (tests["passed"], tests["failed"], tests["ignored"]) == (1, 1, 1)
     assert tests["cases"][0]["name"] == "test_bad"
     assert "[1] == [2]" in tests["cases"][0]["output"]
-    assert tests["cases"][1] == {
-        "name": "test_later",
-        "ending": "ignored",
-        "suite": "test_it",
-        "output": tests["cases"][1]["output"],
-    }
+    assert (tests["cases"][1]["name"], tests["cases"][1]["ending"]) == ("test_later", "ignored")
+    assert tests["cases"][2] == {"name": "test_good", "ending": "passed", "suite": "test_it"}
     assert listener.heard[-1][:2] == (100, 100)
 
 
 @needs_make
 async def test_make_runs_its_target_only(trusting: Path) -> None:
-    (trusting / "Makefile").write_text(
-        'bad:\n\t@echo "main.c:3:5: error: broken" >&2\n\t@exit 3\ngood:\n\t@echo $(X) $$Y\n'
-    )
+    (trusting / "Makefile").write_text(MAKEFILE)
     declare(
         trusting,
         '[tasks.bad]\nrunner = "make"\ntarget = "bad"\n'
@@ -101,7 +109,7 @@ async def test_make_runs_its_target_only(trusting: Path) -> None:
     )
     told = await run(trusting, task="bad")
     assert (told["success"], told["exit_code"]) == (False, 2)
-    assert [(each["file"], each["line"]) for each in told["diagnostics"]] == [("main.c", 3), ("Makefile", 3)]
+    assert [(each["file"], each["line"]) for each in told["diagnostics"]] == [("main.c", 3), ("Makefile", 4)]
     told = await run(trusting, task="good")
     assert (told["success"], told["stdout"], told["tests"]) == (True, "1 two\n", None)
 
@@ -153,7 +161,7 @@ async def test_test_runs_test_tasks_only_and_asks_which(trusting: Path) -> None:
 
 async def test_a_runner_that_is_not_there_is_named(trusting: Path) -> None:
     declare(trusting, '[tasks.js]\nrunner = "vitest"\n')
-    with pytest.raises(ExecutionFailed, match="nothing to run vitest with: tried node_modules/.bin/vitest"):
+    with pytest.raises(ExecutionFailed, match="nothing to run vitest with: tried node_modules/"):
         await run(trusting, task="js")
 
 

@@ -44,8 +44,8 @@ def git(folder: Path, *args: str, stdin: bytes = b"", ok: bool = True, **more: s
     return done.stdout
 
 
-def said(folder: Path, *args: str, **more: str) -> str:
-    return git(folder, *args, **more).decode().strip()
+def said(folder: Path, *args: str) -> str:
+    return git(folder, *args).decode().strip()
 
 
 def new(folder: Path, *options: str) -> Path:
@@ -72,10 +72,10 @@ class Tools:
             "git", git_tools(settings or GitSettings()), workspace=workspace, store=MemoryStore()
         )
 
-    async def whole(self, name: str, **arguments: Any) -> CallToolResult:
+    async def whole(self, name: str, /, **arguments: Any) -> CallToolResult:
         return await self.provider.call_tool(name, arguments)
 
-    async def __call__(self, name: str, **arguments: Any) -> Any:
+    async def __call__(self, name: str, /, **arguments: Any) -> Any:
         return (await self.whole(name, **arguments)).structured_content
 
 

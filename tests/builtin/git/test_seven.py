@@ -330,10 +330,11 @@ async def test_status_of_a_conflict_and_of_a_distance(tools: Tools, workspace: P
 @requirement("GIT-10", "test_git_tool_missing_repo_path")
 @pytest.mark.parametrize("name", [name for name in SEVEN if name != "clone"])
 async def test_a_missing_repo_path_is_named(tools: Tools, name: str) -> None:
+    more = {"blame": {"file_path": "a"}, "commit": {"message": "m"}}.get(name, {})
     with pytest.raises(InvalidArguments, match="missing 'repo_path'"):
-        await tools(name, **({"file_path": "a"} if name == "blame" else {}))
+        await tools(name, **more)
     with pytest.raises(InvalidArguments, match="'repo_path' must be str"):
-        await tools(name, repo_path=7, **({"file_path": "a"} if name == "blame" else {}))
+        await tools(name, repo_path=7, **more)
 
 
 @requirement("GIT-10")

@@ -24,8 +24,9 @@ def last_of(text: str, limit: int = MAX_TEXT_BYTES) -> str:
     if _size(text) <= limit:
         return text
     kept = text[-limit:]
-    while (size := _size(kept)) > limit:
-        kept = kept[-max(1, len(kept) * limit // size - 1) :] if len(kept) > 1 else ""
+    while kept and (size := _size(kept)) > limit:
+        fewer = max(0, min(len(kept) - 1, len(kept) * limit // size))
+        kept = kept[len(kept) - fewer :]
     _, newline, whole_lines = kept.partition("\n")
     return whole_lines if newline and whole_lines else kept
 

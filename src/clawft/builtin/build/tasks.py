@@ -110,8 +110,8 @@ def _check_keys(declared: Declared, at: tuple[str, ...], values: Mapping[str, An
 
 def _mistaken(declared: Declared, at: tuple[str, ...], said: str) -> InvalidConfig:
     """msgspec names the place as `$.args[0]`."""
-    words, _, where = said.partition(" - at `$.")
-    key = where.rstrip("`").partition("[")[0]
+    words, _, where = said.partition(" - at ")
+    key = where.partition("$.")[2].rstrip("`").partition("[")[0]
     return declared.wrong((*at, key), f"{key}: {words}")
 
 

@@ -56,7 +56,7 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
     where = ["--staged"] if staged else ["--worktree"]
     if source:
         where += [f"--source={await commit_of(repo, source)}"]
-    args = ["restore", "--no-progress", "--pathspec-from-file=-", "--pathspec-file-nul", *where]
+    args = ["--literal-pathspecs", "restore", "--no-progress", "--pathspec-from-file=-", "--pathspec-file-nul", *where]
     said = await repo.attempt(*args, stdin=_spelled(paths), write=True)
     if said.code != 0 and "did not match any" in said.err:
         raise InvalidArguments(f"{repo.tool}: git knows no such file there: {', '.join(paths[:5])}")
@@ -65,7 +65,16 @@ async def _restore(repo: Repo, paths: list[str], staged: bool, source: str) -> N
 
 async def _forget(repo: Repo, paths: list[str]) -> None:
     """Before the first commit there is nothing to go back to: the files become untracked."""
-    args = ["rm", "-r", "--cached", "--quiet", "--force", "--pathspec-from-file=-", "--pathspec-file-nul"]
+    args = [
+        "--literal-pathspecs",
+        "rm",
+        "-r",
+        "--cached",
+        "--quiet",
+        "--force",
+        "--pathspec-from-file=-",
+        "--pathspec-file-nul",
+    ]
     await repo.ask(*args, stdin=_spelled(paths), write=True)
 
 

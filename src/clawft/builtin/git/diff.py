@@ -112,7 +112,8 @@ async def changes(
     """What `git diff` says; without `context` only names and counts."""
     shape = ["--numstat"] if context is None else ["--patch", f"-U{context}", "--inter-hunk-context=0"]
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
-    said = await repo.attempt("diff", *COMMON, *shape, *submodules, *options, "--end-of-options", *ends, "--", *where)
+    args = ["diff", *COMMON, *shape, *submodules, *options, "--end-of-options", *ends, "--", *where]
+    said = await repo.attempt("--literal-pathspecs", *args)
     if said.code != 0:
         raise failed(repo.tool, said)
     parse = parse_counts if context is None else parse_patch

@@ -64,7 +64,7 @@ async def log(
 async def read_log(repo: Repo, tips: list[str], where: list[str], skip: int, count: int) -> list[LogEntry]:
     """Nothing before the first commit."""
     args = ("log", "-z", FORMAT, "--no-show-signature", "--no-color", "--no-mailmap", f"--skip={skip}", f"-n{count}")
-    said = await repo.attempt(*args, "--end-of-options", *tips, "--", *where)
+    said = await repo.attempt("--literal-pathspecs", *args, "--end-of-options", *tips, "--", *where)
     if said.code == 0:
         return parse_log(said.out)
     if tips == ["HEAD"] and await head_of(repo) is None:

@@ -25,7 +25,6 @@ ALWAYS: Mapping[str, str] = {
     "GIT_PAGER": "cat",
     "GIT_EDITOR": ":",
     "GIT_SEQUENCE_EDITOR": ":",
-    "GIT_LITERAL_PATHSPECS": "1",
     "GIT_MERGE_AUTOEDIT": "no",
     "GIT_ADVICE": "0",
     "GCM_INTERACTIVE": "never",
