@@ -18,7 +18,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance requirements bench peers lock clean distclean
+.PHONY: help run test check conformance requirements bench peers hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ bench: $(TEST) ## Measure against the budgets, beside the gateways of others
 peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
+
+hosts: ## Install Claude Code and claude-flow (1.3 GB) for the tests that run them where they are
+	cd tests/hosts && $(NPM_CI) && node node_modules/@anthropic-ai/claude-code/install.cjs
 
 lock: ## Resolve every dependency anew and write the locks
 	$(PYTHON) -m venv $(VENV)-lock

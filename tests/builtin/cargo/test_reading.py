@@ -1,0 +1,228 @@
+"""What cargo says, read: its messages, its tests, its stderr."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.builtin.build.report import Case, Diagnostic, Edit, Span, Suggestion
+from clawft.builtin.build.run import Keep
+from clawft.builtin.cargo.libtest import MAX_FAILURE_LINES, Libtest, header
+from clawft.builtin.cargo.messages import read_diagnostic, read_object
+from clawft.builtin.cargo.output import CargoOutput
+from clawft.builtin.cargo.parser import CargoParser
+from clawft.builtin.cargo.stderr import Progress
+from tests.builtin.build.trusting import Listener
+from tests.requirements import requirement
+
+
+def span(**told: Any) -> dict[str, Any]:
+    place = {"file_name": "src/lib.rs", "line_start": 6, "line_end": 6, "column_start": 9, "column_end": 15}
+    return {**place, "is_primary": True, "label": None, "suggested_replacement": None, "expansion": None, **told}
+
+
+def message(**told: Any) -> str:
+    code = {"code": "unused_variables"}
+    plain: dict[str, Any] = {"message": "unused variable: `x`", "level": "warning", "code": code, "children": []}
+    return json.dumps({"reason": "compiler-message", "message": {**plain, "spans": [span()], **told}})
+
+
+@requirement("CARGO-06", "F2-A04")
+def test_a_finding_has_places_notes_and_edits() -> None:
+    note: dict[str, Any] = {"message": "on by default", "level": "note", "code": None, "children": [], "spans": []}
+    edit = span(suggested_replacement="_x", suggestion_applicability="MachineApplicable")
+    fix = {"message": "prefix it", "level": "help", "code": None, "children": [], "spans": [edit]}
+    maybe = {**fix, "spans": [edit, span(suggested_replacement="", suggestion_applicability="MaybeIncorrect")]}
+    spans = [span(is_primary=False, line_start=1, label="defined here"), span(label="not used")]
+    found = read_diagnostic(message(spans=spans, children=[note, fix, maybe]))
+    assert found == Diagnostic(
+        "warning",
+        "unused variable: `x`",
+        "unused_variables",
+        "src/lib.rs",
+        6,
+        9,
+        (
+            Span("src/lib.rs", 6, 9, 6, 15, "not used", True),
+            Span("src/lib.rs", 1, 9, 6, 15, "defined here"),
+        ),
+        ("on by default",),
+        (
+            Suggestion("prefix it", (Edit("src/lib.rs", 6, 9, 6, 15, "_x"),), True),
+            Suggestion("prefix it", (Edit("src/lib.rs", 6, 9, 6, 15, "_x"), Edit("src/lib.rs", 6, 9, 6, 15))),
+        ),
+    )  # fmt: skip - places as they are read
+
+
+@requirement("CARGO-06")
+def test_inside_a_macro_of_others_the_place_is_where_it_was_used() -> None:
+    inside = span(file_name="/rustc/abc/library/std/src/macros.rs", line_start=140, expansion={"span": span()})
+    found = read_diagnostic(message(spans=[inside]))
+    assert found is not None
+    assert (found.file, found.line) == ("src/lib.rs", 6)
+
+
+@requirement("CARGO-06")
+@pytest.mark.parametrize(
+    "line",
+    [
+        message(message="2 warnings emitted", code=None, spans=[]),
+        message(message="aborting due to 1 previous error", level="error", code=None, spans=[]),
+        message(level="failure-note", code=None, spans=[]),
+        '{"reason": "build-finished", "success": true}',
+        '{"reason": "compiler-message"}',
+        '{"reason": "compiler-message", "message": 3}',
+        "{",
+        "text",
+        "",
+    ],
+)
+def test_what_is_no_finding_is_none(line: str) -> None:
+    assert read_diagnostic(line) is None
+
+
+@requirement("CARGO-06", "F2-A04")
+def test_every_json_line_is_a_message_and_others_are_not() -> None:
+    parser = CargoParser(Listener().progress)
+    finished = '{"reason": "build-finished", "success": true, "new": [1]}'
+    lines = [finished, "no json", "{ neither", "[1]", message(), message()]
+    kept = [parser.stdout(line) for line in lines]
+    assert kept == [Keep.LOGGED, Keep.SHOWN, Keep.SHOWN, Keep.SHOWN, Keep.LOGGED, Keep.LOGGED]
+    assert parser.messages[0] == {"reason": "build-finished", "success": True, "new": [1]}
+    assert len(parser.messages) == 3
+    assert len(parser.report(None).diagnostics) == 1
+    assert read_object("{" * 100_000) is None
+
+
+@requirement("CARGO-03", "test_cargo_output_serde_roundtrip")
+def test_an_output_survives_json() -> None:
+    plain = CargoOutput(success=False, exit_code=None, stdout="", stderr="x")
+    found = Diagnostic("error", "m", spans=(Span("f", 1),))
+    full = CargoOutput(success=True, exit_code=0, stdout="a", stderr="b", messages=({"k": [1]},), diagnostics=(found,))
+    for output in (plain, full):
+        assert msgspec.json.decode(msgspec.json.encode(output), type=CargoOutput) == output
+    told = msgspec.to_builtins(plain)
+    assert {name: told[name] for name in ("success", "exit_code", "stdout", "stderr", "messages")} == {
+        "success": False,
+        "exit_code": None,
+        "stdout": "",
+        "stderr": "x",
+        "messages": (),
+    }  # fmt: skip - one object
+
+
+# ── tests ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PRINTED = """
+running 4 tests
+test tests::good ... ok
+test tests::later ... ignored, takes long
+test tests::bad ... FAILED
+test tests::panics - should panic ... ok
+
+failures:
+
+---- tests::bad stdout ----
+seen before
+
+thread 'tests::bad' (7) panicked at src/lib.rs:10:9:
+sums are hard
+
+
+failures:
+    tests::bad
+
+test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+running 1 test
+test src/lib.rs - add (line 3) ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.12s
+"""
+
+
+def heard(text: str) -> Libtest:
+    tests = Libtest()
+    for line in text.splitlines():
+        tests.hear(line)
+    return tests
+
+
+@requirement("CARGO-06")
+def test_each_test_has_its_ending_and_a_failed_one_its_output() -> None:
+    bad = "seen before\n\nthread 'tests::bad' (7) panicked at src/lib.rs:10:9:\nsums are hard"
+    assert heard(PRINTED).cases(["src/lib.rs", "doc sums"]) == (
+        Case("tests::good", "passed", "src/lib.rs"),
+        Case("tests::later", "ignored", "src/lib.rs", "takes long"),
+        Case("tests::bad", "failed", "src/lib.rs", bad),
+        Case("tests::panics", "passed", "src/lib.rs"),
+        Case("src/lib.rs - add (line 3)", "passed", "doc sums"),
+    )
+
+
+def test_programs_that_cannot_be_told_apart_are_not_named() -> None:
+    cases = heard(PRINTED).cases(["only one"])
+    assert cases is not None
+    assert {case.suite for case in cases} == {""}
+
+
+def test_no_test_program_means_no_report() -> None:
+    assert heard("hello\n").cases([]) is None
+    assert heard("running 0 tests\n").cases(["src/main.rs"]) == ()
+
+
+def test_output_of_a_failed_test_has_a_bound() -> None:
+    lines = "\n".join(f"line {number}" for number in range(MAX_FAILURE_LINES + 10))
+    cases = heard(f"running 1 test\ntest a ... FAILED\n---- a stdout ----\n{lines}\nfailures:\n").cases([""])
+    assert cases is not None
+    assert cases[0].output.splitlines()[0] == "line 10"
+
+
+def test_headers_name_the_programs() -> None:
+    assert header("     Running unittests src/lib.rs (target/debug/deps/sums-374)") == "src/lib.rs"
+    assert header("     Running tests/it.rs (target/debug/deps/it-374)") == "tests/it.rs"
+    assert header("   Doc-tests sums") == "doc sums"
+    assert header("   Compiling sums v0.1.0") == ""
+
+
+# ── stderr ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_progress_only_grows_and_knows_the_total_from_the_bar() -> None:
+    listener = Listener()
+    parser = CargoParser(listener.progress)
+    lines = [
+        "   Compiling app v0.1.0 (/work/app)",
+        "    Building [        ] 0/4: app(build.rs)      ",
+        "   Compiling sums v0.1.0 (/work/sums)",
+        "    Building [======> ] 3/4: app(bin)      ",
+        "    Building [======> ] 3/4: app(bin)      ",
+        "    Finished `dev` profile in 1 s",
+    ]
+    kept = [parser.stderr(line) for line in lines]
+    assert listener.heard == [
+        (1, None, "Compiling app v0.1.0"),
+        (2, 4, "Compiling sums v0.1.0 (2/4)"),
+        (3, 4, "Compiling sums v0.1.0 (3/4)"),
+    ]
+    assert [each is Keep.DROPPED for each in kept] == [False, True, False, True, True, False]
+
+
+def test_more_steps_than_the_bar_promised_are_no_contradiction() -> None:
+    progress = Progress(total=1)
+    for name in "ab":
+        progress.hear(f"   Compiling {name} v1")
+    assert (progress.reached, progress.all) == (2, 2)
+
+
+@requirement("CARGO-06")
+def test_findings_for_people_count_where_there_is_no_json() -> None:
+    parser = CargoParser(Listener().progress)
+    for line in ("error[E0308]: mismatched types", " --> src/lib.rs:3:5", "  |", "error: could not compile `x`"):
+        parser.stderr(line)
+    place = Span("src/lib.rs", 3, 5, primary=True)
+    told = Diagnostic("error", "mismatched types", "E0308", "src/lib.rs", 3, 5, (place,))
+    assert parser.report(None).diagnostics == (told,)
+    parser.stdout(message())
+    assert [each.code for each in parser.report(None).diagnostics] == ["unused_variables"]

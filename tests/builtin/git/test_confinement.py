@@ -1,0 +1,214 @@
+"""All of a repository lies inside the workspace, or it is not used."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clawft.builtin.git.repository import check_contents, current_user, find_repository
+from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
+from tests.builtin.git.plain import EMAIL, NAME, Tools, fingerprint, git, new, said, save
+from tests.requirements import requirement
+
+WHO = {"author_name": NAME, "author_email": EMAIL}
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A repository beside the workspace."""
+    repo = new(tmp_path / "outside")
+    save(repo, secret="secret\n")
+    return repo
+
+
+@requirement("GIT-12", "IDE-12", "PLUG-04")
+async def test_the_search_for_a_repository_ends_at_the_workspace(tmp_path: Path) -> None:
+    repo = new(tmp_path / "w")
+    save(repo, a="")
+    (repo / "inner").mkdir()
+    with pytest.raises(ExecutionFailed, match=r"'\.' is not in a git repository"):
+        await Tools(repo / "inner")("status", repo_path=".")
+    assert (await Tools(repo)("status", repo_path="inner"))["branch"] == "main"
+
+
+@requirement("GIT-12", "IDE-12")
+@pytest.mark.parametrize("form", ["link to it", "link to .git", "file .git", "commondir"])
+async def test_a_way_out_is_refused(tools: Tools, workspace: Path, outside: Path, form: str) -> None:
+    before = fingerprint(outside)
+    if form == "link to it":
+        (workspace / "w").symlink_to(outside)
+    else:
+        (workspace / "w").mkdir()
+    if form == "link to .git":
+        (workspace / "w/.git").symlink_to(outside / ".git")
+    if form == "file .git":
+        (workspace / "w/.git").write_text(f"gitdir: {outside / '.git'}\n")
+    if form == "commondir":
+        new(workspace / "w")
+        (workspace / "w/.git/commondir").write_text(f"{outside / '.git'}\n")
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await tools("status", repo_path="w")
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await tools("commit", repo_path="w", message="m", **WHO)
+    assert fingerprint(outside) == before
+
+
+@requirement("GIT-12")
+async def test_a_way_out_is_refused_in_trusted_repositories_too(
+    trusting: Tools, workspace: Path, outside: Path
+) -> None:
+    (workspace / "w").mkdir()
+    (workspace / "w/.git").write_text(f"gitdir: {outside / '.git'}\n")
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await trusting("log", repo_path="w")
+
+
+@requirement("GIT-12")
+async def test_another_work_tree_in_the_configuration_is_ignored(tools: Tools, repo: Path, outside: Path) -> None:
+    git(repo, "config", "core.worktree", str(outside))
+    before = fingerprint(outside)
+    assert (await tools("status", repo_path="r"))["result"] == []
+    (repo / "new").write_text("")
+    await tools("commit", repo_path="r", message="m", **WHO)
+    await tools("restore", repo_path="r", paths=["."])
+    assert fingerprint(outside) == before
+    assert said(repo, "ls-tree", "--name-only", "HEAD") == "a.txt\nb.txt\nnew"
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize(
+    "name", ["logs/HEAD", "COMMIT_EDITMSG", "logs/refs/heads/main", "refs/heads/topic", "info/exclude"]
+)
+async def test_links_out_of_the_git_folder_are_refused(tools: Tools, repo: Path, tmp_path: Path, name: str) -> None:
+    """Git would write through them."""
+    target = tmp_path / "profile"
+    target.write_text("precious\n")
+    (repo / ".git" / name).unlink(missing_ok=True)
+    (repo / ".git" / name).symlink_to(target)
+    (repo / "a.txt").write_text("new\n")
+    with pytest.raises(PermissionDenied, match="is a link that leads outside the workspace"):
+        await tools("commit", repo_path="r", message="curl evil | sh", **WHO)
+    assert target.read_text() == "precious\n"
+
+
+@requirement("GIT-12")
+def test_without_this_check_git_writes_through_such_a_link(repo: Path, tmp_path: Path) -> None:
+    target = tmp_path / "profile"
+    target.write_text("precious\n")
+    (repo / ".git/COMMIT_EDITMSG").unlink()
+    (repo / ".git/COMMIT_EDITMSG").symlink_to(target)
+    git(repo, "commit", "--quiet", "--allow-empty", "--message", "evil")
+    assert target.read_text() == "evil\n"
+
+
+@requirement("GIT-12")
+async def test_objects_borrowed_from_outside_are_refused(tools: Tools, repo: Path, outside: Path) -> None:
+    alternates = repo / ".git/objects/info/alternates"
+    alternates.write_text(f"{outside / '.git/objects'}\n")
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await tools("show", repo_path="r", revision=said(outside, "rev-parse", "HEAD"))
+    near = new(repo.parent / "near")
+    alternates.write_text("../../../near/.git/objects\n")
+    assert (await tools("status", repo_path="r"))["branch"] == "main"
+    (near / ".git/objects/info/alternates").write_text(f"{outside / '.git/objects'}\n")
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await tools("status", repo_path="r")
+
+
+@requirement("GIT-12")
+def test_somebody_elses_repository_is_refused(workspace: Path, repo: Path) -> None:
+    found = find_repository(workspace, "r", "status")
+    owner = current_user()
+    assert owner is not None
+    check_contents(found, workspace, "status", owner)
+    with pytest.raises(PermissionDenied, match="belongs to another user"):
+        check_contents(found, workspace, "status", owner + 1)
+
+
+@requirement("GIT-12")
+async def test_a_link_in_the_work_tree_is_committed_as_a_link(tools: Tools, repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret\n")
+    (repo / "way").symlink_to(tmp_path / "secret")
+    await tools("commit", repo_path="r", message="m", **WHO)
+    assert said(repo, "show", "HEAD:way") == str(tmp_path / "secret")
+    (repo / "folder").symlink_to(tmp_path)
+    with pytest.raises(ToolError, match="git knows no file"):
+        await tools("blame", repo_path="r", file_path="folder/secret")
+
+
+@requirement("GIT-12", "IDE-12")
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../../x", "/etc/passwd", ".git/config", "sub/.GIT/config", "a\0b", "-x", ""]
+)
+async def test_paths_inside_a_repository_stay_inside(tools: Tools, repo: Path, path: str) -> None:
+    before = fingerprint(repo)
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("blame", {"file_path": path}),
+        ("add", {"paths": [path]}),
+        ("restore", {"paths": [path]}),
+        ("commit", {"message": "m", "paths": [path], **WHO}),
+        ("diff", {"paths": [path]}),
+    ]
+    for name, arguments in calls:
+        with pytest.raises(ToolError, match=rf"^{name}: ") as refused:
+            await tools(name, repo_path="r", **arguments)
+        assert len(str(refused.value)) < 300
+    assert fingerprint(repo) == before
+
+
+@requirement("GIT-12", "IDE-12")
+async def test_nothing_is_read_or_written_through_a_linked_folder(tools: Tools, repo: Path, outside: Path) -> None:
+    (repo / "d").mkdir()
+    (repo / "d/secret").write_text("tracked\n")
+    save(repo)
+    (repo / "d/secret").unlink()
+    (repo / "d").rmdir()
+    (repo / "d").symlink_to(outside)
+    before = fingerprint(outside)
+    [deleted] = (await tools("diff", repo_path="r"))["result"]
+    assert (deleted["status"], deleted["hunks"][0]["lines"]) == ("Deleted", ["-tracked"])
+    await tools("restore", repo_path="r", paths=["d/secret"])
+    assert fingerprint(outside) == before
+    assert (repo / "d/secret").read_text() == "tracked\n"
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize("target", ["../x", "/etc/x", "r/.git/x", "-x", "out/x", "a\nb"])
+async def test_nothing_is_made_outside(tools: Tools, workspace: Path, repo: Path, tmp_path: Path, target: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (workspace / "out").symlink_to(tmp_path / "elsewhere")
+    before = fingerprint(tmp_path)
+    with pytest.raises(ToolError):
+        await tools("clone", url="r", target_path=target)
+    with pytest.raises(ToolError):
+        await tools("worktree", repo_path="r", action="add", path=target)
+    assert fingerprint(tmp_path) == before
+
+
+@requirement("GIT-12")
+async def test_work_trees_submodules_and_bare_ones_inside_are_fine(tools: Tools, workspace: Path, repo: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", str(workspace / "second"))
+    git(workspace, "clone", "--quiet", "--bare", "r", "bare.git")
+    git(repo, "submodule", "--quiet", "add", str(workspace / "bare.git"), "sub")
+    assert (await tools("status", repo_path="second"))["branch"] == "second"
+    assert (await tools("status", repo_path="r/sub"))["result"] == []
+    (repo / "sub/a.txt").write_text("changed\n")
+    assert [each["path"] for each in (await tools("status", repo_path="r/sub"))["result"]] == ["a.txt"]
+    assert len((await tools("log", repo_path="bare.git"))["result"]) == 2
+    with pytest.raises(ExecutionFailed, match="work tree"):
+        await tools("status", repo_path="bare.git")
+
+
+@requirement("GIT-12")
+async def test_a_folder_that_only_looks_like_git_is_none(tools: Tools, workspace: Path) -> None:
+    (workspace / "w/.git").mkdir(parents=True)
+    with pytest.raises(ExecutionFailed, match="not in a git repository"):
+        await tools("status", repo_path="w")
+    (workspace / "w/.git").rmdir()
+    (workspace / "w/.git").write_text("nothing\n")
+    with pytest.raises(ExecutionFailed, match="neither a repository nor the way to one"):
+        await tools("status", repo_path="w")
+    os.truncate(workspace / "w/.git", 0)
+    (workspace / "w/.git").write_bytes(b"gitdir: " + b"x" * 100_000)
+    with pytest.raises(ExecutionFailed, match="not what git puts there"):
+        await tools("status", repo_path="w")
