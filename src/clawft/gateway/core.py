@@ -73,7 +73,7 @@ class Gateway:
         self._providers: dict[str, Registered] = {}
         self.resources = Resources(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
-        self._snapshot = Snapshot()
+        self._built: Snapshot | None = None
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
@@ -101,8 +101,8 @@ class Gateway:
             self.resources_changed()
 
     def tools_changed(self) -> None:
-        """Build a new catalog and say so."""
-        self._snapshot = build([self._offer(known) for known in self._providers.values()], self.form)
+        """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
+        self._built = None
         self.pages.forget()
         self.events.publish(ListChanged(Topic.TOOLS))
 
@@ -126,6 +126,12 @@ class Gateway:
         return Offer(known.origin, _tools_of(known.provider), bind)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        if self._built is None:
+            self._built = build([self._offer(known) for known in self._providers.values()], self.form)
+        return self._built
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -165,7 +171,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self._snapshot.table.get(name)
+        entry = (self._built or self._snapshot).table.get(name)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)

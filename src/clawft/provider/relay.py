@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -44,7 +46,13 @@ class _Said(Struct, rename="camel"):
 
 
 _said = msgspec.json.Decoder(_Said)
+_MAY_FAIL = re.compile(rb'"isError"\s*:\s*true')
+"""Most results are no errors, and large ones are dear to read: a look says whether reading is worth it."""
 _TRUE = b"true"
+
+
+def _is_error(result: bytes) -> bool:
+    return bytes(_said.decode(result).is_error) == _TRUE
 
 
 def reply_of(result: bytes, *, stateless: bool) -> Reply:
@@ -55,7 +63,7 @@ def reply_of(result: bytes, *, stateless: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
     if not stateless:
-        return Reply(result, is_error=b'"isError"' in result and bytes(_said.decode(result).is_error) == _TRUE)
+        return Reply(result, is_error=_MAY_FAIL.search(result) is not None and _is_error(result))
     said = _said.decode(result)
     kind = _KINDS.get(bytes(said.result_type))
     if kind is None:

@@ -102,7 +102,8 @@ class UpstreamProvider:
         upstream = self._upstream
         seconds = upstream.spec.deadline_of(call.tool.name)
         session = upstream.session or await self._connected(seconds)
-        await upstream.gate.enter()
+        if not upstream.gate.try_enter():
+            await upstream.gate.enter()
         try:
             return await self._relay(call, session, seconds)
         except (LinkError, WireError, ProtocolFailure) as wrong:

@@ -150,8 +150,9 @@ async def current_branch(repo: Repo) -> str:
 
 
 async def _refs(repo: Repo) -> dict[str, str]:
-    said = await repo.ask("for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes/", "refs/tags/")
-    return dict(line.split(" ", 1) for line in text(said).splitlines())
+    said = await repo.ask("for-each-ref", "--format=%(refname) %(objectname) %(symref)", "refs/remotes/", "refs/tags/")
+    records = (line.split(" ") for line in text(said).splitlines())
+    return {ref: oid for ref, oid, alias in records if not alias}
 
 
 def parse_push(tool: str, said: Output) -> list[Pushed]:
