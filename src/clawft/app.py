@@ -21,6 +21,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
+from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
@@ -161,6 +162,12 @@ class App:
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway)
+
+        def ended(event: Event) -> None:
+            if isinstance(event, ConversationEnded):
+                pool.private.end(event.session)
+
+        self.gateway.events.subscribe(ended)
         return pool
 
     async def start_servers(self, only: Collection[str] = ()) -> None:

@@ -13,7 +13,7 @@ from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
-from clawft.gateway.events import Event, ListChanged, ResourceUpdated
+from clawft.gateway.events import ConversationEnded, Event, ListChanged, ResourceUpdated
 from clawft.gateway.running import Running, answered, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
@@ -184,6 +184,8 @@ class Conversation:
 
     def close(self) -> None:
         self._leave()
+        if self.caller.session:
+            self._gateway.events.publish(ConversationEnded(self.caller.session))
         for waiter in self._asked.drain():
             if not waiter.done():
                 waiter.set_exception(LinkClosed("the caller is gone"))

@@ -33,7 +33,11 @@ class TaskChanged(Struct, frozen=True):
     payload: bytes
 
 
-Event = ListChanged | ResourceUpdated | TaskChanged
+class ConversationEnded(Struct, frozen=True):
+    session: str
+
+
+Event = ListChanged | ResourceUpdated | TaskChanged | ConversationEnded
 Listener = Callable[[Event], None]
 
 

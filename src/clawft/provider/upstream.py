@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -69,8 +69,10 @@ class _Running(Struct):
 class UpstreamProvider:
     """Relays. Arguments and results pass as the bytes they are."""
 
-    def __init__(self, upstream: Upstream) -> None:
+    def __init__(self, upstream: Upstream, own: Callable[[str], Upstream] | None = None) -> None:
+        """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
         self._upstream = upstream
+        self._own = own if upstream.spec.isolation == "per-session" else None
         self._progress: dict[int, _Running] = {}
         self._tokens = count(1)
         self._changes: Changes | None = None
@@ -99,9 +101,9 @@ class UpstreamProvider:
         return as_result((await self.run(call)).result)
 
     async def run(self, call: Call) -> Reply:
-        upstream = self._upstream
+        upstream = self._upstream if self._own is None else self._of(call.caller)
         seconds = upstream.spec.deadline_of(call.tool.name)
-        session = upstream.session or await self._connected(seconds)
+        session = upstream.session or await self._connected(call, seconds)
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
@@ -111,9 +113,13 @@ class UpstreamProvider:
         finally:
             upstream.gate.leave()
 
-    async def _connected(self, seconds: float) -> Session:
+    def _of(self, caller: Caller) -> Upstream:
+        """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
+        return self._own(caller.session) if self._own is not None and caller.session else self._upstream
+
+    async def _connected(self, call: Call, seconds: float) -> Session:
         try:
-            return await self._upstream.connected(min(seconds, CONNECT_SECONDS))
+            return await self._of(call.caller).connected(min(seconds, CONNECT_SECONDS))
         except NotConnected as down:
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
@@ -127,7 +133,7 @@ class UpstreamProvider:
             if last or not _may_repeat(call.tool):
                 raise
             left = patience.left()
-            return await self._relay(call, await self._connected(left), patience.left(), last=True)
+            return await self._relay(call, await self._connected(call, left), patience.left(), last=True)
         finally:
             if token is not None:
                 del self._progress[token]

@@ -25,6 +25,7 @@ class UpstreamProviders:
     """Keeps one registered provider for each server of the pool."""
 
     def __init__(self, pool: Pool, registry: Registry) -> None:
+        self._pool = pool
         self._registry = registry
         self._providers: dict[str, UpstreamProvider] = {}
         pool.news.added = self._added
@@ -36,7 +37,7 @@ class UpstreamProviders:
         return self._providers.get(server)
 
     def _added(self, upstream: Upstream) -> None:
-        provider = UpstreamProvider(upstream)
+        provider = UpstreamProvider(upstream, lambda who: self._pool.private.of(upstream.spec, who))
         trusted = upstream.spec.trust == "trusted"
         try:
             self._registry.register(provider, server=provider.server, trusted=trusted)

@@ -21,6 +21,7 @@ from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.cache import SchemaCache
 from clawft.upstream.plan import plan
+from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
@@ -87,6 +88,7 @@ class Pool:
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
         self._turn = asyncio.Lock()
+        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache))
         self.news = News()
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,6 +129,7 @@ class Pool:
     async def _stop(self, name: str) -> None:
         upstream = self._running.pop(name)
         self.news.removed(upstream)
+        self.private.end_server(name)
         await upstream.stop()
 
     async def _tried(self, names: Iterable[str], seconds: float) -> None:
@@ -164,7 +167,7 @@ class Pool:
         return await self._change(dict, again=frozenset({name}), seconds=seconds)
 
     async def close(self) -> None:
-        await self.set_servers({})
+        await asyncio.gather(self.set_servers({}), self.private.close())
 
     def _known(self, name: str) -> UpstreamSpec:
         try:

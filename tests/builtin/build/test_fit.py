@@ -14,8 +14,8 @@ from clawft.builtin.build.fit import first_of, fit_diagnostics, fit_tests, last_
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.report import Case, Diagnostic, Report, summed, unique
 from clawft.builtin.build.run import Heard, output_of
-from clawft.builtin.cargo.output import MAX_MESSAGES_BYTES
 from clawft.builtin.cargo.parser import CargoParser
+from clawft.builtin.cargo.run import MAX_MESSAGES_BYTES
 from clawft.errors import ExecutionFailed
 from clawft.guard.result import DEFAULT_LIMIT
 from tests.builtin.build.trusting import Listener

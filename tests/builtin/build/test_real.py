@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from clawft.builtin.build.task import MANIFEST, environment
+from clawft.builtin.build.family import MANIFEST
+from clawft.builtin.build.task import environment
 from clawft.builtin.build.tasks import Task
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest

@@ -39,11 +39,33 @@ def test_a_folder_and_what_is_beneath_it(home: Path, tmp_path: Path) -> None:
 
 
 @requirement("PLUG-04")
-@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_list_that_others_may_write_names_nothing(home: Path, tmp_path: Path, mode: int) -> None:
-    write_list(home, f"{tmp_path}\n")
-    assert trusted(tmp_path)
-    (home / LIST).chmod(mode)
+@pytest.mark.parametrize(
+    ("folder", "file", "counts"),
+    [
+        (0o700, 0o600, True),
+        (0o700, 0o664, True),  # as `echo >>` makes it on many systems; nobody else gets into the folder
+        (0o755, 0o644, True),
+        (0o755, 0o664, False),
+        (0o711, 0o602, False),
+        (0o770, 0o600, False),  # others could put another list in its place
+        (0o777, 0o600, False),
+    ],
+)
+async def test_a_list_that_others_may_change_names_nothing(
+    home: Path, declared: Path, folder: int, file: int, counts: bool
+) -> None:
+    write_list(home, f"{declared.resolve()}\n")
+    (home / LIST).chmod(file)
+    home.chmod(folder)
+    assert trusted(declared.resolve()) is counts
+    if not counts:
+        with pytest.raises(PermissionDenied, match="is not trusted") as refused:
+            await call_as(Listener(), provider_of("build", declared), "run", task="all")
+        assert "others may change" in refused.value.hint
+
+
+def test_a_list_that_is_no_file_names_nothing(home: Path, tmp_path: Path) -> None:
+    (home / LIST).mkdir()
     assert not trusted(tmp_path)
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.builtin.cargo.arguments import MAX_ARGUMENT_CHARS, MAX_ARGUMENTS, Cargo, Subcommand, argv_of, check_argument
+from clawft.builtin.cargo.arguments import MAX_ARGUMENT_CHARS, MAX_ARGUMENTS, argv_of, check_argument
+from clawft.builtin.cargo.asked import Cargo, Subcommand
 from clawft.errors import ExecutionFailed
 from tests.requirements import requirement
 

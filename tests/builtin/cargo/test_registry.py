@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from clawft.builtin.cargo.asked import MANIFEST, Asked
 from clawft.builtin.cargo.publish import prepare
 from clawft.builtin.cargo.registry import Registry, find_registry, token_of
-from clawft.builtin.cargo.run import MANIFEST, Asked
 from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest
 from tests.requirements import requirement

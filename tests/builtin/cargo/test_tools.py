@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from clawft.builtin.cargo.arguments import MANIFEST_PATH
-from clawft.builtin.cargo.run import MANIFEST, confined, environment
-from clawft.builtin.cargo.tools import DEFAULT_TIMEOUT_S
+from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST
+from clawft.builtin.cargo.run import confined, environment
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.provider.manifest import Manifest, Permissions
 from tests.builtin.build.trusting import Listener, call_as, provider_of
@@ -85,7 +85,7 @@ def test_the_manifest_is_the_promised_one(workspace: Path) -> None:
 
 @requirement("PLUG-09", "F2-A01")
 def test_the_family_imports_little() -> None:
-    heavy = ["aiohttp", "shutil", "tempfile", "tomllib", "xml", "difflib", "clawft.builtin.build.tools"]
+    heavy = ["aiohttp", "shutil", "secrets", "clawft.builtin.build.child", "clawft.builtin.build.tools"]
     code = f"import sys, clawft.builtin.cargo.tools; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,7 +4,6 @@ Written only when a result had to leave something out. The folder ignores itself
 """
 
 import os
-import secrets
 from collections import deque
 from pathlib import Path
 
@@ -41,7 +40,7 @@ class Log:
 
 def keep_log(workspace: Path, name: str, log: Log) -> str:
     """Write it; the path is relative to the workspace, for `file__read`."""
-    path = f"{FOLDER}/{name}-{secrets.token_hex(4)}{_END}"
+    path = f"{FOLDER}/{name}-{os.urandom(4).hex()}{_END}"
     with place(workspace, path, name, create=True) as found:
         _ignore_in_git(found.folder)
         with open(found.open(_NEW), "w", encoding="utf-8", errors="replace") as file:

@@ -2,15 +2,15 @@
 
 import asyncio
 from enum import Enum
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
 from clawft.builtin.build.child import Ended, Start, run_lines
 from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
-from clawft.builtin.build.report import Diagnostic, Report, Tests, summed
+from clawft.builtin.build.output import Output, noted
+from clawft.builtin.build.report import Report, Tests, summed
 from clawft.errors import ToolError
 from clawft.provider.context import ToolContext
 
@@ -36,25 +36,6 @@ class Parser(Protocol):
     def report(self, written: bytes | None) -> Report:
         """`written` is the report file, where the builder was told to write one."""
         ...
-
-
-class Output(Struct, frozen=True, kw_only=True):
-    """How a run ended. A failed build is no error of the tool: `success` is false."""
-
-    success: bool
-    exit_code: int | None
-    """None: ended by a signal."""
-    stdout: str
-    """The last of it, without what was parsed."""
-    stderr: str
-    """The last of it."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Each finding once, errors first."""
-    tests: Tests | None = None
-    timed_out: bool = False
-    note: str = ""
-    log: str = ""
-    """Where everything stands that had no room here: for file__read."""
 
 
 class Heard:
@@ -109,15 +90,6 @@ async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Outpu
     except ToolError as failed:
         return noted(told, f"not everything has room here, and the log could not be written: {failed.message}")
     return msgspec.structs.replace(noted(told, f"not everything has room here: file__read {path}"), log=path)
-
-
-def noted(told: Output, words: str) -> Output:
-    return msgspec.structs.replace(told, note="; ".join(filter(None, (told.note, words))))
-
-
-def fields_of(told: Output) -> dict[str, Any]:
-    """For an output that says more."""
-    return {name: getattr(told, name) for name in told.__struct_fields__}
 
 
 def _deadline(start: Start) -> str:

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clawft.builtin.build.child import Start
-from clawft.builtin.build.run import Output, fields_of, listen, output_of, with_log
+from clawft.builtin.build.family import MANIFEST, BuildOutput
+from clawft.builtin.build.output import fields_of
+from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import Task
 from clawft.builtin.build.trust import ensure_trusted
@@ -15,26 +17,9 @@ from clawft.builtin.build.where import Where, find_program, open_where
 from clawft.builtin.process import clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
-from clawft.provider.manifest import Manifest, Permissions, check_path, check_process, places
+from clawft.provider.manifest import check_path, check_process, places
 
 MAX_REPORT_BYTES = 32 * 1024 * 1024
-
-MANIFEST = Manifest(
-    id="com.clawft.plugin-build",
-    name="Declared Tasks",
-    permissions=Permissions(
-        filesystem=("$WORKSPACE",),
-        network=("*",),
-        env_vars=("PATH", "HOME", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
-        shell=True,
-    ),
-)
-
-
-class BuildOutput(Output, frozen=True, kw_only=True):
-    """How a declared task ended."""
-
-    task: str
 
 
 def environment(task: Task, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

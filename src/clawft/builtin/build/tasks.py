@@ -8,12 +8,13 @@ args = ["tests/unit"]
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 from msgspec import Meta, Struct
 
 from clawft.builtin.build.declared import Declared, nearest, parse
+from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Kind
 from clawft.builtin.build.runner import RUNNERS
 from clawft.builtin.confine import open_file, place
 from clawft.errors import ExecutionFailed, InvalidConfig
@@ -21,10 +22,6 @@ from clawft.errors import ExecutionFailed, InvalidConfig
 FILE = ".clawft/tasks.toml"
 MAX_FILE_BYTES = 256 * 1024
 MAX_TASKS = 200
-DEFAULT_TIMEOUT_S = 300
-MAX_TIMEOUT_S = 7200
-
-Kind = Literal["run", "test"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$"
 _EXAMPLE = f'declare one in {FILE}: [tasks.unit] runner = "pytest", kind = "test"'

@@ -3,10 +3,9 @@
 import asyncio
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from clawft.builtin.build.task import MANIFEST, BuildOutput, run_task
-from clawft.builtin.build.tasks import MAX_TIMEOUT_S, Kind, find_task, read_tasks
+from clawft.builtin.build.family import MANIFEST, MAX_TIMEOUT_S, BuildOutput, Listed
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -16,16 +15,11 @@ __all__ = ["MANIFEST", "TOOLS"]
 Timeout = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S, description="deadline in seconds instead of the task's own")]
 
 
-class Listed(Struct, frozen=True):
-    name: str
-    kind: Kind
-    runner: str
-    description: str
-
-
 @tool(name="list", alias="build_list", title="List tasks", read_only=True, idempotent=True, open_world=False)
 async def list_tasks(ctx: ToolContext) -> list[Listed]:
     """The tasks this workspace declares in .clawft/tasks.toml, for build__run and build__test."""
+    from clawft.builtin.build.tasks import read_tasks  # not before the first call
+
     tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
     return [Listed(name, task.kind, task.runner, task.description) for name, task in tasks.items()]
 
@@ -38,6 +32,9 @@ async def run(
 
     Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
     """
+    from clawft.builtin.build.task import run_task  # parsers and processes: not before the first call
+    from clawft.builtin.build.tasks import find_task, read_tasks
+
     tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
     return await run_task("run", task, find_task(tasks, task, "run"), timeout_s, ctx)
 
@@ -52,6 +49,9 @@ async def run_tests(
 
     Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
     """
+    from clawft.builtin.build.task import run_task  # not before the first call
+    from clawft.builtin.build.tasks import find_task, read_tasks
+
     tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
     tests = {name: each for name, each in tasks.items() if each.kind == "test"}
     name = next(iter(tests)) if task is None and len(tests) == 1 else task

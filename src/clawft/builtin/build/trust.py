@@ -21,7 +21,8 @@ MAX_LIST_BYTES = 64 * 1024
 
 Trusted = Callable[[Path], bool]
 
-_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MAY_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _FORM = {
     "type": "object",
     "properties": {"allow": {"type": "boolean", "title": "Run it this once", "default": False}},
@@ -60,9 +61,12 @@ async def _person_allows(tool: str, folder: Path, ctx: ToolContext) -> bool:
 
 def _switch(ctx: ToolContext) -> str:
     """What the user does about it."""
-    if list_is_safe(ctx.workspace):
-        return f"if you trust it, run: echo {_quoted(ctx.workspace.resolve())} >> {_quoted(home() / LIST)}"
-    return f"{home() / LIST} lies inside the workspace, where tools can write: start weft in a folder below"
+    file = home() / LIST
+    if not list_is_safe(ctx.workspace):
+        return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
+    if file.exists() and not _is_ours_alone(file):
+        return f"others may change {file}, so it does not count: chmod 700 {_quoted(file.parent)}"
+    return f"if you trust it, run: echo {_quoted(ctx.workspace.resolve())} >> {_quoted(file)}"
 
 
 def _quoted(path: Path) -> str:
@@ -79,13 +83,17 @@ def _named(file: Path) -> list[Path]:
 
 
 def _read(file: Path) -> str:
-    """The list, if it is ours alone; no list and a list others may write are the same."""
+    """The list, if it is ours alone; no list and a list others may change are the same."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with file.open("rb") as content:
+            return content.read(MAX_LIST_BYTES).decode("utf-8", "replace") if _is_ours_alone(file) else ""
     except OSError:
         return ""
-    with open(descriptor, "rb") as content:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.getuid() or status.st_mode & _OTHERS_MAY_WRITE or not stat.S_ISREG(status.st_mode):
-            return ""
-        return content.read(MAX_LIST_BYTES).decode("utf-8", "replace")
+
+
+def _is_ours_alone(file: Path) -> bool:
+    """Nobody else can write it, or put another in its place. A closed folder protects whatever is inside it."""
+    found, folder = file.stat(), file.parent.stat()
+    reachable = (folder.st_mode & _MAY_ENTER) << 1  # who may enter the folder, as the bits of who may write the file
+    mine = found.st_uid == folder.st_uid == os.getuid() and stat.S_ISREG(found.st_mode)
+    return mine and not folder.st_mode & _MAY_WRITE and not found.st_mode & _MAY_WRITE & reachable

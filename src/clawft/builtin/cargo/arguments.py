@@ -7,18 +7,13 @@ on a list, each with the kind of value it takes, and everything else is refused.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
-from msgspec import Struct
-
+from clawft.builtin.cargo.asked import Cargo, Subcommand
 from clawft.errors import ExecutionFailed
 
 MAX_ARGUMENT_CHARS = 1024
 MAX_ARGUMENTS = 64
 SHOWN_CHARS = 80
-
-Subcommand = Literal["build", "test", "clippy", "check", "publish"]
-Profile = Literal["debug", "release"]
 
 WITH_JSON = frozenset({"build", "clippy", "check"})
 """These are run with `--message-format=json`."""
@@ -75,18 +70,6 @@ _INSTEAD = {
     "-Z": "it can replace the compiler; put it into the project's .cargo/config.toml yourself",
     "--message-format": "it is chosen here",
 }
-
-
-class Cargo(Struct, frozen=True):
-    """What a call asks for (`CargoConfig` of the requirements), still unchecked."""
-
-    subcommand: Subcommand
-    profile: Profile = "debug"
-    package: str | None = None
-    workspace: bool = False
-    features: Sequence[str] = ()
-    target: str | None = None
-    extra_args: Sequence[str] = ()
 
 
 def invalid(reason: str, hint: str = "") -> ExecutionFailed:

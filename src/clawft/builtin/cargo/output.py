@@ -2,11 +2,7 @@
 
 from typing import Any
 
-from clawft.builtin.build.fit import first_of
-from clawft.builtin.build.run import Output
-
-MAX_MESSAGES_BYTES = 8 * 1024
-"""Of cargo's own messages in a result. What the compiler found is in `diagnostics`, in a shorter form."""
+from clawft.builtin.build.output import Output
 
 
 class CargoOutput(Output, frozen=True, kw_only=True):
@@ -14,7 +10,3 @@ class CargoOutput(Output, frozen=True, kw_only=True):
 
     messages: tuple[dict[str, Any], ...] = ()
     """JSON messages of cargo, as they came, as far as there is room."""
-
-
-def fit_messages(messages: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    return first_of(messages, MAX_MESSAGES_BYTES)

@@ -3,10 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from clawft.builtin.cargo.arguments import Cargo
+from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.registry import find_registry, token_of
-from clawft.builtin.cargo.run import MANIFEST, Asked, run_cargo
+from clawft.builtin.cargo.run import run_cargo
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import places
 

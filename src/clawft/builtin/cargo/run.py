@@ -5,34 +5,26 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
 from clawft.builtin.build.child import Start
-from clawft.builtin.build.run import fields_of, listen, output_of, with_log
+from clawft.builtin.build.fit import first_of
+from clawft.builtin.build.output import fields_of
+from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.trust import ensure_trusted
 from clawft.builtin.build.where import Where, find_above, find_program, open_where
-from clawft.builtin.cargo.arguments import MANIFEST_PATH, Cargo, argv_of, check_value, invalid
-from clawft.builtin.cargo.output import CargoOutput, fit_messages
+from clawft.builtin.cargo.arguments import MANIFEST_PATH, argv_of, check_value, invalid
+from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
+from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
 from clawft.builtin.process import clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
-from clawft.provider.manifest import Manifest, Permissions, check_path, check_process, places
+from clawft.provider.manifest import check_path, check_process, places
 
-MAX_TIMEOUT_S = 7200
 CARGO_TOML = "Cargo.toml"
+MAX_MESSAGES_BYTES = 8 * 1024
+"""Of cargo's own messages in a result. What the compiler found is in `diagnostics`, in a shorter form."""
 
-MANIFEST = Manifest(
-    id="com.clawft.plugin-cargo",
-    name="Cargo Build Integration",
-    permissions=Permissions(
-        filesystem=("$WORKSPACE", "$CARGO_HOME"),
-        network=("crates.io", "index.crates.io"),
-        env_vars=("CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
-        shell=True,
-    ),
-)
 ALWAYS_KEPT = ("PATH", "HOME")
 FIXED = {
     "CARGO_TERM_COLOR": "never",
@@ -40,16 +32,6 @@ FIXED = {
     "CARGO_TERM_PROGRESS_WIDTH": "80",
     "RUST_BACKTRACE": "0",
 }
-
-
-class Asked(Struct, frozen=True):
-    """What a call says besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
-
-    working_dir: str
-    timeout_s: float
-    more: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
-    secret: str = ""
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -101,7 +83,7 @@ async def _run(start: Start, name: str, ctx: ToolContext) -> CargoOutput:
     except OSError as failure:
         raise cannot_start(failure.strerror or str(failure)) from None
     told, whole = output_of(start, ended, heard, parser.report(None))
-    messages = fit_messages(parser.messages)
+    messages = first_of(parser.messages, MAX_MESSAGES_BYTES)
     if not whole or len(messages) < len(parser.messages):
         told = await with_log(told, ctx, name, heard.log)
     return CargoOutput(**fields_of(told), messages=messages)

@@ -5,16 +5,12 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from clawft.builtin.cargo.arguments import Cargo, Profile, Subcommand
+from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST, MAX_TIMEOUT_S, Asked, Cargo, Profile, Subcommand
 from clawft.builtin.cargo.output import CargoOutput
-from clawft.builtin.cargo.publish import run_publish
-from clawft.builtin.cargo.run import MANIFEST, MAX_TIMEOUT_S, Asked, run_cargo
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 
 __all__ = ["MANIFEST", "TOOLS"]
-
-DEFAULT_TIMEOUT_S = 300
 
 WorkingDir = Annotated[str, "folder of the crate, relative to weft's workspace"]
 Package = Annotated[str | None, "only this package"]
@@ -52,6 +48,8 @@ def _cargo_tool(subcommand: Subcommand) -> Callable[..., Any]:
         extra_args: Extra = (),
         timeout_s: Timeout = DEFAULT_TIMEOUT_S,
     ) -> CargoOutput:
+        from clawft.builtin.cargo.run import run_cargo  # parsers and processes: not before the first call
+
         cargo = Cargo(subcommand, profile, package, workspace, features, target, extra_args)
         return await run_cargo(cargo, Asked(working_dir, timeout_s), ctx)
 
@@ -86,6 +84,8 @@ async def publish(  # noqa: PLR0913 - each one is a parameter of the tool
 
     Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
     """
+    from clawft.builtin.cargo.publish import run_publish  # not before the first call
+
     cargo = Cargo("publish", profile, package, workspace, features, target, extra_args)
     asked = Asked(working_dir, timeout_s)
     return await run_publish(cargo, asked, ctx, dry_run=dry_run, registry=registry, token=token)

@@ -5,6 +5,7 @@ Names come from the raw part, which never quotes; the patch only adds hunks, sec
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -163,16 +164,16 @@ def _hunk(section: _Section, head: bytes, lines: Sequence[bytes], at: int) -> in
 
 def _with_lines(changed: Changed, sections: Iterator[_Section]) -> Changed:
     """A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
-    for _ in range({"Unmerged": 0, "TypeChanged": 2}.get(changed.status, 1)):
-        section = next(sections, _Section())
-        changed = msgspec.structs.replace(
-            changed,
-            additions=changed.additions + section.additions,
-            deletions=changed.deletions + section.deletions,
-            binary=changed.binary or section.binary,
-            hunks=[*changed.hunks, *section.hunks],
-        )
-    return changed
+    count = {"Unmerged": 0, "TypeChanged": 2}.get(changed.status, 1)
+    own = list(islice(sections, count))
+    binary = any(section.binary for section in own)
+    return msgspec.structs.replace(
+        changed,
+        additions=0 if binary else sum(section.additions for section in own),
+        deletions=0 if binary else sum(section.deletions for section in own),
+        binary=binary,
+        hunks=[hunk for section in own for hunk in section.hunks],
+    )
 
 
 # ── long hunks ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,37 @@
+"""What the build family may touch and gives back. Light: it is loaded at every start."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.builtin.build.output import Output
+from clawft.provider.manifest import Manifest, Permissions
+
+DEFAULT_TIMEOUT_S = 300
+MAX_TIMEOUT_S = 7200
+
+Kind = Literal["run", "test"]
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-build",
+    name="Declared Tasks",
+    permissions=Permissions(
+        filesystem=("$WORKSPACE",),
+        network=("*",),
+        env_vars=("PATH", "HOME", "LANG", "CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
+        shell=True,
+    ),
+)
+
+
+class BuildOutput(Output, frozen=True, kw_only=True):
+    """How a declared task ended."""
+
+    task: str
+
+
+class Listed(Struct, frozen=True):
+    name: str
+    kind: Kind
+    runner: str
+    description: str

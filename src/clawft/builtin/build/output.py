@@ -1,0 +1,36 @@
+"""The result of a run, whichever builder ran."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.builtin.build.report import Diagnostic, Tests
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """How a run ended. A failed build is no error of the tool: `success` is false."""
+
+    success: bool
+    exit_code: int | None
+    """None: ended by a signal."""
+    stdout: str
+    """The last of it, without what was parsed."""
+    stderr: str
+    """The last of it."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Each finding once, errors first."""
+    tests: Tests | None = None
+    timed_out: bool = False
+    note: str = ""
+    log: str = ""
+    """Where everything stands that had no room here: for file__read."""
+
+
+def noted(told: Output, words: str) -> Output:
+    return msgspec.structs.replace(told, note="; ".join(filter(None, (told.note, words))))
+
+
+def fields_of(told: Output) -> dict[str, Any]:
+    """For an output that says more."""
+    return {name: getattr(told, name) for name in told.__struct_fields__}

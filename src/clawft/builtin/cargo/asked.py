@@ -1,0 +1,47 @@
+"""What a call of the family asks for, and what the family may touch. Light: it is loaded at every start."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from clawft.provider.manifest import Manifest, Permissions
+
+DEFAULT_TIMEOUT_S = 300
+MAX_TIMEOUT_S = 7200
+
+Subcommand = Literal["build", "test", "clippy", "check", "publish"]
+Profile = Literal["debug", "release"]
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-cargo",
+    name="Cargo Build Integration",
+    permissions=Permissions(
+        filesystem=("$WORKSPACE", "$CARGO_HOME"),
+        network=("crates.io", "index.crates.io"),
+        env_vars=("CARGO_HOME", "RUSTUP_HOME", "RUSTFLAGS"),
+        shell=True,
+    ),
+)
+
+
+class Cargo(Struct, frozen=True):
+    """What a call asks for (`CargoConfig` of the requirements), still unchecked."""
+
+    subcommand: Subcommand
+    profile: Profile = "debug"
+    package: str | None = None
+    workspace: bool = False
+    features: Sequence[str] = ()
+    target: str | None = None
+    extra_args: Sequence[str] = ()
+
+
+class Asked(Struct, frozen=True):
+    """What a call says besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
+
+    working_dir: str
+    timeout_s: float
+    more: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    secret: str = ""
