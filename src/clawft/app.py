@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clawft.builtin import families
+from clawft.builtin import FAMILIES, families
+from clawft.builtin.lazy import lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
@@ -31,6 +32,7 @@ from clawft.guard.security import Security
 from clawft.link.lines import LineWriter
 from clawft.link.stdio_in import open_stdio
 from clawft.model import Caller, Grant
+from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
 from clawft.store.files import FileStore, state_folder
@@ -125,14 +127,19 @@ class App:
             log.warning("provider %s", problem)
 
     def _register_builtins(self) -> None:
-        from clawft.builtin.web import WebSettings  # with --no-builtin not even the module is loaded
-
         settings = self.settings
-        web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
-        for provider in families(settings.workspace, self._store_for, web=web):
+        hidden = frozenset[str]() if settings.search_url else frozenset({"web__search"})
+        for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
                 self._add_own_tools(provider)
             self.gateway.register(provider)
+
+    def _load_family(self, namespace: str) -> Provider:
+        from clawft.builtin.web import WebSettings  # loaded with the first family that is called
+
+        settings = self.settings
+        web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
+        return families(settings.workspace, self._store_for, web=web, only=[namespace])[0]
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""

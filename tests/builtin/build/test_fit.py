@@ -12,7 +12,7 @@ from clawft.builtin.build import fit, log
 from clawft.builtin.build.child import Ended, Start
 from clawft.builtin.build.fit import first_of, fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
-from clawft.builtin.build.report import Case, Diagnostic, Report, summed, unique
+from clawft.builtin.build.report import Case, Diagnostic, summed, unique
 from clawft.builtin.build.run import Heard, output_of
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.run import MAX_MESSAGES_BYTES
@@ -54,21 +54,27 @@ def test_the_same_finding_is_told_once_and_errors_come_first() -> None:
 
 
 def test_a_finding_too_large_gives_up_its_details() -> None:
-    large = Diagnostic("error", "m", "E1", "f", 3, notes=("n" * fit.MAX_DIAGNOSTICS_BYTES,))
-    assert fit_diagnostics((large,)) == (Diagnostic("error", "m", "E1", "f", 3),)
+    small = Diagnostic("error", "m", "E1", "f", 3, notes=("n",))
+    large = Diagnostic("error", "m" * 1000, "E1", "f", 3, notes=("n" * fit.MAX_DIAGNOSTIC_BYTES,))
+    bare = Diagnostic("error", "m" * fit.MAX_MESSAGE_CHARS, "E1", "f", 3)
+    assert fit_diagnostics((small, large, small)) == (small, bare, small)
 
 
 @requirement("CARGO-03")
 def test_all_parts_at_their_bounds_are_below_the_bound_of_a_result() -> None:
     """Else the result guard would leave out the structure."""
-    parser = CargoParser(Listener().progress)
-    heard = Heard(parser)
+    heard = Heard(CargoParser(Listener().progress))
+    heard.stdout("running 30000 tests")
     for number in range(30_000):
-        heard.stdout(f"test case_{number} ... ok \x1b")
+        heard.stdout(f"test case_{number} ... ok")
+        heard.stdout("\x1b")
         heard.stderr(f"error: a finding {number}\n")
         heard.stderr(f"  --> src/file.rs:{number}:1")
-    report = Report(parser.report(None).diagnostics, tuple(Case(f"case {n}", "passed") for n in range(30_000)))
-    told, whole = output_of(Start([], 0, {}, 300), Ended(1), heard, report)
+    told, whole = output_of(Start([], 0, {}, 300), Ended(1), heard)
+    assert told.tests is not None
+    assert told.tests.passed == 30_000
+    assert told.tests.left_out
+    assert len(told.diagnostics) > 50
     assert not whole
     assert len(msgspec.json.encode(told)) + MAX_MESSAGES_BYTES < DEFAULT_LIMIT
 

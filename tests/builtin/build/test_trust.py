@@ -85,6 +85,15 @@ async def test_without_trust_nothing_runs_and_the_switch_is_named(home: Path, de
 
 
 @requirement("PLUG-04")
+async def test_the_folder_of_the_declaration_has_to_be_trusted(home: Path, declared: Path) -> None:
+    (declared / "sub").mkdir()
+    (declared / ".clawft" / "tasks.toml").write_text(TASKS + 'working_dir = "sub"\n')
+    write_list(home, f"{(declared / 'sub').resolve()}\n")
+    with pytest.raises(PermissionDenied, match="is not trusted"):
+        await call_as(Listener(), provider_of("build", declared), "run", task="all")
+
+
+@requirement("PLUG-04")
 async def test_a_list_inside_the_workspace_names_nothing(monkeypatch: pytest.MonkeyPatch, declared: Path) -> None:
     """Or a tool that writes files could trust itself."""
     inside = declared / ".clawft"

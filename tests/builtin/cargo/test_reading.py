@@ -95,6 +95,13 @@ def test_every_json_line_is_a_message_and_others_are_not() -> None:
     assert read_object("{" * 100_000) is None
 
 
+@requirement("CARGO-06")
+def test_json_that_a_test_printed_is_no_message() -> None:
+    parser = CargoParser(Listener().progress, json=False)
+    assert parser.stdout('{"printed": "by a test"}') is Keep.SHOWN
+    assert parser.messages == []
+
+
 @requirement("CARGO-03", "test_cargo_output_serde_roundtrip")
 def test_an_output_survives_json() -> None:
     plain = CargoOutput(success=False, exit_code=None, stdout="", stderr="x")

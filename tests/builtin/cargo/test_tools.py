@@ -11,7 +11,7 @@ import pytest
 from clawft.builtin.cargo.arguments import MANIFEST_PATH
 from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST
 from clawft.builtin.cargo.run import confined, environment
-from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.provider.manifest import Manifest, Permissions
 from tests.builtin.build.trusting import Listener, call_as, provider_of
 from tests.requirements import requirement
@@ -117,11 +117,6 @@ async def test_how_cargo_is_started(fake: Path, trusting: Path, monkeypatch: pyt
     [
         ({"package": "-x"}, "package cannot be '-x'"),
         ({"extra_args": ["--config", "x"]}, "'--config' is not allowed"),
-        ({"working_dir": "a;b"}, "contains ';'"),
-        ({"working_dir": "--help"}, "working_dir cannot be"),
-        ({"working_dir": "x" * 10_000_000}, "the bound is"),
-        ({"working_dir": "a\0b"}, "contains"),
-        ({"working_dir": ""}, "working_dir cannot be ''"),
         ({"package": "x" * 10_000_000}, "the bound is"),
     ],
 )
@@ -131,6 +126,14 @@ async def test_invalid_params_start_nothing(fake: Path, trusting: Path, argument
     assert refused.value.message.startswith("invalid params: ")
     assert words in refused.value.message
     assert len(str(refused.value)) < 1000
+    assert not (fake / "cargo.started").exists()
+
+
+@pytest.mark.parametrize("path", ["", "--help", "a;b", "a\0b", "x" * 10_000_000, "Cargo.toml"])
+async def test_a_folder_that_is_none_is_one_clear_error(fake: Path, trusting: Path, path: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        await call(trusting, "build", working_dir=path)
+    assert len(str(refused.value)) < 300
     assert not (fake / "cargo.started").exists()
 
 
@@ -152,6 +155,9 @@ async def test_nothing_is_built_outside_the_workspace(fake: Path, trusting: Path
     for path in ("../Cargo.toml", "out/Cargo.toml", str(tmp_path / "Cargo.toml")):
         with pytest.raises(PermissionDenied, match="outside the workspace"):
             await call(trusting, "build", working_dir=".", extra_args=["--manifest-path", path])
+    twice = ["--manifest-path", "Cargo.toml", "--manifest-path", str(tmp_path / "Cargo.toml")]
+    with pytest.raises(ExecutionFailed, match="is given twice"):
+        await call(trusting, "build", working_dir=".", extra_args=twice)
     (trusting / "Cargo.toml").unlink()
     with pytest.raises(ExecutionFailed, match=r"there is no Cargo\.toml in"):
         await call(trusting, "build", working_dir=".")
@@ -165,11 +171,39 @@ def test_a_manifest_inside_is_named_by_its_real_path(workspace: Path) -> None:
     (workspace / "sub").mkdir()
     (workspace / "sub" / "Cargo.toml").write_text("")
     real = workspace.resolve()
-    assert confined(["build", MANIFEST_PATH, "Cargo.toml"], real / "sub", workspace) == [
-        "build",
-        MANIFEST_PATH,
-        str(real / "sub" / "Cargo.toml"),
-    ]
+    argv, ruling = confined(["build", MANIFEST_PATH, "Cargo.toml"], real / "sub", workspace)
+    assert argv == ["build", MANIFEST_PATH, str(real / "sub" / "Cargo.toml")]
+    assert ruling == real / "sub"
+
+
+@requirement("PLUG-04")
+@pytest.mark.parametrize("rule", ["Cargo.toml", ".cargo/config.toml", ".cargo/config", "rust-toolchain.toml"])
+async def test_a_file_above_has_to_be_trusted_too(fake: Path, trusting: Path, home: Path, rule: str) -> None:
+    """It has a say in what is run: a trusted folder in a workspace that is not trusted as a whole."""
+    (trusting / "Cargo.toml").unlink()
+    inner = trusting / "a" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "Cargo.toml").write_text("[package]\n")
+    (home / "trusted").write_text(f"{inner.resolve()}\n")
+    assert (await call(trusting, "build", working_dir="a/inner"))["success"]
+    (trusting / "a" / rule).parent.mkdir(exist_ok=True)
+    (trusting / "a" / rule).write_text("")
+    (fake / "cargo.started").unlink()
+    with pytest.raises(PermissionDenied, match=f"'{(trusting / 'a').resolve()}' is not trusted"):
+        await call(trusting, "build", working_dir="a/inner")
+    assert not (fake / "cargo.started").exists()
+
+
+@requirement("PLUG-04")
+async def test_a_manifest_elsewhere_has_to_be_trusted_too(fake: Path, trusting: Path, home: Path) -> None:
+    (trusting / "Cargo.toml").unlink()
+    for name in ("mine", "theirs"):
+        (trusting / name).mkdir()
+        (trusting / name / "Cargo.toml").write_text("[package]\n")
+    (home / "trusted").write_text(f"{(trusting / 'mine').resolve()}\n")
+    with pytest.raises(PermissionDenied, match="is not trusted"):
+        await call(trusting, "build", working_dir="mine", extra_args=["--manifest-path", "../theirs/Cargo.toml"])
+    assert not (fake / "cargo.started").exists()
 
 
 @requirement("PLUG-04")

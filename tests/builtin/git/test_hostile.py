@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from clawft.builtin.git import RECIPES, GitSettings
+from clawft.builtin.git import GitSettings
+from clawft.builtin.git.family import RECIPES
 from clawft.builtin.git.hostile import Work, find, forms, read_listing
 from clawft.errors import PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, NAME, Tools, environment, git, said

@@ -12,14 +12,16 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.git import Bounds, GitSettings, git_tools
 from clawft.builtin.git import program as program_module
-from clawft.builtin.git.program import NO_PROTOCOL, environment, program
+from clawft.builtin.git.program import NO_PROTOCOL, Program, environment, program
 from clawft.builtin.git.progress import Progress
 from clawft.builtin.git.run import Limits, run
+from clawft.builtin.process import dies_with_us
 from clawft.errors import ExecutionFailed
 from clawft.model import Call, Caller, Origin, Silent
 from clawft.provider.context import ToolContext
@@ -51,11 +53,13 @@ async def start(argv: list[str], folder: Path, limits: Limits = LIMITS, **more: 
 
 
 @requirement("GIT-11", "QUAL-12")
-async def test_output_and_input_are_carried(tmp_path: Path) -> None:
-    done = await start(
-        python("import sys; sys.stdout.write(sys.stdin.read().upper()); sys.exit(3)"), tmp_path, stdin=b"a\0b"
-    )
-    assert (done.code, done.out, done.err) == (3, b"A\0B", "")
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("size", [0, 3, 500_000])
+def test_output_and_input_are_carried(tmp_path: Path, runner: Callable[..., Any], size: int) -> None:
+    code = "import sys; sys.stdout.write(sys.stdin.read().upper()); sys.stderr.write('e'); sys.exit(3)"
+    limits = msgspec.structs.replace(LIMITS, output_bytes=size)
+    done = runner(start(python(code), tmp_path, limits, stdin=b"a" * size))
+    assert (done.code, done.out, done.err) == (3, b"A" * size, "e")
 
 
 @requirement("QUAL-12")
@@ -88,12 +92,11 @@ async def test_a_deadline_or_a_cancel_ends_all_of_it(tmp_path: Path, way: str) -
 async def test_a_cancelled_clone_leaves_nothing(workspace: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = workspace.parent / "slow"
     slow.mkdir()
-    real = program()
     (slow / "git").write_text(
         f'#!/bin/sh\nlast="$(eval echo \\${{$#}})"\nmkdir -p "$last/half"\necho $$ > "{slow}/pid"\nexec sleep 600\n'
     )
     (slow / "git").chmod(0o755)
-    fake = (*real[:-2], str(slow / "git"), real[-1])
+    fake = Program((), (*dies_with_us(), str(slow / "git"), "--no-pager"))
     monkeypatch.setattr("clawft.builtin.git.clone.program", lambda: fake)
     running = asyncio.create_task(Tools(workspace)("clone", url="r", target_path="copy"))
     await until((slow / "pid").exists)

@@ -7,7 +7,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from clawft.builtin.git import MANIFEST, RECIPES, TOOLS
+from clawft.builtin.git import MANIFEST, TOOLS, GitSettings
+from clawft.builtin.git.family import RECIPES
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.provider.function import definition_of
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
@@ -48,6 +49,13 @@ def test_parameters_are_those_of_the_requirements(name: str, required: set[str],
     schema = definition_of(function).input_schema
     assert set(schema["required"]) == required
     assert optional <= schema["properties"].keys()
+
+
+@requirement("GIT-01", "QUAL-16")
+def test_what_is_listed_is_what_there_is() -> None:
+    real = [definition_of(recipe.tool(GitSettings())).tool for recipe in RECIPES]
+    listed = [definition_of(function).tool for function in TOOLS]
+    assert listed == real, "python -m tests.builtin.git.generate"
 
 
 @requirement("PLUG-01", "PLUG-02", "F1-A06")

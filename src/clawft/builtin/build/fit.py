@@ -10,6 +10,9 @@ from clawft.builtin.build.report import Case, Diagnostic, Tests
 MAX_TEXT_BYTES = 8 * 1024
 """Of each output stream in a result: its last bytes. All streams and lists together stay below one result's bound."""
 MAX_DIAGNOSTICS_BYTES = 16 * 1024
+MAX_DIAGNOSTIC_BYTES = 4 * 1024
+MAX_MESSAGE_CHARS = 500
+"""Of the message of a finding that is larger than that."""
 MAX_CASES_BYTES = 12 * 1024
 MAX_CASE_OUTPUT_BYTES = 2 * 1024
 """Of what one failed test printed: its last bytes."""
@@ -43,20 +46,20 @@ def first_of(items: Iterable[T], limit: int) -> tuple[T, ...]:
 
 
 def fit_diagnostics(found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Those that fit; a first one that is too large alone gives up its details."""
-    kept = first_of(found, MAX_DIAGNOSTICS_BYTES)
-    return kept or first_of((_bare(each) for each in found), MAX_DIAGNOSTICS_BYTES)
+    """Those that fit. One that takes too much room for itself gives up its details."""
+    return first_of(map(_modest, found), MAX_DIAGNOSTICS_BYTES)
 
 
 def fit_tests(report: Tests) -> Tests:
-    cases = tuple(map(_shortened, report.cases))
-    kept = first_of(cases, MAX_CASES_BYTES)
-    return msgspec.structs.replace(report, cases=kept, left_out=len(cases) - len(kept))
+    kept = first_of(map(_shortened, report.cases), MAX_CASES_BYTES)
+    return msgspec.structs.replace(report, cases=kept, left_out=len(report.cases) - len(kept))
 
 
-def _bare(each: Diagnostic) -> Diagnostic:
-    message = last_of(each.message, MAX_TEXT_BYTES)
-    return Diagnostic(each.level, message, each.code, each.file, each.line, each.column)
+def _modest(each: Diagnostic) -> Diagnostic:
+    if _size(each) <= MAX_DIAGNOSTIC_BYTES:
+        return each
+    message = each.message[:MAX_MESSAGE_CHARS]
+    return Diagnostic(each.level, message, each.code, each.file[:MAX_MESSAGE_CHARS], each.line, each.column)
 
 
 def _shortened(case: Case) -> Case:

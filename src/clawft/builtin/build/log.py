@@ -28,14 +28,18 @@ class Log:
 
     def add(self, line: str) -> None:
         self._lines.append(line)
-        self._size += len(line) + 1
+        self._size += _bytes(line)
         while self._size > self._limit and len(self._lines) > 1:
-            self._size -= len(self._lines.popleft()) + 1
+            self._size -= _bytes(self._lines.popleft())
             self._lost += 1
 
     def text(self) -> str:
         head = [f"[the first {self._lost} lines are left out]"] if self._lost else []
         return "".join(f"{line}\n" for line in [*head, *self._lines])
+
+
+def _bytes(line: str) -> int:
+    return len(line.encode("utf-8", "replace")) + 1
 
 
 def keep_log(workspace: Path, name: str, log: Log) -> str:

@@ -10,7 +10,7 @@ from clawft.builtin.build.child import Ended, Start, run_lines
 from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.output import Output, noted
-from clawft.builtin.build.report import Report, Tests, summed
+from clawft.builtin.build.report import Report, summed
 from clawft.errors import ToolError
 from clawft.provider.context import ToolContext
 
@@ -44,13 +44,13 @@ class Heard:
     def __init__(self, parser: Parser) -> None:
         self.log = Log()
         self.out, self.err = Log(MAX_HEARD_BYTES), Log(MAX_HEARD_BYTES)
-        self._parser = parser
+        self.parser = parser
 
     def stdout(self, line: str) -> None:
-        self._keep(self._parser.stdout(line), line, self.out)
+        self._keep(self.parser.stdout(line), line, self.out)
 
     def stderr(self, line: str) -> None:
-        self._keep(self._parser.stderr(line), line, self.err)
+        self._keep(self.parser.stderr(line), line, self.err)
 
     def _keep(self, where: Keep, line: str, text: Log) -> None:
         if where is not Keep.DROPPED:
@@ -65,22 +65,22 @@ async def listen(start: Start, parser: Parser) -> tuple[Ended, Heard]:
     return await run_lines(start, heard.stdout, heard.stderr), heard
 
 
-def output_of(start: Start, ended: Ended, heard: Heard, report: Report) -> tuple[Output, bool]:
-    """What is told, and whether that is all there is."""
+def output_of(start: Start, ended: Ended, heard: Heard, written: bytes | None = None) -> tuple[Output, bool]:
+    """What is told, and whether that is all there is. Takes its time over a long report: for a thread."""
+    report = heard.parser.report(written)
     out, err = heard.out.text(), heard.err.text()
-    tests = None if report.tests is None else fit_tests(summed(report.tests))
+    tests = None if report.tests is None else summed(report.tests)
     told = Output(
         success=ended.exit_code == 0 and not ended.timed_out,
         exit_code=ended.exit_code,
         stdout=last_of(out),
         stderr=last_of(err),
         diagnostics=fit_diagnostics(report.diagnostics),
-        tests=tests,
+        tests=None if tests is None else fit_tests(tests),
         timed_out=ended.timed_out,
         note=_deadline(start) if ended.timed_out else "",
     )
-    whole = (told.stdout, told.stderr, told.diagnostics) == (out, err, report.diagnostics)
-    return told, whole and (tests is None or _outputs(tests) == _outputs(summed(report.tests or ())))
+    return told, (told.stdout, told.stderr, told.diagnostics, told.tests) == (out, err, report.diagnostics, tests)
 
 
 async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Output:
@@ -94,7 +94,3 @@ async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Outpu
 
 def _deadline(start: Start) -> str:
     return f"stopped at its deadline of {start.timeout_s:g} s; every process of the run was ended"
-
-
-def _outputs(tests: Tests) -> list[str]:
-    return [case.output for case in tests.cases]

@@ -34,7 +34,7 @@ async def run_task(tool: str, name: str, task: Task, timeout_s: int | None, ctx:
     where = await asyncio.to_thread(open_where, ctx.workspace, task.working_dir, tool)
     try:
         check_path(MANIFEST, tool, where.path, places(ctx.workspace))
-        await ensure_trusted(tool, where.path, ctx)
+        await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file says what is run
         with _scratch() as scratch:
             start = await asyncio.to_thread(_start, name, task, runner, where, scratch, timeout_s, ctx.workspace)
             return await _run(start, name, runner, scratch, ctx)
@@ -61,7 +61,7 @@ async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: Tool
     except OSError as failure:
         raise ExecutionFailed(f"{name}: {start.argv[0]} cannot be started: {failure.strerror or failure}") from None
     written = await asyncio.to_thread(_read_report, scratch / runner.report) if runner.report else None
-    told, whole = output_of(start, ended, heard, parser.report(written))
+    told, whole = await asyncio.to_thread(output_of, start, ended, heard, written)
     if not whole:
         told = await with_log(told, ctx, f"build-{name}", heard.log)
     return BuildOutput(**fields_of(told), task=name)

@@ -37,6 +37,15 @@ def find_above(where: Path, name: str, workspace: Path) -> Path | None:
     return None
 
 
+def highest(folders: Sequence[Path], rules: Sequence[str], workspace: Path) -> Path:
+    """The folder that all of these are in, or one above it that has a file with a say in what is run in them."""
+    common = Path(os.path.commonpath(folders))
+    top = workspace.resolve()
+    above = [folder for folder in common.parents if folder.is_relative_to(top)]
+    ruling = [folder for folder in above if any((folder / rule).is_file() for rule in rules)]
+    return ruling[-1] if ruling else common
+
+
 def find_program(programs: Sequence[str], where: Path, workspace: Path, path: str) -> str | None:
     """The first that exists: one with a slash is looked up here and in the folders above, the others in PATH."""
     import shutil  # only where something is built

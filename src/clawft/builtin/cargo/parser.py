@@ -18,9 +18,11 @@ TellProgress = Callable[[float, float | None, str], None]
 class CargoParser:
     """A `Parser`. `messages` are cargo's own, as they came."""
 
-    def __init__(self, tell: TellProgress) -> None:
+    def __init__(self, tell: TellProgress, *, json: bool = True) -> None:
+        """Without `json`, a line that looks like it was printed by a test."""
         self.messages: list[dict[str, Any]] = []
         self._tell = tell
+        self._json = json
         self._diagnostics: list[Diagnostic] = []
         self._tests = Libtest()
         self._programs: list[str] = []
@@ -28,7 +30,7 @@ class CargoParser:
         self._findings = Findings()
 
     def stdout(self, line: str) -> Keep:
-        message = read_object(line)
+        message = read_object(line) if self._json else None
         if message is None:
             self._tests.hear(line)
             return Keep.SHOWN

@@ -1,6 +1,5 @@
 """Publishing: a rehearsal unless told otherwise, to a registry the user named, with a token nobody gets to see."""
 
-import asyncio
 from pathlib import Path
 
 from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
@@ -15,8 +14,11 @@ async def run_publish(
     cargo: Cargo, asked: Asked, ctx: ToolContext, *, dry_run: bool, registry: str | None, token: str | None
 ) -> CargoOutput:
     """A rehearsal needs no token, so none is looked up for it, even if one is named."""
-    prepared = await asyncio.to_thread(prepare, asked, ctx.workspace, dry_run, registry, token)
-    return await run_cargo(cargo, prepared, ctx)
+
+    def complete(asked: Asked) -> Asked:
+        return prepare(asked, ctx.workspace, dry_run, registry, token)
+
+    return await run_cargo(cargo, asked, ctx, complete)
 
 
 def prepare(asked: Asked, workspace: Path, dry_run: bool, registry: str | None, token: str | None) -> Asked:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from clawft.builtin.build.child import Start
@@ -10,8 +10,8 @@ from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.trust import ensure_trusted
-from clawft.builtin.build.where import Where, find_above, find_program, open_where
-from clawft.builtin.cargo.arguments import MANIFEST_PATH, argv_of, check_value, invalid
+from clawft.builtin.build.where import Where, find_above, find_program, highest, open_where
+from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
 from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
@@ -22,8 +22,12 @@ from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
 
 CARGO_TOML = "Cargo.toml"
+RULES = (CARGO_TOML, ".cargo/config.toml", ".cargo/config", "rust-toolchain.toml", "rust-toolchain")
+"""Files that say what is run, in the folder of a crate and in every folder above it."""
 MAX_MESSAGES_BYTES = 8 * 1024
 """Of cargo's own messages in a result. What the compiler found is in `diagnostics`, in a shorter form."""
+
+Complete = Callable[[Asked], Asked]
 
 ALWAYS_KEPT = ("PATH", "HOME")
 FIXED = {
@@ -39,33 +43,53 @@ def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {**clear_environment(environ, (*ALWAYS_KEPT, *MANIFEST.permissions.env_vars)), **FIXED}
 
 
-async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext) -> CargoOutput:
-    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever cargo says is a result."""
-    check_process(MANIFEST, cargo.subcommand)
+async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext, complete: Complete | None = None) -> CargoOutput:
+    """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever cargo says is a result.
+
+    `complete` adds to what is asked, in a thread, once it is certain that it may run.
+    """
+    tool = cargo.subcommand
+    check_process(MANIFEST, tool)
     argv = argv_of(cargo)
-    check_value("working_dir", asked.working_dir)
-    where = await asyncio.to_thread(open_where, ctx.workspace, asked.working_dir, cargo.subcommand)
+    where = await asyncio.to_thread(open_where, ctx.workspace, asked.working_dir, tool)
     try:
-        argv = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
-        await ensure_trusted(cargo.subcommand, where.path, ctx)
+        argv, ruling = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
+        await ensure_trusted(tool, ruling, ctx)
+        asked = await asyncio.to_thread(complete, asked) if complete else asked
         start = await asyncio.to_thread(_start, argv, where, asked, ctx.workspace)
-        return await _run(start, f"cargo-{cargo.subcommand}", ctx)
+        return await _run(start, CargoParser(ctx.progress, json=tool in WITH_JSON), f"cargo-{tool}", ctx)
     finally:
         os.close(where.folder)
 
 
-def confined(argv: Sequence[str], where: Path, workspace: Path) -> list[str]:
-    """The same arguments, if cargo will find its manifest inside the workspace: it looks in every folder above."""
+def confined(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[str], Path]:
+    """The same arguments, if cargo will find its manifest inside the workspace; and the folder to be trusted."""
     tool, known = argv[0], places(workspace)
     check_path(MANIFEST, tool, where, known)
-    if MANIFEST_PATH not in argv:
-        if find_above(where, CARGO_TOML, workspace) is None:
-            raise invalid(f"there is no {CARGO_TOML} in '{where}' or above it", "working_dir is the folder of a crate")
-        return list(argv)
-    at = argv.index(MANIFEST_PATH) + 1
-    named = resolve(workspace, str(where / argv[at]), tool)
-    check_path(MANIFEST, tool, named, known)
-    return [*argv[:at], str(named), *argv[at + 1 :]]
+    if argv.count(MANIFEST_PATH) > 1:
+        raise invalid(f"{MANIFEST_PATH} is given twice")
+    if MANIFEST_PATH in argv:
+        at = argv.index(MANIFEST_PATH) + 1
+        manifest = resolve(workspace, str(where / argv[at]), tool)
+        argv = [*argv[:at], str(manifest), *argv[at + 1 :]]
+    else:
+        manifest = find_above(where, CARGO_TOML, workspace)
+    if manifest is None:
+        raise invalid(f"there is no {CARGO_TOML} in '{where}' or above it", "working_dir is the folder of a crate")
+    check_path(MANIFEST, tool, manifest, known)
+    return list(argv), highest((where, manifest.parent), RULES, workspace)
+
+
+async def _run(start: Start, parser: CargoParser, name: str, ctx: ToolContext) -> CargoOutput:
+    try:
+        ended, heard = await listen(start, parser)
+    except OSError as failure:
+        raise cannot_start(failure.strerror or str(failure)) from None
+    told, whole = await asyncio.to_thread(output_of, start, ended, heard)
+    messages = first_of(parser.messages, MAX_MESSAGES_BYTES)
+    if not whole or len(messages) < len(parser.messages):
+        told = await with_log(told, ctx, name, heard.log)
+    return CargoOutput(**fields_of(told), messages=messages)
 
 
 def _start(argv: Sequence[str], where: Where, asked: Asked, workspace: Path) -> Start:
@@ -74,19 +98,6 @@ def _start(argv: Sequence[str], where: Where, asked: Asked, workspace: Path) -> 
     if cargo is None:
         raise cannot_start("it is not on the PATH")
     return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, asked.secret)
-
-
-async def _run(start: Start, name: str, ctx: ToolContext) -> CargoOutput:
-    parser = CargoParser(ctx.progress)
-    try:
-        ended, heard = await listen(start, parser)
-    except OSError as failure:
-        raise cannot_start(failure.strerror or str(failure)) from None
-    told, whole = output_of(start, ended, heard, parser.report(None))
-    messages = first_of(parser.messages, MAX_MESSAGES_BYTES)
-    if not whole or len(messages) < len(parser.messages):
-        told = await with_log(told, ctx, name, heard.log)
-    return CargoOutput(**fields_of(told), messages=messages)
 
 
 def cannot_start(reason: str) -> ExecutionFailed:

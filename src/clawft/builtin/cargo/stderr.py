@@ -7,7 +7,7 @@ from msgspec import Struct
 from clawft.builtin.build.report import Diagnostic, Level, Span
 
 _STEP = re.compile(
-    r"\s*(?P<verb>Compiling|Checking|Documenting|Downloading|Downloaded|Fresh|Running|Doc-tests|Packaging|Packaged"
+    r"\s*(?P<verb>Blocking|Compiling|Checking|Documenting|Downloading|Downloaded|Fresh|Running|Doc-tests|Packaging|Packaged"
     r"|Verifying|Uploading|Published) (?P<rest>.+)"
 )
 _BAR = re.compile(r"\s*(?:Building|Downloading) \[[=> ]*\] (?P<done>\d+)/(?P<total>\d+)")

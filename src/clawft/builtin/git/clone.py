@@ -68,8 +68,9 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
     how = [] if trusted else ["--template="]
     if address.protocol == "file":
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
+    argv = (await asyncio.to_thread(program)).tied
     said = await run(
-        [*await asyncio.to_thread(program), "clone", "--progress", *how, *args],
+        [*argv, "clone", "--progress", *how, *args],
         tool=git.tool,
         folder=str(git.ctx.workspace),
         env=environment(

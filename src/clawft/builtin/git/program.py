@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from msgspec import Struct
+
 from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
 from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment, dies_with_us
 from clawft.errors import ExecutionFailed
@@ -50,9 +52,16 @@ SHAPE: Mapping[str, str] = {
 """Configuration that would change what we read."""
 
 
+class Program(Struct, frozen=True):
+    """How git is started: `brief` where it only reads, of its own will and for a moment; else `tied` to our life."""
+
+    brief: tuple[str, ...]
+    tied: tuple[str, ...]
+
+
 @cache
-def program() -> tuple[str, ...]:
-    """The argv to begin with. Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
+def program() -> Program:
+    """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
     found = _which("git", _absolute(clear_environment()["PATH"]))
     if found is None:
         raise ExecutionFailed(
@@ -63,7 +72,8 @@ def program() -> tuple[str, ...]:
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise ExecutionFailed(f"git: '{asked.stdout.strip()}' is too old", hint=f"git {wanted} or newer is needed")
-    return (*dies_with_us(), found, "--no-pager")
+    argv = (found, "--no-pager")
+    return Program(argv, (*dies_with_us(), *argv))
 
 
 def environment(

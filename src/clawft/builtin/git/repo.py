@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
-from clawft.builtin.git.program import SHAPE, environment, program
+from clawft.builtin.git.program import SHAPE, Program, environment, program
 from clawft.builtin.git.repository import Repository, check_contents, current_user, find_repository
 from clawft.builtin.git.run import Limits, Listen, Output, run
 from clawft.builtin.git.settings import GitSettings
@@ -70,7 +70,7 @@ class _Found(Struct, frozen=True):
     repository: Repository
     trusted: bool
     folder: int
-    program: tuple[str, ...]
+    program: Program
     stamp: Stamp
 
 
@@ -118,8 +118,10 @@ class Repo:
         users_own: bool = False,
     ) -> Output:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
+        program = self._found.program
+        argv = program.tied if write or protocols or self.trusted else program.brief
         return await run(
-            [*self._found.program, *args],
+            [*argv, *args],
             tool=self.tool,
             folder=path_of(self._found.folder),
             env=self._environment(write, protocols, extra or {}, users_own),

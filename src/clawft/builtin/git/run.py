@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct
 
@@ -69,8 +70,8 @@ async def run(
 
 
 def _feed(transport: asyncio.SubprocessTransport, data: bytes | None) -> None:
-    pipe = transport.get_pipe_transport(_STDIN)
-    if data is not None and isinstance(pipe, asyncio.WriteTransport):
+    if data is not None:
+        pipe = cast("asyncio.WriteTransport", transport.get_pipe_transport(_STDIN))  # uvloop's is none by its class
         pipe.write(data)
         pipe.close()  # after what waits to be written
 

@@ -1,0 +1,156 @@
+"""Families that are loaded when they are first called: what they offer stands in `definitions.json` beside this file.
+
+Making the definitions of all tools costs a third of a start, and most of them are never called. The file is made by
+`python -m clawft.builtin.lazy`. It counts only while the code it was made from has its size; a family that was changed
+since is loaded at once, and a test asks for the file to be made again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.model import Annotations, Call, CallToolResult, Capabilities, Reply, Tool
+from clawft.provider.base import Provider, RawProvider, end_of
+
+ALWAYS_LOADED = frozenset({"weft"})
+"""Families with more than tools: resources, prompts, completion."""
+FILE = Path(__file__).with_name("definitions.json")
+
+Load = Callable[[str], Provider]
+
+
+class LazyFamily:
+    """Lists at once, loads on the first call."""
+
+    def __init__(self, namespace: str, tools: tuple[Tool, ...], load: Load) -> None:
+        self.namespace = namespace
+        self._tools = tools
+        self._load = load
+        self._loaded: Provider | None = None
+
+    def list_tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        return await self._provider().call_tool(name, arguments)
+
+    async def run(self, call: Call) -> Reply:
+        provider = self._provider()
+        return await (provider.run(call) if isinstance(provider, RawProvider) else end_of(provider)(call))
+
+    def _provider(self) -> Provider:
+        if self._loaded is None:
+            self._loaded = self._load(self.namespace)
+        return self._loaded
+
+
+def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:
+    """One provider per name. `hidden` names tools (`web__search`) that are not offered this time."""
+    known = _known()
+    return [_family(name, known, load, hidden) for name in names]
+
+
+def _family(name: str, known: Mapping[str, tuple[Tool, ...]], load: Load, hidden: frozenset[str]) -> Provider:
+    if name in ALWAYS_LOADED or name not in known:
+        return load(name)
+    return LazyFamily(name, tuple(tool for tool in known[name] if f"{name}__{tool.name}" not in hidden), load)
+
+
+# ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Written(Struct, omit_defaults=True):
+    """A tool in the file: its definition as agents see it, and what they do not see."""
+
+    wire: Raw
+    alias: str = ""
+    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    needs: Capabilities = Capabilities()
+
+
+class _File(Struct):
+    code: int
+    families: dict[str, list[_Written]]
+
+
+class _View(Struct, rename="camel"):
+    name: str
+    title: str = ""
+    description: str = ""
+    input_schema: Raw = Raw(b"{}")
+    output_schema: Raw | UnsetType = UNSET
+    annotations: Annotations = Annotations()
+
+
+_file = msgspec.json.Decoder(_File)
+_view = msgspec.json.Decoder(_View)
+
+
+def _known() -> Mapping[str, tuple[Tool, ...]]:
+    """What the file says, if it still speaks of this code."""
+    try:
+        written = _file.decode(FILE.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    if written.code != size_of_the_code():
+        return {}
+    return {name: tuple(map(_tool, tools)) for name, tools in written.families.items()}
+
+
+def _tool(written: _Written) -> Tool:
+    view = _view.decode(written.wire)
+    return Tool(
+        view.name,
+        bytes(written.wire),
+        view.title,
+        view.description,
+        bytes(view.input_schema),
+        b"" if view.output_schema is UNSET else bytes(view.output_schema),
+        view.annotations,
+        written.alias,
+        written.task,
+        written.needs,
+    )
+
+
+def size_of_the_code() -> int:
+    """Bytes of all that definitions are made from. A look, not a proof: a test makes them anew and compares."""
+    package = Path(__file__).parent
+    folders = (package.parent / "provider", package, *(Path(e.path) for e in os.scandir(package) if e.is_dir()))
+    return sum(e.stat().st_size for folder in folders for e in os.scandir(folder) if e.name.endswith(".py"))
+
+
+def made(providers: Sequence[Provider]) -> bytes:
+    """The file anew, from loaded families: one tool a line, each spelled as agents get it."""
+    families = [
+        b'"%b":[\n%b]' % (provider.namespace.encode(), b",\n".join(map(_line, provider.list_tools())))
+        for provider in providers
+        if provider.namespace not in ALWAYS_LOADED
+    ]
+    return b'{"code":%d,"families":{\n%b}}\n' % (size_of_the_code(), b",\n".join(families))
+
+
+def _line(tool: Tool) -> bytes:
+    return msgspec.json.encode(_Written(Raw(tool.wire), tool.alias, tool.task, tool.needs))
+
+
+def everything() -> list[Provider]:
+    """All families, loaded, with every tool they can offer."""
+    from clawft.builtin import families  # that package names this module's users, so not at the top
+    from clawft.builtin.web import WebSettings
+    from clawft.store.memory import MemoryStore
+
+    store = MemoryStore()
+    return families(Path.cwd(), lambda agent, name: store, web=WebSettings(search_url="https://search.example"))
+
+
+if __name__ == "__main__":
+    FILE.write_bytes(made(everything()))
+    sys.stdout.write(f"{FILE.name} is made anew\n")

@@ -1,0 +1,85 @@
+"""From outside: the command line has the same tools, behind the same guards."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.builtin.git.plain import EMAIL, NAME, new, said, save
+from tests.requirements import requirement
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(weft: list[str], workspace: Path, home: Path) -> Run:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*weft, *words],
+            cwd=workspace,
+            env={**os.environ, "CLAWFT_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@requirement("GIT-01", "GIT-09", "test_git_status_tool_execute")
+def test_status_by_the_command_line(run: Run, workspace: Path) -> None:
+    new(workspace)
+    (workspace / "a.txt").write_text("x\n")
+    done = run("tools", "call", "git__status", "repo_path=.")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "a.txt" in done.stdout
+    told = json.loads(run("tools", "call", "git_status", "repo_path=.", "--json").stdout)
+    assert told["structuredContent"]["result"] == [{"path": "a.txt", "status": "untracked"}]
+
+
+@requirement("GIT-01", "GIT-03")
+def test_from_commit_to_log_by_the_command_line(run: Run, workspace: Path) -> None:
+    new(workspace)
+    (workspace / "a.txt").write_text("x\n")
+    who = (f"author_name={NAME}", f"author_email={EMAIL}")
+    assert run("tools", "call", "git__commit", "repo_path=.", "message=first", *who).returncode == 0
+    assert said(workspace, "log", "--format=%an %s") == f"{NAME} first"
+    done = run("tools", "call", "git__log", "repo_path=.", "revision=nope")
+    assert done.returncode != 0
+    assert "unknown revision 'nope'" in done.stdout + done.stderr
+
+
+@requirement("GIT-12")
+def test_a_way_out_is_refused_by_the_command_line(run: Run, workspace: Path) -> None:
+    save(new(workspace / "r"), a_txt="x\n")
+    done = run("tools", "call", "git__clone", "url=ext::sh -c evil", "target_path=x")
+    assert done.returncode != 0
+    assert "permission denied" in done.stdout + done.stderr
+    assert [path.name for path in workspace.iterdir()] == ["r"]
+
+
+@requirement("PLUG-09", "GIT-13", "QUAL-16", "F1-A01")
+def test_the_family_is_imported_only_where_it_is_wanted() -> None:
+    code = (
+        "import sys, pathlib; from clawft.builtin import families\n"
+        "families(pathlib.Path('.'), lambda agent, name: None, only=['file'])\n"
+        "print('clawft.builtin.git' in sys.modules)"
+    )
+    assert printed(code) == "False"
+    code = (
+        "import sys, pathlib; from clawft.builtin import families\n"
+        "[git] = families(pathlib.Path('.'), lambda agent, name: None, only=['git'])\n"
+        "print(len(git.list_tools()), [m for m in sys.modules if m.startswith('clawft.builtin.git.')])"
+    )
+    assert printed(code) == "18 ['clawft.builtin.git.settings', 'clawft.builtin.git.listed']"
+
+
+def printed(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.strip()
