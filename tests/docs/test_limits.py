@@ -32,7 +32,6 @@ NO_BOUNDS = {
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
-    "clawft.builtin.git.failure.MOST_CHARS": "manners of an error",
     "clawft.provider.refusal.DATA_CHARS": "manners of an error",
     "clawft.provider.upstream.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",

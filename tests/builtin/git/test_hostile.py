@@ -81,6 +81,7 @@ def test_without_the_defence_the_poison_works(poisoned: Poisoned) -> None:
     """Else the tests below would prove nothing."""
     everyday = (
         ("status",),
+        ("diff", "--", "b.bin"),
         ("diff",),
         ("diff", "--no-ext-diff", "--submodule=diff"),
         ("log", "-p", "-3"),

@@ -14,6 +14,7 @@ from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import InvalidArguments
 from clawft.guard.result import DEFAULT_LIMIT
 from tests.builtin.git.plain import Tools, git, save
+from tests.docs.pages import ROOT, inline_code, rows
 from tests.requirements import requirement
 
 
@@ -30,6 +31,16 @@ async def whole(tools: Tools, name: str, **arguments: Any) -> list[Any]:
         if cursor is None:
             return found
     raise AssertionError("no end")
+
+
+@requirement("QUAL-12", "QUAL-14")
+def test_the_guide_names_every_bound_and_its_value() -> None:
+    told = {
+        next(inline_code(row[2])): float(row[1].split(" ")[0].replace(",", ""))
+        for row in rows((ROOT / "docs/guides/git.md").read_text())
+        if len(row) == 3 and row[2].startswith("`")
+    }
+    assert told == msgspec.structs.asdict(BOUNDS)
 
 
 @requirement("QUAL-12", "GIT-09")

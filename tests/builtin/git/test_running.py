@@ -27,7 +27,7 @@ from clawft.model import Call, Caller, Origin, Silent
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, definition_of
 from clawft.store.memory import MemoryStore
-from tests.builtin.git.plain import Tools, git, new, save
+from tests.builtin.git.plain import Tools, git, new, said, save
 from tests.requirements import requirement
 
 LIMITS = Limits(seconds=30, output_bytes=1000, error_bytes=1000)
@@ -241,6 +241,38 @@ async def test_no_descriptor_and_no_process_is_left(workspace: Path, repo: Path)
             await tools("log", repo_path="r", revision="nope")
     assert own.num_fds() <= before
     assert [child for child in own.children() if child.name() == "git"] == []
+
+
+FAKE_SSH = """#!/bin/sh
+printf '%s\\n' "$@" > "{log}"
+for last; do :; done
+cd "{root}" && exec sh -c "$last"
+"""
+
+
+@requirement("GIT-12", "GIT-02")
+async def test_ssh_is_the_one_of_the_path_and_asks_nothing(
+    workspace: Path, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for ssh that serves from this machine. `core.sshCommand` of a repository is not used."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ssh").write_text(FAKE_SSH.format(log=tmp_path / "log", root=workspace))
+    (programs / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    tools = Tools(workspace)
+    await tools("clone", url="git@github.com:r", target_path="copy")
+    words = (tmp_path / "log").read_text().split("\n")
+    assert words[0] == "-oBatchMode=yes"
+    assert "git@github.com" in words
+    git(workspace / "copy", "config", "core.sshCommand", f"touch {tmp_path / 'evil'};")
+    head = save(repo, a_txt="more\n")
+    assert (await tools("fetch", repo_path="copy"))["updated"][0]["new"] == head
+    git(workspace / "copy", "switch", "--quiet", "--create", "topic")
+    mine = save(workspace / "copy", "mine", own="x\n")
+    assert (await tools("push", repo_path="copy"))["refs"][0]["status"] == "new"
+    assert said(repo, "rev-parse", "topic") == mine
+    assert not (tmp_path / "evil").exists()
 
 
 @requirement("QUAL-12")

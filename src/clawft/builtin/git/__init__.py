@@ -5,7 +5,7 @@ filter, no driver, no helper. `program` and `hostile` say how, `repository` keep
 `address` judge what comes from outside, `run` holds the process. Each tool is a file; `family` lists them.
 """
 
-from clawft.builtin.git.listed import git_tools
+from clawft.builtin.git.family import git_tools
 from clawft.builtin.git.settings import MANIFEST, Bounds, GitSettings
 
 __all__ = ["MANIFEST", "TOOLS", "Bounds", "GitSettings", "git_tools"]

@@ -18,6 +18,7 @@ from clawft.builtin.git.progress import Progress
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository import check_contents, current_user, find_repository
 from clawft.builtin.git.run import run
+from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.told import git_tool
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
@@ -48,7 +49,7 @@ async def clone(
     check_address(git.tool, address, git.settings.manifest(), local=git.settings.local)
     source = str(await asyncio.to_thread(local_source, git, address)) if address.protocol == "file" else url
     target = await asyncio.to_thread(_vacant, git, target_path)
-    draft = target.workspace / f".weft-clone-{os.urandom(8).hex()}"
+    draft = target.workspace / f"{DRAFT}clone-{os.urandom(8).hex()}"
     try:
         await _clone(git, address, [*options, "--", source, str(draft)], trusted=target.trusted)
         path = await asyncio.to_thread(_put, git, draft, target_path)

@@ -20,8 +20,6 @@ STATES = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
 }
-SIDE_CHARS = 8 * 1024
-"""Of each side of a file that is shown."""
 
 
 class Side(Struct, frozen=True, omit_defaults=True):
@@ -99,7 +97,7 @@ async def _filled(repo: Repo, found: list[Conflict]) -> list[Conflict]:
         said = await repo.attempt("cat-file", "blob", side.oid)
         if said.code != 0 or b"\0" in said.out:  # a submodule, or binary
             return side
-        return Side(side.oid, side.mode, shorten(text(said.out), SIDE_CHARS))
+        return Side(side.oid, side.mode, shorten(text(said.out), BOUNDS.side_chars))
 
     return [
         Conflict(each.path, await fill(each.base), await fill(each.ours), await fill(each.theirs))

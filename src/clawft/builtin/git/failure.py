@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clawft.builtin.git.run import Output
+from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import ExecutionFailed
-
-MOST_CHARS = 600
-"""Of git's own words."""
 
 
 class Reason(Struct, frozen=True):
@@ -24,7 +22,7 @@ _REASONS: Sequence[Reason] = (
     Reason(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
     Reason(
         r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"
-        r" '?([^'\n]*?)'?(?:[:.\n]|$)",
+        r" '?([^'\n]+)",
         "unknown revision '{0}'",
         "git__branch and git__log name what there is",
     ),
@@ -44,7 +42,14 @@ _REASONS: Sequence[Reason] = (
         r"unable to update url base from redirection|redirect", "the server redirects elsewhere", "use the final URL"
     ),
     Reason(r"transport '([^']*)' not allowed", "git may not use '{0}' here"),
-    Reason(r"Could not resolve host:? ([^\s]*)", "the host '{0}' is not known", "check the address and the network"),
+    Reason(
+        r"Could not resolve host(?:name)?:? ([^\s:]*)",
+        "the host '{0}' is not known",
+        "check the address and the network",
+    ),
+    Reason(
+        r"ssh: .*not found|cannot run ssh", "there is no ssh on this machine", "install it, or use an https address"
+    ),
     Reason(
         r"would be overwritten by|Please commit your changes or stash",
         "local changes would be lost",
@@ -78,4 +83,4 @@ def _own_words(err: str) -> str:
     lines = [line.strip() for line in err.replace("\r", "\n").split("\n")]
     telling = [line for line in lines if line.startswith(("fatal:", "error:"))] or [line for line in lines if line]
     told = "; ".join(re.sub(r"^(?:fatal|error): ", "", line) for line in telling[:5])
-    return told if len(told) <= MOST_CHARS else f"{told[:MOST_CHARS]} …"
+    return told if len(told) <= BOUNDS.told_chars else f"{told[: BOUNDS.told_chars]} …"

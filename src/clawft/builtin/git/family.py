@@ -1,7 +1,7 @@
-"""The tools of the family, in the order they are listed. To add one: a file with its recipe, and a row here.
+"""The tools of the family, in the order they are listed. To add one: a file with its recipe, and a row here."""
 
-Then `python -m tests.builtin.git.generate` for what is listed of it.
-"""
+from collections.abc import Callable
+from typing import Any
 
 from clawft.builtin.git.add import add, restore
 from clawft.builtin.git.blame import blame
@@ -13,6 +13,7 @@ from clawft.builtin.git.diff import diff
 from clawft.builtin.git.log import log
 from clawft.builtin.git.pull import pull
 from clawft.builtin.git.remote import fetch, push
+from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.git.show import show
 from clawft.builtin.git.stash import stash
 from clawft.builtin.git.status import status
@@ -41,3 +42,8 @@ RECIPES: tuple[Recipe, ...] = (
     tag,
     conflicts,
 )
+
+
+def git_tools(settings: GitSettings) -> tuple[Callable[..., Any], ...]:
+    """The tools, bound to these settings."""
+    return tuple(recipe.tool(settings) for recipe in RECIPES)

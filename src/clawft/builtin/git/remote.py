@@ -136,7 +136,7 @@ async def protocols_of(repo: Repo, remote: str, *, pushing: bool = False) -> lis
         check_address(repo.tool, address, git.settings.manifest(), local=git.settings.local)
         if address.protocol == "file":
             source = await asyncio.to_thread(local_source, git, address, repo.place.top)
-            if pushing and not (repo.trusted and git.settings.trusted(source)):
+            if pushing and not (repo.trusted and await asyncio.to_thread(git.settings.trusted, source)):
                 raise untrusted(repo.tool, f"a push to '{url}' would start that repository's hooks")
         protocols.add(address.protocol)
     return sorted(protocols)

@@ -19,8 +19,6 @@ from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, places
 
-SETTLED_S = 2.0
-"""A configuration changed less long ago is read again: its time stamp could hide a second change."""
 MOST_REMEMBERED = 256
 NOTHING = Findings({}, {})
 
@@ -39,12 +37,14 @@ class Git(Struct, frozen=True):
     async def open(self, path: str, work: Work = Work.LOOK) -> AsyncGenerator["Repo"]:
         """The repository around `path`, checked for this work. Raises a ToolError that says what is wrong."""
         found = await asyncio.to_thread(self._find, path)
+        # Opened here and not in the thread: a thread goes on when the call is cancelled, and nobody would close it.
+        folder = os.open(found.repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            repo = Repo(self, found)
+            repo = Repo(self, found, path_of(folder))
             await repo.prepare(work)
             yield repo
         finally:
-            os.close(found.folder)
+            os.close(folder)
 
     def _find(self, path: str) -> "_Found":
         workspace = self.ctx.workspace
@@ -53,8 +53,7 @@ class Git(Struct, frozen=True):
         trusted = self._trusts(repository)
         if not trusted:
             check_contents(repository, workspace, self.tool, current_user())
-        folder = os.open(repository.top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return _Found(repository, trusted, folder, program(), _stamp(repository))
+        return _Found(repository, trusted, program(), _stamp(repository))
 
     def _trusts(self, repository: Repository) -> bool:
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
@@ -69,7 +68,6 @@ class Git(Struct, frozen=True):
 class _Found(Struct, frozen=True):
     repository: Repository
     trusted: bool
-    folder: int
     program: Program
     stamp: Stamp
 
@@ -77,12 +75,13 @@ class _Found(Struct, frozen=True):
 class Repo:
     """Runs git in one repository. In one that is not trusted, with everything it could start switched off."""
 
-    def __init__(self, git: Git, found: _Found) -> None:
+    def __init__(self, git: Git, found: _Found, folder: str) -> None:
         self.git = git
         self.tool = git.tool
         self.place = found.repository
         self.trusted = found.trusted
         self._found = found
+        self._folder = folder
         self._findings = NOTHING
 
     async def prepare(self, work: Work) -> None:
@@ -123,7 +122,7 @@ class Repo:
         return await run(
             [*argv, *args],
             tool=self.tool,
-            folder=path_of(self._found.folder),
+            folder=self._folder,
             env=self._environment(write, protocols, extra or {}, users_own),
             limits=self.git.limits(network=bool(protocols)),
             stdin=stdin,
@@ -149,7 +148,7 @@ class Repo:
 
     def _remember(self, known: tuple[Stamp, Findings]) -> None:
         newest = max((each[0] for each in known[0] if each), default=0)
-        if time.time_ns() - newest < SETTLED_S * 1e9:
+        if time.time_ns() - newest < self.git.settings.bounds.settled_seconds * 1e9:
             return
         if len(_known) >= MOST_REMEMBERED:
             _known.clear()

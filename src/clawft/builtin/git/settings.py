@@ -50,15 +50,23 @@ class Bounds(Struct, frozen=True):
     """A revision, a name, an address."""
     message_chars: int = 64 * 1024
     """The message of a commit, a tag or a stash."""
+    told_chars: int = 600
+    """Of git's own words in an error."""
+    side_chars: int = 8 * 1024
+    """Of each version of a file in conflict."""
     paths: int = 1000
     """Paths named in one call."""
     entries: int = 100_000
     """Files of a `.git` folder that are looked at before it is used."""
     small_file_bytes: int = 64 * 1024
     """A file of `.git` that we read ourselves."""
+    settled_seconds: float = 2.0
+    """A configuration changed less long ago is read again: its time stamp could hide a second change."""
 
 
 BOUNDS = Bounds()
+DRAFT = ".weft-"
+"""What we are still making is called so, like the drafts of files; it is no part of anybody's work."""
 
 
 class GitSettings(Struct, frozen=True):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from clawft.builtin.git.hostile import untrusted
 from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Repo
+from clawft.builtin.git.settings import DRAFT
 from clawft.builtin.git.status import Change, read_status
 from clawft.errors import ExecutionFailed, InvalidArguments
 
@@ -16,7 +17,7 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
 
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
-    changes = (await read_status(repo, renames=False)).changes
+    changes = [each for each in (await read_status(repo, renames=False)).changes if not _is_draft(each)]
     chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
     if paths is None:
         check_resolved(repo.tool, changes)
@@ -36,6 +37,11 @@ def check_resolved(tool: str, changes: Sequence[Change]) -> None:
             f"{tool}: conflicts are not resolved: {', '.join(conflicted[:5])}",
             hint="git__conflicts shows them; git__add with their paths says that they are resolved",
         )
+
+
+def _is_draft(change: Change) -> bool:
+    """A clone that is on its way, say, in a call beside ours."""
+    return change.untracked and any(part.startswith(DRAFT.encode()) for part in change.path.split(b"/"))
 
 
 def _chosen(tool: str, changes: Sequence[Change], paths: Sequence[str]) -> list[Change]:
