@@ -52,7 +52,8 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
 hosts: ## Install Claude Code and claude-flow (1.3 GB) for the tests that run them where they are
-	cd tests/hosts && $(NPM_CI) && node node_modules/@anthropic-ai/claude-code/install.cjs
+	cd tests/hosts && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
+	cd tests/hosts && node node_modules/@anthropic-ai/claude-code/install.cjs
 
 lock: ## Resolve every dependency anew and write the locks
 	$(PYTHON) -m venv $(VENV)-lock

@@ -14,7 +14,7 @@ from tests.requirements import requirement
 
 ROOT = Path(__file__).parent.parent
 PYTHON_LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
-NPM_LOCKS = [ROOT / folder / "package-lock.json" for folder in ("tests/peers", "tests/hosts", "tools/npm")]
+NPM_LOCKS = [ROOT / folder / "package-lock.json" for folder in ("tests/peers", "tools/npm")]
 PIN = re.compile(
     r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?P<rest>(?: .*)?\n(?:    --hash=sha256:[0-9a-f]{64}.*\n)*)", re.MULTILINE
 )

@@ -93,6 +93,7 @@ def test_a_shorter_list_than_promised_is_not_a_pass() -> None:
     assert (verdict.ok, verdict.line) == (False, "server 2026-07-28: 1/1")
 
 
+@pytest.mark.slow  # needs the npm peers
 @requirement("SHELL-22")
 @pytest.mark.parametrize("leg", LEGS, ids=[leg.title for leg in LEGS])
 def test_the_installed_suite_has_as_many_scenarios_as_each_leg_promises(leg: Leg) -> None:
@@ -100,6 +101,7 @@ def test_the_installed_suite_has_as_many_scenarios_as_each_leg_promises(leg: Leg
     assert len([item for item in suite.requirements(run.revision) if leg.takes(item)]) == leg.count
 
 
+@pytest.mark.slow  # needs the npm peers
 def test_every_reason_for_not_counting_has_a_leg() -> None:
     for run in RUNS.values():
         reasons = {item.unscored for item in suite.requirements(run.revision) if item.side == run.side}

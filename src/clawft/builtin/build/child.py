@@ -62,7 +62,15 @@ async def run_lines(start: Start, stdout: Hear, stderr: Hear) -> Ended:
         await asyncio.wait([heard.drained], timeout=DRAIN_S)
         return Ended(_exit_code(transport.get_returncode()), timed_out)
     finally:
-        end_group(group)
+        await _leave(transport, heard, group)
+
+
+async def _leave(transport: asyncio.SubprocessTransport, heard: "_Heard", group: int) -> None:
+    """End whoever is left, and see it gone: one that was cancelled has not been waited for."""
+    end_group(group)
+    try:
+        await asyncio.wait([heard.exited], timeout=DRAIN_S)
+    finally:
         transport.close()
 
 
