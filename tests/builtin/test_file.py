@@ -229,3 +229,14 @@ async def test_search_says_which_bound_it_reached(
     assert found["truncated"] == "10 bytes searched; name a folder or a glob"
     assert found["files"] == 1
     assert len(found["matches"][0]["text"]) == searching.MAX_LINE_CHARS + 1
+
+
+@requirement("FILE-03", "FILE-02")
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config"])
+async def test_write_leaves_alone_what_decides_which_programs_run(call: CallTool, workspace: Path, path: str) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / "door").symlink_to(".git")
+    with pytest.raises(PermissionDenied, match="decides what programs run"):
+        await call("file", "write", path=path, content="x", create_dirs=True)
+    assert list((workspace / ".git").iterdir()) == []
+    assert not (workspace / ".clawft").exists()

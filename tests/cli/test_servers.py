@@ -13,6 +13,8 @@ import pytest
 from clawft.cli.starting import servers_of
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PYTHON = sys.executable
 

@@ -22,6 +22,8 @@ import pytest
 from clawft.cli.table import cells
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 

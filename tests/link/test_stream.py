@@ -23,6 +23,8 @@ from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.upstream.support import until
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
 PATIENCE_S = 20.0
 SHORT_S = 0.3

@@ -29,6 +29,8 @@ from clawft.upstream.spec import ToolRules
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, child, pool, table, tool, until
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.confine import Place, check_regular, open_file, place
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import walk_tree
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions, check_path, places
@@ -58,6 +58,10 @@ def read(
         return _text(file, path, offset, limit)
 
 
+STEERING = frozenset({".git", ".clawft"})
+"""Folders whose files start programs: hooks and filters, servers and declared tasks."""
+
+
 @tool(alias="write_file", title="Write file", idempotent=True, open_world=False)
 def write(
     path: WorkspacePath,
@@ -70,9 +74,17 @@ def write(
     Readers see the old or the new text, never half of it.
     """
     data = content.encode()
+    _refuse_steering(path)
     with _place(ctx, path, "write", create=create_dirs) as found:
+        _refuse_steering(found.relative)  # where a symlink leads
         replace_file(found, data)
         return Written(found.relative, len(data))
+
+
+def _refuse_steering(path: str) -> None:
+    """What other programs run, or we ourselves, is decided in these folders: that is for a person to write."""
+    if any(part.casefold() in STEERING for part in path.replace("\\", "/").split("/")):
+        raise PermissionDenied("write", f"'{path}' decides what programs run", hint="a person edits it by hand")
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,8 @@ from clawft.builtin.build import child
 from clawft.builtin.build.child import Ended, Lines, Start, run_lines
 from tests.builtin.build.trusting import gone, until
 from tests.requirements import requirement
+
+pytestmark = pytest.mark.slow  # processes that take their time
 
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 HANGING = f"""
@@ -71,6 +74,13 @@ async def test_the_deadline_ends_the_whole_group(folder: int, tmp_path: Path) ->
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
     await until(lambda: all(map(gone, pids)))
+
+
+@requirement("CARGO-07")
+def test_the_deadline_on_the_loop_that_weft_runs_on(folder: int, tmp_path: Path) -> None:
+    ended = uvloop.run(asyncio.wait_for(run_lines(python(HANGING, folder, timeout_s=1.5), nothing, nothing), 30))
+    assert ended.timed_out
+    assert all(map(gone, map(int, (tmp_path / "pids").read_text().split())))
 
 
 @requirement("CARGO-07")

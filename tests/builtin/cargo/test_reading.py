@@ -168,17 +168,20 @@ def test_each_test_has_its_ending_and_a_failed_one_its_output() -> None:
     )
 
 
+@requirement("CARGO-06")
 def test_programs_that_cannot_be_told_apart_are_not_named() -> None:
     cases = heard(PRINTED).cases(["only one"])
     assert cases is not None
     assert {case.suite for case in cases} == {""}
 
 
+@requirement("CARGO-06")
 def test_no_test_program_means_no_report() -> None:
     assert heard("hello\n").cases([]) is None
     assert heard("running 0 tests\n").cases(["src/main.rs"]) == ()
 
 
+@requirement("CARGO-03")
 def test_output_of_a_failed_test_has_a_bound() -> None:
     lines = "\n".join(f"line {number}" for number in range(MAX_FAILURE_LINES + 10))
     cases = heard(f"running 1 test\ntest a ... FAILED\n---- a stdout ----\n{lines}\nfailures:\n").cases([""])
@@ -186,6 +189,7 @@ def test_output_of_a_failed_test_has_a_bound() -> None:
     assert cases[0].output.splitlines()[0] == "line 10"
 
 
+@requirement("CARGO-06")
 def test_headers_name_the_programs() -> None:
     assert header("     Running unittests src/lib.rs (target/debug/deps/sums-374)") == "src/lib.rs"
     assert header("     Running tests/it.rs (target/debug/deps/it-374)") == "tests/it.rs"
@@ -196,6 +200,7 @@ def test_headers_name_the_programs() -> None:
 # ── stderr ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@requirement("CARGO-06")
 def test_progress_only_grows_and_knows_the_total_from_the_bar() -> None:
     listener = Listener()
     parser = CargoParser(listener.progress)
@@ -216,6 +221,7 @@ def test_progress_only_grows_and_knows_the_total_from_the_bar() -> None:
     assert [each is Keep.DROPPED for each in kept] == [False, True, False, True, True, False]
 
 
+@requirement("CARGO-06")
 def test_more_steps_than_the_bar_promised_are_no_contradiction() -> None:
     progress = Progress(total=1)
     for name in "ab":

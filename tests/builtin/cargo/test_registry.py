@@ -25,6 +25,7 @@ def cargo_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@requirement("PLUG-04")
 def test_crates_io_and_what_the_user_named(cargo_home: Path) -> None:
     assert find_registry(None, cargo_home, MANIFEST) == find_registry("crates-io", cargo_home, MANIFEST) == Registry()
     assert find_registry("my-own", cargo_home, MANIFEST) == LOCAL
@@ -78,12 +79,14 @@ def test_no_other_secret_can_be_sent_there(reference: str, monkeypatch: pytest.M
     assert not (tmp_path / "started").exists()
 
 
+@requirement("PLUG-04")
 def test_a_token_itself_is_refused_and_not_repeated() -> None:
     with pytest.raises(ExecutionFailed, match="never the token itself") as refused:
         token_of(SECRET, Registry())
     assert SECRET not in str(refused.value)
 
 
+@requirement("CARGO-08")
 def test_a_token_that_is_not_there_or_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CARGO_REGISTRY_TOKEN", raising=False)
     with pytest.raises(ClawftError, match="is not there"):

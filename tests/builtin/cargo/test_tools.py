@@ -129,6 +129,7 @@ async def test_invalid_params_start_nothing(fake: Path, trusting: Path, argument
     assert not (fake / "cargo.started").exists()
 
 
+@requirement("CARGO-08")
 @pytest.mark.parametrize("path", ["", "--help", "a;b", "a\0b", "x" * 10_000_000, "Cargo.toml"])
 async def test_a_folder_that_is_none_is_one_clear_error(fake: Path, trusting: Path, path: str) -> None:
     with pytest.raises(ToolError) as refused:

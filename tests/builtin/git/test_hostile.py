@@ -16,6 +16,8 @@ from tests.builtin.git.plain import EMAIL, NAME, Tools, environment, git, said
 from tests.builtin.git.poison import REFUSED_KEYS, Poisoned, add_key
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 WHO = {"author_name": NAME, "author_email": EMAIL}
 
 CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (

@@ -30,6 +30,8 @@ from clawft.store.memory import MemoryStore
 from tests.builtin.git.plain import Tools, git, new, said, save
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 LIMITS = Limits(seconds=30, output_bytes=1000, error_bytes=1000)
 
 
