@@ -81,6 +81,7 @@ def test_the_report_counts_per_area_and_lists_bare_rows() -> None:
     assert all(len(line) <= 60 for line in lines if line.startswith("  "))
 
 
+@pytest.mark.slow  # collects every test there is
 def test_no_mark_in_the_whole_suite_is_without_a_row() -> None:
     """A fresh collection, so that a bare `pytest.mark.requirement(...)`, which nobody checks, is found as well."""
     ran = subprocess.run(

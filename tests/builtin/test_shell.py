@@ -18,6 +18,8 @@ from clawft.model import CallToolResult
 from clawft.provider.manifest import Manifest
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 CallTool = Callable[..., Awaitable[CallToolResult]]
 
 HANGING = f"""#!{sys.executable}

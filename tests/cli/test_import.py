@@ -11,6 +11,8 @@ import pytest
 
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 SECRET = "sk-abcdefghijklmnop"
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────
 
 

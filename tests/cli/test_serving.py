@@ -20,6 +20,8 @@ from clawft.cli.gateway import cannot_listen, connect_lines
 from clawft.cli.main import COMMANDS, verbs_of
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 Process = subprocess.Popen[str]
 
 

@@ -10,6 +10,8 @@ import pytest
 from clawft.cli.tools import first_sentence
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 
 @requirement("PROV-23", "AGENT-14")
 def test_list_is_an_aligned_table_in_a_pipe(run: Any) -> None:

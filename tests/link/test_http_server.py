@@ -19,6 +19,8 @@ from clawft.link.http_protocol import Connection
 from clawft.link.http_server import App, HttpServer, Limits, Receive, Scope, Send
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow  # waits for time-outs
+
 PATIENCE = 5.0
 SOON = 0.2
 """A timeout of the server short enough for a test."""

@@ -15,6 +15,8 @@ from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, child, pool, state, table, until
 
+pytestmark = pytest.mark.slow  # processes that take their time
+
 
 async def never(_: Outgoing) -> Mapping[str, Any]:
     await asyncio.Event().wait()
