@@ -205,9 +205,9 @@ def test_progress_only_grows_and_knows_the_total_from_the_bar() -> None:
     listener = Listener()
     parser = CargoParser(listener.progress)
     lines = [
-        "   Compiling app v0.1.0 (/work/app)",
+        "   Compiling app v0.1.0 (/base/app)",
         "    Building [        ] 0/4: app(build.rs)      ",
-        "   Compiling sums v0.1.0 (/work/sums)",
+        "   Compiling sums v0.1.0 (/base/sums)",
         "    Building [======> ] 3/4: app(bin)      ",
         "    Building [======> ] 3/4: app(bin)      ",
         "    Finished `dev` profile in 1 s",
