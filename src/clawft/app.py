@@ -240,6 +240,7 @@ def _git_settings(settings: Settings) -> object:
 
     return GitSettings(
         trusted=partial(trusted_in, settings.workspace),
+        granted=settings.git_allow,
         hosts=settings.git_hosts,
         local=settings.git_local,
         variables=settings.git_variables,

@@ -4,7 +4,7 @@ Loading, `weft config show` and the reference in the docs all read this table.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,6 +21,7 @@ Check = Callable[[Any], str]
 """What is wrong with a value of the right type; nothing if it is fine."""
 
 Texts = tuple[str, ...]
+Grants = tuple[Literal["push", "force"], ...]
 ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
@@ -141,6 +142,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http
     ),
+    Key("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
     Key("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
     Key("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
     Key(
