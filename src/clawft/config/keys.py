@@ -67,6 +67,11 @@ def _are_networks(values: Sequence[str]) -> str:
     return ""
 
 
+def _are_variables(values: Sequence[str]) -> str:
+    odd = next((value for value in values if not value.isidentifier()), None)
+    return f"holds no name of a variable: {odd!r}" if odd is not None else ""
+
+
 def _are_absolute(values: Sequence[str]) -> str:
     odd = next((value for value in values if not value.startswith(("/", "~")) and value[1:3] != ":\\"), None)
     return f"holds no whole path: {odd!r}" if odd is not None else ""
@@ -135,6 +140,17 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http
+    ),
+    Key("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
+    Key("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
+    Key(
+        "git.variables",
+        "git_variables",
+        Texts,
+        'a list of names, like ["SSH_AUTH_SOCK"]',
+        (),
+        "Environment variables git gets in trusted repositories.",
+        check=_are_variables,
     ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.git import TOOLS, GitSettings
+from clawft.builtin.git import GitSettings, git_tools
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.provider.function import definition_of
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
@@ -30,7 +30,7 @@ def copy(workspace: Path, repo: Path) -> Path:
 
 @requirement("GIT-01")
 def test_annotations_are_honest() -> None:
-    hints = {definition_of(each).name: definition_of(each).tool.annotations for each in TOOLS}
+    hints = {definition_of(each).name: definition_of(each).tool.annotations for each in git_tools(GitSettings())}
     reading = {name for name, hint in hints.items() if hint.read_only_hint}
     assert reading == {"branch", "diff", "blame", "log", "status", "show", "conflicts"}
     losing = {name for name, hint in hints.items() if hint.destructive_hint}
