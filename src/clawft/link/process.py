@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -90,6 +91,13 @@ class Child:
         self.stderr.add(data)
         if self._said is not None:
             self._said(data)
+
+    def keep_door(self, handed: socket.socket, hosts: Sequence[str]) -> None:
+        """Serve the way out of its cell for as long as it lives; what is refused is heard as if it had said so."""
+        from clawft.sandbox.door import Door  # only for those whose sandbox lists hosts
+
+        door = Door(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
+        self.ended.add_done_callback(lambda _: door.close())
 
     def why_ended(self) -> str:
         """Exit status and last words, for an error."""
@@ -224,13 +232,18 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
             pass_fds=how.descriptors,
         )
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
+        if how.handed is not None:
+            how.handed.close()
         raise SpawnFailed(
             f"{launch.command} could not be started: {failed}", hint="check the path and its mode"
         ) from None
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-    return Child(process, launch, said, how.temporary)
+    child = Child(process, launch, said, how.temporary)
+    if how.handed is not None:
+        child.keep_door(how.handed, how.hosts)
+    return child
 
 
 def find_command(command: str, cwd: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +17,7 @@ from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
 from clawft.sandbox.probe import Means
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
+OPENING = str(Path(__file__).with_name("opening.py"))
 
 
 class Start(Struct, frozen=True):
@@ -28,6 +29,9 @@ class Start(Struct, frozen=True):
     """To be passed on, and closed afterwards."""
     temporary: str = ""
     """A folder to remove when it has ended."""
+    handed: socket.socket | None = None
+    """Where the way out of it will come from."""
+    hosts: tuple[str, ...] = ()
 
 
 class Cell(Struct, frozen=True):
@@ -61,24 +65,41 @@ class Cell(Struct, frozen=True):
     def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
-        steps = seccomp.program(platform.machine(), network=True)
+        steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
         passed.append(readable("".join(f"{word}\0" for word in shape).encode()))  # and so not in everybody's `ps`
-        bubble = (self.means.bwrap, "--args", str(passed[-1]), "--")
-        return Start((*self.means.limits, *bubble, *argv), with_own(bounds, env), tuple(passed))
+        before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
+        env = with_own(bounds, env)
+        found = Start((*before, *argv), env, tuple(passed))
+        return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str]) -> Start:
         import tempfile  # only where Landlock has to do
 
         temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
         rules = (*bounds.rules, Rule(temporary, "write"))
-        steps = seccomp.program(platform.machine(), network=bounds.any_host or bounds.some_hosts)
+        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
         before = (*self.means.limits, *self.means.leash, *self.means.alone, *_powerless(self.means.leash))
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
         return Start((*before, *launcher, "--", *argv), env, temporary=temporary)
+
+
+def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
+    """The same, with a way out to these hosts; `at` is where the command begins."""
+    from clawft.sandbox import door  # only for those who list hosts
+
+    ours, theirs = socket.socketpair()
+    opening = (sys.executable, "-I", "-S", OPENING, str(theirs.fileno()), str(door.PORT))
+    return Start(
+        argv=(*start.argv[:at], *opening, *start.argv[at:]),
+        env={**door.variables(), **start.env},
+        descriptors=(*start.descriptors, theirs.detach()),
+        handed=ours,
+        hosts=hosts,
+    )
 
 
 def readable(data: bytes) -> int:
@@ -111,8 +132,8 @@ def lacks(bounds: Bounds, means: Means) -> str:
         return f"the network cannot be limited to some hosts: {means.reason}"
     if not bounds.any_host and means.level == "bwrap" and not means.offline:
         return "this machine does not let bubblewrap take the network away"
-    if not bounds.any_host and means.level == "landlock" and platform.machine() not in seccomp.MACHINES:
-        return f"the network cannot be taken away on {platform.machine()}"
+    if not bounds.any_host and means.level == "landlock" and os.uname().machine not in seccomp.MACHINES:
+        return f"the network cannot be taken away on {os.uname().machine}"
     return ""
 
 

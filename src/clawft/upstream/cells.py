@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from clawft.sandbox.bounds import Around, bounds_of
-from clawft.sandbox.cell import Cell
+from clawft.sandbox.bounds import Around, Table, bounds_of
+from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.probe import means
 from clawft.sandbox.program import folders_of
 from clawft.store.home import private_dir
@@ -28,6 +29,8 @@ class Cells:
     def _around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = os.path.realpath(Path.home())
         program, named = folders_of(argv, home, cwd)
+        if isinstance(spec.sandbox, Table) and spec.sandbox.network:
+            program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(
             home=home,
             state=os.path.realpath(self._state),
