@@ -194,8 +194,7 @@ class App:
         caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
-        if not writer.broken.done():
-            await caller.running.drain(GRACE_SECONDS)
+        await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
         caller.close()
         await writer.finish(GRACE_SECONDS)
         return 0
@@ -250,7 +249,17 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _shell_settings(settings: Settings) -> object:
+    from clawft.builtin.shell import ShellSettings  # loaded with the family
+
+    return ShellSettings(sandbox=settings.shell_sandbox)
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "shell": _shell_settings,
+}
 """What a family is told of the settings; made when it is loaded."""
 
 

@@ -77,6 +77,8 @@ limit = 100
 [audit]
 enabled = false
 values = true
+[shell]
+sandbox = "strict"
 [web]
 search_url = "http://127.0.0.1:8080/search"
 [git]
@@ -101,6 +103,7 @@ too = 1
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
+    assert settings.shell_sandbox == "strict"
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")

@@ -151,8 +151,8 @@ class Running:
             answer = await job.work
             return self._last_word(id or job.id) if job.cancelled else answer  # a tool may not let itself be cancelled
         except asyncio.CancelledError:
-            if not job.cancelled:
-                raise  # it was our task that was cancelled, not the request
+            if not job.cancelled or me.cancelling() > 1:
+                raise  # it was our task that was cancelled, and not, or not only, the request
             return self._last_word(id or job.id)
         finally:
             self._forget(job)
