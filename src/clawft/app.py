@@ -160,11 +160,14 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
 
+        cells = Cells(self.settings.home, self.settings.workspace)
+
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard)
+            return ways_to(spec, self.heard, cells)
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))

@@ -218,14 +218,7 @@ class _UriParams(Struct):
     uri: str
 
 
-<<<<<<< HEAD
-class _CancelledParams(Struct):
-    id: Raw | UnsetType = field(default=UNSET, name="requestId")
-
-
 _NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
-=======
->>>>>>> questions
 _answer = msgspec.json.Decoder(dict[str, Any])
 _level_params = msgspec.json.Decoder(_LevelParams)
 _uri_params = msgspec.json.Decoder(_UriParams)

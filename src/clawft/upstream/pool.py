@@ -69,6 +69,8 @@ class ServerStatus(Struct, frozen=True):
     trusted: bool = False
     seconds: float = 0.0
     stderr: str = ""
+    sandbox: str = ""
+    """What holds its process, and what that leaves open."""
 
 
 class News:
@@ -239,6 +241,7 @@ class Pool:
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=child.stderr.text() if child is not None else "",
+            sandbox=child.sandbox if child is not None else "",
         )
 
     async def settled(self, seconds: float) -> None:
