@@ -12,11 +12,9 @@ from msgspec import UNSET, Raw, UnsetType
 from clawft.gateway.questions import Answers, Detached, InputRequired, answers_it, require
 from clawft.model import Caller, LogLevel, Question
 from clawft.wire import jsonrpc
-from clawft.wire.meta import LEVELS, is_progress_token
+from clawft.wire.meta import RANK, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
-
-_RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
 Asker = Callable[["Outlet", Question], Awaitable[Mapping[str, Any]]]
 
@@ -36,7 +34,7 @@ class Reports:
         self._caller = caller
         self._outlet = outlet
         self._token = b"" if token is UNSET or not is_progress_token(token) else bytes(token)
-        self._level = level
+        self.level = "" if level is UNSET else level
         self._last = float("-inf")
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
@@ -51,7 +49,7 @@ class Reports:
         self._notify("notifications/progress", params)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
-        if self._level is UNSET or _RANK[level] < _RANK[self._level]:
+        if not self.level or RANK[level] < RANK[self.level]:
             return
         params = {"level": level, "data": data}
         if logger:

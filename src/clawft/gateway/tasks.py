@@ -67,6 +67,8 @@ class Task:
 
     # the task is its own Talk: progress and log do not exist for tasks
 
+    level = ""
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         pass
 

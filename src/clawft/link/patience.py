@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Patience:
     """One request's deadline: `begin` and `end` belong to the link, `extend` to whoever sees progress."""
 
-    __slots__ = ("_clock", "_expire", "_hard", "_seconds", "_until", "_what", "due", "expired")
+    __slots__ = ("_clock", "_expire", "_hard", "_seconds", "_until", "_what", "due", "expired", "stream")
 
     def __init__(self, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self._what = what
@@ -27,6 +27,8 @@ class Patience:
         self._hard = hard_seconds or seconds
         self._clock: _Clock | None = None
         self.due = inf
+        self.stream: int | None = None
+        """Our id of the request, where its answer has a stream of its own (HTTP)."""
         self.expired = False
 
     def begin(self, expire: Callable[[], object]) -> None:

@@ -24,14 +24,17 @@ from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider import relay
-from clawft.provider.following import Following
+from clawft.provider.following import Followed, Following
 from clawft.provider.refusal import failed
 from clawft.upstream.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure
 
 CONNECT_SECONDS = 30.0
+TELL_SECONDS = 5.0
+"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
 _encode = msgspec.json.encode
 
@@ -46,44 +49,59 @@ class Relaying:
         self._following = following
         self._native: dict[str, bytes] = {}
         self._server = upstream.spec.name
+        self._principals: set[str] = set()
+
+    @property
+    def only_principal(self) -> str:
+        """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
+        return next(iter(self._principals)) if len(self._principals) == 1 else ""
 
     async def run(self, call: Call) -> Reply:
-        upstream = self._upstream if self._own is None else self._of(call.caller)
+        if call.caller.principal not in self._principals:
+            self._principals.add(call.caller.principal)
+        upstream = self._upstream if self._own is None else self.of(call.caller)
         seconds = upstream.spec.deadline_of(call.tool.name)
         session = upstream.session or await self._connected(call, seconds)
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
+            if call.talk.level:
+                await self._be_loud(upstream, call.talk.level)
             return await self._relay(call, session, seconds)
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
         finally:
             upstream.gate.leave()
 
-    def _of(self, caller: Caller) -> Upstream:
+    def of(self, caller: Caller) -> Upstream:
         """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
         return self._own(caller.session) if self._own is not None and caller.session else self._upstream
 
     async def _connected(self, call: Call, seconds: float) -> Session:
         try:
-            return await self._of(call.caller).connected(min(seconds, CONNECT_SECONDS))
+            return await self.of(call.caller).connected(min(seconds, CONNECT_SECONDS))
         except NotConnected as down:
             raise ExecutionFailed(down.message, hint=down.hint) from None
+
+    async def _be_loud(self, upstream: Upstream, level: str) -> None:
+        """Servers of the handshake era have one level for all their callers; the others are told with each call."""
+        if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
+            await upstream.interest.settled(TELL_SECONDS)
 
     async def _relay(self, call: Call, session: Session, seconds: float, *, last: bool = False) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
-        token = self._following.begin(call.talk, patience) if relay.wants_progress(call.meta) else None
+        followed = self._following.begin(call, patience, self.of(call.caller))
         try:
-            answer = await session.link.request(self._outgoing(call, session, token), patience)
+            answer = await session.link.request(self._outgoing(call, session, followed), patience)
         except (ProcessExited, LinkClosed, SessionLost):
             if last or not _may_repeat(call.tool):
                 raise
             left = patience.left()
             return await self._relay(call, await self._connected(call, left), patience.left(), last=True)
         finally:
-            if token is not None:
-                self._following.end(token)
+            if followed is not None:
+                self._following.end(followed)
         if isinstance(answer, Failure):
             return await self._refused(call, session, answer.read(), seconds, last=last)
         reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
@@ -103,17 +121,19 @@ class Relaying:
         whole = await session.complete("tools/call", self._members(call, None), result, seconds=seconds)
         return relay.reply_of(whole, stateless=True)
 
-    def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
+    def _outgoing(self, call: Call, session: Session, followed: Followed | None) -> Outgoing:
         if session.peer.era is Era.STATELESS:
-            return session.outgoing("tools/call", self._members(call, token))
+            return session.outgoing("tools/call", self._members(call, followed))
         name = self._native.get(call.tool.name)
         if name is None:
             name = self._native[call.tool.name] = _encode(call.tool.name)
-        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        meta = relay.outgoing_meta(call.meta, followed.token if followed else None) if call.meta else {}
         return Outgoing("tools/call", relay.call_params(name, call.arguments, meta))
 
-    def _members(self, call: Call, token: int | None) -> dict[str, Any]:
-        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+    def _members(self, call: Call, followed: Followed | None) -> dict[str, Any]:
+        meta: dict[str, Any] = relay.outgoing_meta(call.meta, followed.token if followed else None) if call.meta else {}
+        if call.talk.level:
+            meta[metas.LOG_LEVEL] = call.talk.level
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
 
 

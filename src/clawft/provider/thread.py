@@ -16,6 +16,10 @@ class FromThread:
         self._talk = talk
         self._loop = loop
 
+    @property
+    def level(self) -> str:
+        return self._talk.level
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         self._loop.call_soon_threadsafe(self._talk.progress, progress, total, message)
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from clawft.errors import InvalidConfig
 from clawft.provider.base import Provider
 from clawft.provider.upstream import UpstreamProvider
+from clawft.upstream.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
@@ -51,12 +52,12 @@ class UpstreamProviders:
         if provider is not None:
             self._registry.unregister(provider.namespace)
 
-    def _offer_changed(self, upstream: Upstream) -> None:
+    def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         provider = self._providers.get(upstream.spec.name)
         if provider is not None:
-            provider.offer_changed()
+            provider.offer_changed(parts)
 
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         provider = self._providers.get(upstream.spec.name)
         if provider is not None:
-            provider.noticed(notification)
+            provider.noticed(notification, upstream, stream)

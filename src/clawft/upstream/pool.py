@@ -20,6 +20,7 @@ from clawft.errors import ClawftError, InvalidConfig, NotConnected, ServerNotFou
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.cache import SchemaCache
+from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
@@ -66,7 +67,7 @@ class News:
     """Who hears of changes. The pool calls; whoever wires the house fills it in."""
 
     def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream], None] = lambda upstream: None
+        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
         self.state_changed: Callable[[Upstream], None] = lambda upstream: None
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
@@ -247,8 +248,8 @@ class Pool:
     def roots(self) -> list[Mapping[str, Any]]:
         return self._roots
 
-    def offer_changed(self, upstream: Upstream) -> None:
-        self.news.offer_changed(upstream)
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.news.offer_changed(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed(upstream)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clawft.link.base import Link
+from clawft.upstream.lists import Parts
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.jsonrpc import Notification
@@ -26,7 +27,7 @@ class Surroundings(Protocol):
 
     def roots(self) -> list[Mapping[str, Any]]: ...
 
-    def offer_changed(self, upstream: Upstream) -> None: ...
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None: ...
 
     def state_changed(self, upstream: Upstream) -> None: ...
 
