@@ -1,62 +1,39 @@
-"""Calls in flight that hear something before their answer: progress by our token, log messages by where they came."""
+"""Progress of calls in flight: our token on the way out, the caller's ear on the way back."""
 
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
-import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Struct
 
 from clawft.link.patience import Patience
-from clawft.model import Call, LogLevel, Talk
+from clawft.model import Talk
 from clawft.provider import relay
-from clawft.upstream.upstream import Upstream
 
 
-class Followed(Struct):
-    token: int
+class _Followed(Struct):
     talk: Talk
     patience: Patience
-    upstream: Upstream
-
-
-class Said(Struct, frozen=True):
-    """A log message of a server."""
-
-    level: LogLevel
-    data: Raw
-    logger: str = ""
-
-
-_said = msgspec.json.Decoder(Said)
-
-
-def read_said(params: bytes) -> Said | None:
-    """None for what is no log message; it is not worth an error."""
-    try:
-        return _said.decode(params)
-    except msgspec.DecodeError:
-        return None
 
 
 class Following:
-    """Each of them has a token of ours. A sign of life extends its deadline."""
+    """Each call that wants to hear of progress has a token of ours; a sign of life extends its deadline."""
 
     def __init__(self) -> None:
-        self._followed: dict[int, Followed] = {}
+        self._followed: dict[int, _Followed] = {}
         self._tokens = count(1)
 
-    def begin(self, call: Call, patience: Patience, upstream: Upstream) -> Followed | None:
-        """None for a call that wants to hear nothing, as most."""
-        if not call.talk.level and not relay.wants_progress(call.meta):
-            return None
+    def begin(self, talk: Talk, patience: Patience) -> int:
         token = next(self._tokens)
-        followed = self._followed[token] = Followed(token, call.talk, patience, upstream)
-        return followed
+        self._followed[token] = _Followed(talk, patience)
+        return token
 
-    def end(self, followed: Followed) -> None:
-        del self._followed[followed.token]
+    def hand_over(self, token: int, talk: Talk) -> None:
+        """From now on someone else hears of it: the caller has left, or come back."""
+        self._followed[token].talk = talk
+
+    def end(self, token: int) -> None:
+        del self._followed[token]
 
     def progressed(self, params: bytes) -> None:
         """A progress notice; one that belongs to no call in flight is nobody's."""
@@ -67,16 +44,3 @@ class Following:
         followed.patience.extend()
         total = None if said.total is UNSET else said.total
         followed.talk.progress(said.progress, total, "" if said.message is UNSET else said.message)
-
-    def said(self, said: Said, upstream: Upstream, stream: int | None) -> bool:
-        """Give a log message to the call it belongs to. False if that cannot be told."""
-        listening = [each for each in self._followed.values() if each.upstream is upstream and each.talk.level]
-        if stream is not None:
-            listening = [each for each in listening if each.patience.stream == stream]
-        elif not upstream.logs_per_request and upstream.gate.running > 1:
-            listening = []  # a server of the handshake era says everything to everyone: it may be about any of them
-        if len(listening) != 1:
-            return stream is not None  # on the stream of a call that did not ask for it
-        data: Any = said.data
-        listening[0].talk.log(said.level, data, said.logger)
-        return True
