@@ -73,7 +73,8 @@ class Relaying:
     async def _relay(self, call: Call, session: Session, seconds: float, *, last: bool = False) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
-        token = self._following.begin(call.talk, patience) if relay.wants_progress(call.meta) else None
+        follows = call.meta and relay.wants_progress(call.meta)
+        token = self._following.begin(call.talk, patience) if follows else None
         try:
             answer = await session.link.request(self._outgoing(call, session, token), patience)
         except (ProcessExited, LinkClosed, SessionLost):
