@@ -10,6 +10,8 @@ from clawft.sandbox.bounds import Table as SandboxTable
 
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
+Asks = Literal["elicitation", "sampling", "roots"]
+EVERYTHING: tuple[Asks, ...] = ("elicitation", "sampling", "roots")
 
 DEFAULT_TIMEOUT_MS = 30_000
 HARD_LIMIT_FACTOR = 10
@@ -41,6 +43,8 @@ class UpstreamSpec(Struct, frozen=True):
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"
     tools: ToolRules = ToolRules()
+    asks: tuple[Asks, ...] = EVERYTHING
+    """What it may ask the agent that calls it."""
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
