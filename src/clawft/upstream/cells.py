@@ -24,9 +24,9 @@ class Cells:
         self._workspace = os.path.realpath(workspace)
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
-        return Cell(bounds_of(spec.sandbox, self._around(spec, argv, cwd)), means(self._state / "cache"))
+        return Cell(bounds_of(spec.sandbox, self.around(spec, argv, cwd)), means(self._state / "cache"))
 
-    def _around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
+    def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = os.path.realpath(Path.home())
         program, named = folders_of(argv, home, cwd)
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
