@@ -28,6 +28,7 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -59,7 +60,8 @@ class HttpLink:
     kind: LinkKind = "http"
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = DEFAULT_LIMIT) -> None:
-        self._url = url
+        self._target = url
+        self._url = mask_url(url)
         self._configured = configured_headers(headers or {})
         self._limit = limit
         self._ids: Waiting[None] = Waiting()
@@ -156,7 +158,7 @@ class HttpLink:
             log.warning("%s took no notification: %s", self._url, failed)
 
     def _post(self, body: bytes, outgoing: Outgoing | None) -> Exchange:
-        return Exchange(self._open_client(), "POST", self._url, self._headers(outgoing), body)
+        return Exchange(self._open_client(), "POST", self._target, self._headers(outgoing), body)
 
     def _headers(self, outgoing: Outgoing | None) -> dict[str, str]:
         headers = {**self._configured, "Content-Type": "application/json", "Accept": ACCEPT}
@@ -226,7 +228,7 @@ class HttpLink:
 
     async def _resume(self, id: int, place: Place) -> Response | Failure | None:
         headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
-        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with Exchange(self._open_client(), "GET", self._target, headers, None) as response:
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
             if response.status >= NO_ANSWER_STATUS:
@@ -279,7 +281,7 @@ class HttpLink:
         headers = {**self._headers(None), "Accept": EVENTS}
         if place.last_id:
             headers["Last-Event-ID"] = place.last_id
-        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with Exchange(self._open_client(), "GET", self._target, headers, None) as response:
             self._heard_of.set()
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
@@ -308,7 +310,7 @@ class HttpLink:
         if not self._session_id or self._gone:
             return
         try:
-            async with Exchange(client, "DELETE", self._url, self._headers(None), None):
+            async with Exchange(client, "DELETE", self._target, self._headers(None), None):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
@@ -399,11 +401,16 @@ class Exchange:
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(f"{self._url} cannot be reached: {failed}") from None
+            raise LinkClosed(self._words("cannot be reached", failed)) from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists
 
         await self._context.__aexit__(kind, error, None)
         if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(f"{self._url} broke off: {error}") from None
+            raise LinkClosed(self._words("broke off", error)) from None
+
+    def _words(self, what: str, error: BaseException) -> str:
+        """Errors of the library name the whole address; ours do not."""
+        shown = mask_url(self._url)
+        return f"{shown} {what}: {str(error).replace(self._url, shown)}"

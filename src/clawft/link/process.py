@@ -37,6 +37,9 @@ class Launch(Struct, frozen=True):
     env: Mapping[str, str] = {}
     cwd: str = "."
 
+    def __repr__(self) -> str:
+        return f"Launch({self.command!r}, …)"  # arguments and variables may hold secrets
+
 
 class Tail:
     """The last of what a child said on stderr, bounded."""

@@ -82,7 +82,7 @@ class Lists:
 
 
 def _differs(before: Remembered, after: Remembered) -> bool:
-    return any(
+    return before.instructions != after.instructions or any(
         _joined(getattr(before, part)) != _joined(getattr(after, part))
         for part in ("tools", "prompts", "resources", "templates")
     )

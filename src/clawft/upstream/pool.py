@@ -19,6 +19,7 @@ from msgspec import Struct
 from clawft.errors import ClawftError, InvalidConfig, NotConnected, ServerNotFound
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
@@ -228,7 +229,7 @@ class Pool:
             pid=child.pid if child is not None else None,
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=child.stderr.text() if child is not None else "",
+            stderr=conceal(child.stderr.text()) if child is not None else "",
         )
 
     async def settled(self, seconds: float) -> None:

@@ -23,7 +23,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
-from clawft.store.secrets import is_reference
+from clawft.store.secrets import conceal, is_reference
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
 from clawft.upstream.gate import Gate
@@ -178,7 +178,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = str(error)
+            self.error = conceal(str(error))
             wait = self._judge(error)
             if wait is None or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -210,10 +210,10 @@ class Upstream:
         final = isinstance(error, NO_USE_TO_TRY_AGAIN)
         wait = None if final else self.backoff.next_wait(time.monotonic())
         if wait is None:
-            log.error("%s: given up: %s", self.spec.name, error)
+            log.error("%s: given up: %s", self.spec.name, self.error)
             self._move(Event.GAVE_UP)
             return None
-        log.warning("%s: %s; next try in %.1f s", self.spec.name, error, wait)
+        log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
         self._tell_state()
         return wait
 
@@ -254,7 +254,7 @@ class Upstream:
 
     async def _make(self, way: Callable[[], Link]) -> Link:
         """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
-        values = (*self.spec.env.values(), *self.spec.headers.values())
+        values = (*self.spec.env.values(), *self.spec.headers.values(), self.spec.url)
         return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()
 
     async def _until_lost(self) -> ClawftError | None:
@@ -279,8 +279,8 @@ class Upstream:
             if self.session is not session:
                 return True
             self.failed_checks += 1
-            self.error = str(missed)
-            log.warning("%s: health check %d missed: %s", self.spec.name, self.failed_checks, missed)
+            self.error = conceal(str(missed))
+            log.warning("%s: health check %d missed: %s", self.spec.name, self.failed_checks, self.error)
             self._move(Event.MISSED)
             return self.failed_checks < MAX_MISSES
         if self.failed_checks:
@@ -344,7 +344,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = str(error or "")
+        self.error = conceal(str(error)) if error is not None else ""
         if self.state in (State.CONNECTED, State.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(Event.RESTED if error is None else Event.LOST)
