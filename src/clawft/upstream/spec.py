@@ -6,8 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clawft.sandbox.bounds import Table as SandboxTable
+
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
+Asks = Literal["elicitation", "sampling", "roots"]
+EVERYTHING: tuple[Asks, ...] = ("elicitation", "sampling", "roots")
 
 DEFAULT_TIMEOUT_MS = 30_000
 HARD_LIMIT_FACTOR = 10
@@ -20,12 +24,6 @@ class ToolRules(Struct, frozen=True):
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     timeout_ms: dict[str, int] = {}
-
-
-class SandboxTable(Struct, frozen=True):
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
 
 
 class UpstreamSpec(Struct, frozen=True):
@@ -47,6 +45,8 @@ class UpstreamSpec(Struct, frozen=True):
     tools: ToolRules = ToolRules()
     redact: bool | None = None
     """Take secrets out of its results; None: as for all servers."""
+    asks: tuple[Asks, ...] = EVERYTHING
+    """What it may ask the agent that calls it."""
 
     def __repr__(self) -> str:
         return f"UpstreamSpec({self.name!r}, …)"  # variables, headers and arguments may hold secrets
