@@ -24,9 +24,12 @@ from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
+from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
+from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.link.lines import LineWriter
@@ -79,7 +82,8 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self.files = ServerFiles(settings, lambda: self.pool)
+        self.approvals = Approvals(settings.home)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -108,10 +112,33 @@ class App:
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
+            ApprovalGuard(
+                self.approvals,
+                self.offered,
+                settings.workspace,
+                asking=settings.ask,
+                days=settings.approval_days,
+                relisted=self._relist,
+            ),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
+            Redaction(self._redacts),
         ]
         return guards if settings.audit else guards[1:]
+
+    def _relist(self) -> None:
+        self.gateway.tools_changed()
+
+    def offered(self, server: str) -> Offered:
+        """What a server says now, for whoever has to decide about it."""
+        upstream = self.pool.find(server)
+        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def _redacts(self, server: str) -> bool:
+        """What a server's own entry says, else what holds for all."""
+        found = self.servers.found.get(server) if server else None
+        told = found.spec.redact if found is not None else None
+        return self.settings.redact if told is None else told
 
     def _names_of(self, canonical: str) -> tuple[str, ...]:
         return self.gateway.names_of(canonical)
@@ -160,6 +187,7 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
@@ -169,7 +197,7 @@ class App:
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
             return ways_to(spec, self.heard, cells)
 
-        pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
+        pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
 
         def ended(event: Event) -> None:

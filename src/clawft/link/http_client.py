@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure
+from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -76,11 +77,16 @@ class Exchange:
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(f"{self._url} cannot be reached: {failed}") from None
+            raise LinkClosed(self._words("cannot be reached", failed)) from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists
 
         await self._context.__aexit__(kind, error, None)
         if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(f"{self._url} broke off: {error}") from None
+            raise LinkClosed(self._words("broke off", error)) from None
+
+    def _words(self, what: str, error: BaseException) -> str:
+        """Errors of the library name the whole address; ours do not."""
+        shown = mask_url(self._url)
+        return f"{shown} {what}: {str(error).replace(self._url, shown)}"
