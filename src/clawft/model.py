@@ -56,6 +56,8 @@ class Era(Enum):
     STATELESS = "stateless"
     """2026-07-28: every request stands alone."""
 
+    __hash__ = object.__hash__  # there is one of each, and this one needs no Python to run
+
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -259,6 +261,8 @@ class Kind(Enum):
     COMPLETE = "complete"
     INPUT_REQUIRED = "input_required"
     TASK = "task"
+
+    __hash__ = object.__hash__  # as for Era
 
 
 class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):

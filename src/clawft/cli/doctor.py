@@ -22,11 +22,16 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def _options(parser: Parser) -> None:
+    parser.add_argument("--scan", action="store_true", help="start all servers and look at what they tell the model")
     json_option(parser)
     common_options(parser)
 
 
 def _doctor(options: Options) -> int:
+    if options.scan:
+        from clawft.cli.scan import scan_servers  # only for those who ask
+
+        return scan_servers(options)
     found = list(examine(options))
     broken = any(finding.level == "fail" for finding in found)
     if options.json:

@@ -78,9 +78,8 @@ class Conversation:
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
         talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
-        if self._narrows and request.method == "tools/call":
-            return narrow.result(reply.result, REVISIONS[self.caller.revision])
-        return reply.result
+        narrowed = _NARROWED.get(request.method) if self._narrows else None
+        return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
 
     def _list(self, request: Request) -> bytes:
         return dispatch.list_page(self._gateway, self.caller, request.method, request.params)
@@ -223,6 +222,7 @@ class _CancelledParams(Struct):
     id: Raw | UnsetType = field(default=UNSET, name="requestId")
 
 
+_NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
 _answer = msgspec.json.Decoder(dict[str, Any])
 _level_params = msgspec.json.Decoder(_LevelParams)
 _uri_params = msgspec.json.Decoder(_UriParams)
