@@ -22,7 +22,7 @@ from clawft.errors import LoginFailed, NeedsAuth
 from clawft.store.base import KeyValueStore
 from clawft.store.memory import MemoryStore
 
-MAX_STEPS = 3
+MAX_STEPS = 2
 """How often one link may ask for further scopes before a refusal is final."""
 OFFLINE = "offline_access"
 
