@@ -247,7 +247,16 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _url_policy(settings: Settings) -> object:
+    return settings.url_policy
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "oauth2": _url_policy,
+    "rest": _url_policy,
+}
 """What a family is told of the settings; made when it is loaded."""
 
 

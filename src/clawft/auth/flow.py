@@ -133,8 +133,18 @@ def check_issuer(server: AuthServer, iss: str | None) -> None:
         if server.sends_iss:
             raise LoginFailed(f"the answer does not say that it comes from {server.issuer}, which it always says")
         return
-    if iss != server.issuer:
-        raise LoginFailed(f"the answer comes from {_said(iss)!r}, but {server.issuer!r} was asked")
+    asked = server.issuer or _origin(server.authorization_endpoint)
+    if (iss if server.issuer else _origin(iss)) != asked:
+        raise LoginFailed(f"the answer comes from {_said(iss)!r}, but {asked!r} was asked")
+
+
+def _origin(url: str) -> str:
+    """All that can be compared where only addresses are known, and no issuer."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def read_returned(query: str) -> Returned:

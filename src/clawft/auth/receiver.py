@@ -19,7 +19,7 @@ _PAGE = (
     b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
     b"Connection: close\r\n\r\n%b"
 )
-_DONE = b"<!doctype html><title>weft</title><p>Logged in. You can close this page."
+_DONE = b"<!doctype html><title>weft</title><p>Thank you. weft finishes the login; you can close this page."
 _FAILED = b"<!doctype html><title>weft</title><p>The login was not granted. You can close this page."
 _UNKNOWN = b"<!doctype html><title>weft</title><p>Nobody is waiting for this login. Begin it again."
 
@@ -32,9 +32,12 @@ class Receiver:
         self._server: asyncio.Server | None = None
         self._waiting: dict[str, asyncio.Future[Returned]] = {}
         self._opening = asyncio.Lock()
+        self._promised = 0
+        """Addresses given out for which nobody waits yet."""
 
     async def open(self) -> str:
         """The redirect address; the listener is there when this returns."""
+        self._promised += 1
         async with self._opening:
             if self._server is None:
                 self._server = await asyncio.start_server(self._serve, HOST, self._port, limit=MAX_HEAD)
@@ -43,18 +46,25 @@ class Receiver:
     def expect(self, state: str) -> asyncio.Future[Returned]:
         if len(self._waiting) >= MAX_WAITING:
             raise LoginFailed(f"{MAX_WAITING} logins are waiting already", hint="finish some of them")
+        self._promised = max(0, self._promised - 1)
         future: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
         self._waiting[state] = future
-        future.add_done_callback(lambda _: self._waiting.pop(state, None))
+        future.add_done_callback(lambda _: self._leave(state))
         return future
 
+    def _leave(self, state: str) -> None:
+        """The listener goes with the last login that waits."""
+        self._waiting.pop(state, None)
+        if not self._waiting and not self._promised and self._server is not None:
+            self._server.close()
+            self._server = None
+
     async def close(self) -> None:
-        server, self._server = self._server, None
         for future in tuple(self._waiting.values()):
             future.cancel()
+        server, self._server = self._server, None
         if server is not None:
             server.close()
-            await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -126,7 +126,7 @@ class Audit:
         )
 
     def _keeps_values(self, call: Call) -> bool:
-        return self._values and len(call.arguments) <= MAX_VALUES
+        return self._values and len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
 
 
 def _on_one_line(arguments: bytes) -> bytes:
@@ -134,6 +134,8 @@ def _on_one_line(arguments: bytes) -> bytes:
     return arguments.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
+SECRETIVE = frozenset({"oauth2"})
+"""Families whose arguments may hold a secret of the user's: never written, whatever the settings say."""
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 
