@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
     from clawft.link.base import Link
     from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -162,7 +163,7 @@ class App:
         from clawft.upstream.ways import ways_to
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard)
+            return ways_to(spec, self.heard, self.logins.of)
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway)
@@ -173,6 +174,13 @@ class App:
 
         self.gateway.events.subscribe(ended)
         return pool
+
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
 
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""

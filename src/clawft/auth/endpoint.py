@@ -35,14 +35,14 @@ async def ask_for_token(
     web: Web, server: AuthServer, client: Client, fields: Mapping[str, str], provider: str
 ) -> tuple[TokenSet, Mapping[str, Any]]:
     """The token and all that was said with it. Raises TokenRefused with the server's reason."""
-    proof, headers = await _proof(client)
+    proof, headers = await proof_of(client)
     answer = await web.post_form(server.token_endpoint, {**fields, **proof}, headers)
     if answer.status != 200 or not answer.text("access_token"):
         raise _refused(server, answer, fields)
     return read_token(answer.told, fields.get("scope", "").split(), provider, time.time()), answer.told
 
 
-async def _proof(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]]:
+async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Who we are: in the form, or in a header."""
     if client.method == "none" or not client.secret:
         return {"client_id": client.client_id}, {}

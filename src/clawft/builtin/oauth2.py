@@ -113,7 +113,8 @@ def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
     ) -> object:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
         server = await find_server(desk.make_web(issuer), issuer) if issuer else None
-        config = _config(provider, client_id, client_secret, scopes, redirect_uri, auth_url, token_url, server)
+        shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
+        config = _config(provider, client_id, client_secret, scopes, redirect_uri, shown, token_url, server)
         vault = vault_of(ctx)
 
         def make(redirect: str) -> Flow:

@@ -79,7 +79,7 @@ async def _connect(app: App, spec: UpstreamSpec, steps: list[tuple[str, float]])
     from clawft.upstream.ways import ways_to
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways_to(spec)]
+        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways_to(spec, login_to=app.logins.of)]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error
     with tempfile.TemporaryDirectory() as folder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clawft.link.base import Link
+from clawft.link.base import Credentials, Link
 from clawft.link.http_out import HttpLink
 from clawft.link.process import Launch, Said
 from clawft.link.sse_out import SseLink
@@ -12,18 +12,29 @@ from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve_all
 from clawft.upstream.spec import UpstreamSpec
 
+LoginTo = Callable[[UpstreamSpec], Credentials]
+"""The login to a server, for servers reached over the network."""
 
-def ways_to(spec: UpstreamSpec, said: Callable[[str], Said] | None = None) -> list[Callable[[], Link]]:
+
+def ways_to(
+    spec: UpstreamSpec, said: Callable[[str], Said] | None = None, login_to: LoginTo | None = None
+) -> list[Callable[[], Link]]:
     """One row per transport. Secrets are resolved when the link is made, and live no longer than it.
 
     `said` gives, for a server's name, who hears what it writes to stderr.
     """
     if spec.transport == "stdio":
         return [lambda: _child(spec, said(spec.name) if said else None)]
+    login = None if login_to is None or has_token(spec) else login_to(spec)
     return [
-        lambda: HttpLink(spec.url, resolve_all(spec.headers)),
-        lambda: SseLink(spec.url, resolve_all(spec.headers)),
+        lambda: HttpLink(spec.url, resolve_all(spec.headers), login),
+        lambda: SseLink(spec.url, resolve_all(spec.headers), login),
     ]
+
+
+def has_token(spec: UpstreamSpec) -> bool:
+    """Whoever writes a header of their own wants no login of ours beside it."""
+    return any(name.lower() == "authorization" for name in spec.headers)
 
 
 def _child(spec: UpstreamSpec, said: Said | None) -> StreamLink:
