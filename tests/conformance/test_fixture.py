@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from clawft.errors import ClawftError, ProtocolFailure, ToolError, ToolNotFound
-from clawft.gateway.questions import InputRequired
-from clawft.model import Call, Caller, Capabilities, LogLevel, Origin, Question, Tool
+from clawft.model import Call, Caller, Capabilities, InputRequired, LogLevel, Origin, Question, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider, Provider, RawProvider, ResourceProvider
 from clawft.provider.registry import outside_providers
 from tests.conformance import content, listings
@@ -70,6 +69,7 @@ class Script:
     def __init__(self, **answers: Mapping[str, Any]) -> None:
         self.answers = answers
         self.told: list[object] = []
+        self.level = ""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         self.told.append((progress, total))
@@ -83,7 +83,9 @@ class Script:
     def hang_up(self, retry_ms: int) -> None:
         self.told.append(("retry", retry_ms))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    carried = b""
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         open = {key: question for key, question in questions.items() if key not in self.answers}
         if open:
             raise InputRequired(open)
@@ -107,6 +109,9 @@ class Noted:
 
     def resource_updated(self, uri: str) -> None:
         self.seen.append(uri)
+
+    def log(self, level: str, params: bytes, principal: str) -> None:
+        self.seen.append(level)
 
 
 @pytest.fixture

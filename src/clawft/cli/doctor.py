@@ -46,6 +46,7 @@ def examine(options: Options) -> Iterator[Finding]:
     """Every check, from the ground up. Tools are looked at only if the configuration can be loaded."""
     home = home_folder()
     yield from checks.runtime()
+    yield from checks.sandbox(home)
     yield from checks.home(home)
     yield from checks.audit(home)
     yield from checks.workspace(Path(options.workspace))

@@ -17,10 +17,11 @@ from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
+from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
-from clawft.gateway.questions import Seal
+from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
@@ -31,6 +32,7 @@ from clawft.model import (
     Call,
     Caller,
     Era,
+    LogLevel,
     Next,
     Origin,
     Reply,
@@ -57,6 +59,7 @@ class Gateway:
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
         key: bytes | None = None,
+        question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
         key = key or secrets.token_bytes(KEY_BYTES)
         self.guards = tuple(guards)
@@ -66,12 +69,14 @@ class Gateway:
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
         self.events = Events()
-        self.seal = Seal(key)
+        self.seal = Seal(key, question_seconds)
+        self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values)
+        self.resources = Resources(self._providers.values, self.events)
+        self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
@@ -116,6 +121,9 @@ class Gateway:
 
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))
+
+    def log(self, level: LogLevel, params: bytes, principal: str) -> None:
+        self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered) -> Offer:
         end = _as_reply(end_of(known.provider))

@@ -13,6 +13,7 @@ from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     BadParams,
+    Busy,
     ExecutionFailed,
     JsonRpcFailure,
 )
@@ -30,12 +31,19 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider import relay
+from clawft.provider.asking import Roots
 from clawft.provider.base import Changes
+from clawft.provider.conversing import Conversing
 from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
-from clawft.provider.relaying import CONNECT_SECONDS, Relaying
+from clawft.provider.hearing import belongs_to, pass_on, read_said
+from clawft.provider.parked import Park
+from clawft.provider.relaying import CONNECT_SECONDS, TELL_SECONDS, Relaying
+from clawft.upstream.interest import MAX_WATCHED
+from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
+from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
 
@@ -47,11 +55,22 @@ _encode = msgspec.json.encode
 class UpstreamProvider:
     """Relays. Arguments and results pass as the bytes they are."""
 
-    def __init__(self, upstream: Upstream, own: Callable[[str], Upstream] | None = None) -> None:
-        """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
+    def __init__(
+        self,
+        upstream: Upstream,
+        own: Callable[[str], Upstream] | None = None,
+        *,
+        park: Park | None = None,
+        roots: Roots = list,
+    ) -> None:
+        """`own` gives the server as one conversation has it, for a server that keeps its callers apart.
+
+        `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house.
+        """
         self._upstream = upstream
         self.following = Following()
-        self._relaying = Relaying(upstream, self.following, own)
+        self._conversing = Conversing(upstream.spec, self.following, park or Park(), roots)
+        self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)
         self.server = upstream.spec.name
@@ -81,18 +100,56 @@ class UpstreamProvider:
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def noticed(self, notification: Notification) -> None:
+    def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
+        """`upstream` is the server as one conversation has it, if it is not the one we share."""
         if notification.method == "notifications/progress":
             self.following.progressed(notification.params)
-        elif notification.method == "notifications/resources/updated":
-            self._updated(notification)
         elif notification.method == "notifications/message":
-            log.info("%s says: %s", self.server, notification.params[:SHOWN_CHARS].decode(errors="replace"))
+            self._said(notification.params, upstream or self._upstream, stream)
 
-    def _updated(self, notification: Notification) -> None:
-        uri = relay.read_uri(notification.params)
-        if uri is not None and self._changes is not None:
-            self._changes.resource_updated(uri)
+    def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
+        """To the call it belongs to; else to the conversations of the only principal that uses this server."""
+        said = read_said(params)
+        if said is None:
+            return
+        flight = belongs_to(upstream.flights, stream, per_request=upstream.logs_per_request)
+        if flight is not None:
+            pass_on(flight, said)
+            return
+        if stream is not None:
+            return  # on the stream of a call that did not ask for it
+        principal = self._relaying.only_principal
+        if self._changes is not None and principal and upstream is self._upstream:
+            self._changes.log(said.level, make_visible(params), principal)
+        else:
+            log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
+
+    async def heed(self, level: str) -> None:
+        self._upstream.interest.hear(level)
+        if not self._upstream.logs_per_request:
+            await self._upstream.interest.settled(TELL_SECONDS)
+
+    # ── watched resources ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def watch_resource(
+        self, uri: str, caller: Caller, changed: Callable[[str], None]
+    ) -> Callable[[], None] | None:
+        if not self._read().may_have(uri):
+            return None
+        upstream = self._relaying.of(caller)
+        await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+        interest = upstream.interest
+        if len(interest.resources) >= MAX_WATCHED:
+            raise Busy(f"{MAX_WATCHED} resources of {self.server} are watched already", hint="watch fewer of them")
+        release = interest.resources.add(uri, lambda params: changed(relay.read_uri(params) or uri))
+        try:
+            await interest.settled(TELL_SECONDS)
+            if uri in interest.refused:
+                raise interest.refused[uri]
+        except BaseException:
+            release()
+            raise
+        return release
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,10 +171,14 @@ class UpstreamProvider:
 
     async def read_resource(self, uri: str) -> bytes | None:
         """The server's whole result; None if it has nothing of that name."""
+        return await self.read_resource_for(Call(Caller(), uri, Tool(uri, b""), Origin(self.namespace, self.server)))
+
+    async def read_resource_for(self, call: Call) -> bytes | None:
+        uri = call.tool.name
         if not self._read().may_have(uri):
             return None
         try:
-            return await self._ask("resources/read", {"uri": uri})
+            return await self._ask_for(call, "resources/read", {"uri": uri})
         except JsonRpcFailure as refused:
             if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
                 return None
@@ -125,7 +186,7 @@ class UpstreamProvider:
 
     async def get_prompt(self, call: Call) -> bytes:
         try:
-            return await self._ask("prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
+            return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
         except JsonRpcFailure as refused:
             if refused.error_code != INVALID_PARAMS:
                 raise
@@ -148,6 +209,13 @@ class UpstreamProvider:
             return True
         return any(template.uri_template == ref.get("uri") for template in self._read().templates)
 
+    async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
+        """A request of an agent's, which may be asked something on the way."""
+        seconds = self._upstream.spec.timeout_ms / 1000
+        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
+        whole = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
+
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
@@ -160,11 +228,15 @@ class UpstreamProvider:
     def watch(self, changes: Changes) -> None:
         self._changes = changes
 
-    def offer_changed(self) -> None:
-        """The server's lists differ from what was offered before."""
-        if self._changes is not None:
+    def offer_changed(self, parts: Parts) -> None:
+        """These lists of the server differ from what was offered before."""
+        if self._changes is None:
+            return
+        if "tools" in parts:
             self._changes.tools_changed()
+        if "prompts" in parts:
             self._changes.prompts_changed()
+        if parts & {"resources", "templates"}:
             self._changes.resources_changed()
 
 

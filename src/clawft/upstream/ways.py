@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from clawft.link.base import Credentials, Link
 from clawft.link.http_out import HttpLink
@@ -10,6 +11,7 @@ from clawft.link.process import Launch, Said
 from clawft.link.sse_out import SseLink
 from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve_all
+from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 
 LoginTo = Callable[[UpstreamSpec], Credentials]
@@ -17,14 +19,17 @@ LoginTo = Callable[[UpstreamSpec], Credentials]
 
 
 def ways_to(
-    spec: UpstreamSpec, said: Callable[[str], Said] | None = None, login_to: LoginTo | None = None
+    spec: UpstreamSpec,
+    said: Callable[[str], Said] | None = None,
+    cells: Cells | None = None,
+    login_to: LoginTo | None = None,
 ) -> list[Callable[[], Link]]:
     """One row per transport. Secrets are resolved when the link is made, and live no longer than it.
 
-    `said` gives, for a server's name, who hears what it writes to stderr.
+    `said` gives, for a server's name, who hears what it writes to stderr; without `cells` a child runs free.
     """
     if spec.transport == "stdio":
-        return [lambda: _child(spec, said(spec.name) if said else None)]
+        return [lambda: _child(spec, said(spec.name) if said else None, cells)]
     login = None if login_to is None or has_token(spec) else login_to(spec)
     return [
         lambda: HttpLink(spec.url, resolve_all(spec.headers), login),
@@ -37,5 +42,6 @@ def has_token(spec: UpstreamSpec) -> bool:
     return any(name.lower() == "authorization" for name in spec.headers)
 
 
-def _child(spec: UpstreamSpec, said: Said | None) -> StreamLink:
-    return StreamLink(Launch(spec.command, spec.args, resolve_all(spec.env), spec.cwd), said=said)
+def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> StreamLink:
+    confine = partial(cells.cell, spec) if cells is not None else None
+    return StreamLink(Launch(spec.command, spec.args, resolve_all(spec.env), spec.cwd, confine), said=said)
