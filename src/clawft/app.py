@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
     from clawft.link.base import Link
     from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -195,7 +196,7 @@ class App:
         cells = Cells(self.settings.home, self.settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard, cells)
+            return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
@@ -206,6 +207,13 @@ class App:
 
         self.gateway.events.subscribe(ended)
         return pool
+
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
 
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
@@ -280,7 +288,16 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _url_policy(settings: Settings) -> object:
+    return settings.url_policy
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "oauth2": _url_policy,
+    "rest": _url_policy,
+}
 """What a family is told of the settings; made when it is loaded."""
 
 

@@ -30,6 +30,7 @@
     │   ├── LinkRefused           an HTTP status instead of an answer
     │   ├── SessionLost           the server has forgotten our session
     │   └── JsonRpcFailure        the server answered with an error
+    ├── LoginFailed               an authorization server said no, or cannot be trusted
     ├── ServerNotFound, NotConnected
     ├── ConfigError
     │   ├── InvalidConfig
@@ -233,6 +234,10 @@ class JsonRpcFailure(LinkError):
         super().__init__(message)
         self.error_code = error_code
         self.error_data = data
+
+
+class LoginFailed(ClawftError):
+    blame = "the authorization server"
 
 
 class ServerNotFound(ClawftError):

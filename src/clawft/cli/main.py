@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout; what an editor or agent starts"),
     "gateway": ("gateway", "Serve MCP over HTTP on 127.0.0.1:8765/mcp"),
     "servers": ("servers", "List, add, test, import and watch MCP servers"),
+    "auth": ("auth", "Log in to servers and services, and out again"),
     "tools": ("tools", "List, search, show and call tools"),
     "resources": ("resources", "List and read resources"),
     "prompts": ("prompts", "List and get prompts"),

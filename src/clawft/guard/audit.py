@@ -126,7 +126,7 @@ class Audit:
         )
 
     def _keeps_values(self, call: Call) -> bool:
-        return self._values and len(call.arguments) <= MAX_VALUES
+        return self._values and len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
 
 
 def _recorded(arguments: bytes) -> bytes:
@@ -137,6 +137,8 @@ def _recorded(arguments: bytes) -> bytes:
     return mask_members(without_resolved(arguments)).replace(b"\n", b" ").replace(b"\r", b" ")
 
 
+SECRETIVE = frozenset({"oauth2"})
+"""Families whose arguments may hold a secret of the user's: never written, whatever the settings say."""
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 
