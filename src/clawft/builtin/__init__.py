@@ -28,6 +28,7 @@ FAMILIES = {
     "git": "clawft.builtin.git",
     "cargo": "clawft.builtin.cargo.tools",
     "build": "clawft.builtin.build.tools",
+    "ide": "clawft.builtin.ide.provider",
     "weft": "clawft.builtin.workspace",
 }
 
@@ -53,6 +54,8 @@ def _provider(
     module = import_module(FAMILIES[namespace])
     if namespace == "weft":
         return module.WorkspaceProvider(workspace, stores=stores)
+    if namespace == "ide":
+        return module.IdeProvider(workspace, stores=stores)
     provider = FunctionProvider(namespace, workspace=workspace, stores=stores, manifest=module.MANIFEST)
     for function, listed in _tools(module, web):
         provider.add(function, listed=listed)

@@ -16,11 +16,24 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.model import Annotations, Call, CallToolResult, Capabilities, Reply, Tool
-from clawft.provider.base import Provider, RawProvider, end_of
+from clawft.builtin.ide.offered import RESOURCES as IDE_RESOURCES
+from clawft.model import (
+    Annotations,
+    Call,
+    CallToolResult,
+    Capabilities,
+    Reply,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    Tool,
+)
+from clawft.provider.base import Changes, Changing, Provider, RawProvider, ResourceProvider, end_of
 
 ALWAYS_LOADED = frozenset({"weft"})
 """Families with more than tools: resources, prompts, completion."""
+RESOURCES: Mapping[str, tuple[Resource, ...]] = {"ide": IDE_RESOURCES}
+"""Families with resources whose list never changes: what they are is read from the family when somebody asks."""
 FILE = Path(__file__).with_name("definitions.json")
 
 Load = Callable[[str], Provider]
@@ -51,6 +64,34 @@ class LazyFamily:
         return self._loaded
 
 
+class LazyResources(LazyFamily):
+    """The same, with resources whose names are known."""
+
+    _changes: Changes | None = None
+
+    def list_resources(self) -> Sequence[Resource]:
+        return RESOURCES[self.namespace]
+
+    def list_templates(self) -> Sequence[ResourceTemplate]:
+        return ()
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
+        if all(each.uri != uri for each in self.list_resources()):
+            return None
+        provider = self._provider()
+        return await provider.read_resource(uri) if isinstance(provider, ResourceProvider) else None
+
+    def watch(self, changes: Changes) -> None:
+        self._changes = changes
+
+    def _provider(self) -> Provider:
+        first = self._loaded is None
+        provider = super()._provider()
+        if first and self._changes is not None and isinstance(provider, Changing):
+            provider.watch(self._changes)
+        return provider
+
+
 def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:
     """One provider per name. `hidden` names tools (`web__search`) that are not offered this time."""
     known = _known()
@@ -60,7 +101,8 @@ def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset(
 def _family(name: str, known: Mapping[str, tuple[Tool, ...]], load: Load, hidden: frozenset[str]) -> Provider:
     if name in ALWAYS_LOADED or name not in known:
         return load(name)
-    return LazyFamily(name, tuple(tool for tool in known[name] if f"{name}__{tool.name}" not in hidden), load)
+    kind = LazyResources if name in RESOURCES else LazyFamily
+    return kind(name, tuple(tool for tool in known[name] if f"{name}__{tool.name}" not in hidden), load)
 
 
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
