@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clawft.builtin import FAMILIES, families
 from clawft.builtin.lazy import lazily
@@ -25,6 +25,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.audit import Audit
+from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.guard.result import ResultGuard
@@ -40,7 +41,8 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # loaded with the first server
+if TYPE_CHECKING:  # loaded with the first server, or the first editor
+    from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
     from clawft.link.base import Link
     from clawft.link.process import Said
@@ -80,6 +82,8 @@ class App:
         self.settings = settings
         self.problems: list[str] = []
         self.files = ServerFiles(settings, lambda: self.pool)
+        self._ide: IdeProvider | None = None
+        """Loaded when one of its tools is called, or an editor waits."""
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -109,6 +113,7 @@ class App:
             Permission(self._names_of),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
+            Editors(lambda: self._ide.hub if self._ide is not None else None),
         ]
         return guards if settings.audit else guards[1:]
 
@@ -139,7 +144,10 @@ class App:
 
         settings = self.settings
         web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
-        return families(settings.workspace, self._store_for, web=web, only=[namespace])[0]
+        (provider,) = families(settings.workspace, self._store_for, web=web, only=[namespace])
+        if namespace == "ide":
+            self._ide = cast("IdeProvider", provider)
+        return provider
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
@@ -227,6 +235,8 @@ class App:
         await self.files.close()
         if "pool" in self.__dict__:
             await self.pool.close()
+        if self._ide is not None:
+            await self._ide.close()
         await self.gateway.tasks.close()
         self._audit.close()
 

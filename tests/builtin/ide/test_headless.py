@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import mcp_types as types
 import psutil
 import pytest
 from mcp.client.client import Client
-from mcp.client.session import ClientRequestContext
+from mcp.client.session import ClientRequestContext, ElicitationFnT
 from mcp.client.stdio import StdioServerParameters
 
 from tests.requirements import requirement
@@ -40,8 +40,6 @@ HELPER = """class Greeter:
 NAM = MAIN.splitlines()[3]
 COLUMN = len(NAM[: NAM.index("nam")].encode("utf-16-le")) // 2
 
-Say = Callable[[ClientRequestContext, types.ElicitRequestParams], Awaitable[types.ElicitResult]]
-
 
 class Agent:
     """The official client, with a word for the tools of the family."""
@@ -66,7 +64,7 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent(folder: Path, home: Path, say: Say | None = None) -> AsyncGenerator[Agent]:
+async def agent(folder: Path, home: Path, say: ElicitationFnT | None = None) -> AsyncGenerator[Agent]:
     env = {**environment(home.parent), "CLAWFT_HOME": str(home)}
     command = StdioServerParameters(command=MCP_SERVER[0], args=list(MCP_SERVER[1:]), env=env, cwd=folder)
     async with asyncio.timeout(PATIENCE_S), Client(command, mode="legacy", elicitation_callback=say) as client:

@@ -82,8 +82,8 @@ class IdeConnection(Protocol):
         """Let the person judge. Takes as long as they do; cancelling takes the question off their screen."""
         ...
 
-    async def changed_on_disk(self, paths: Sequence[str] | None) -> None:
-        """Somebody else wrote these files, or any at all if None."""
+    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+        """Somebody else wrote these files, or any at all if None. Never waits."""
         ...
 
     def unsaved(self) -> list[str]:

@@ -126,22 +126,21 @@ class IdeHub:
 
     # ── what is not on the disk ──────────────────────────────────────────────────────────────────────────────────────
 
-    def unsaved(self) -> list[str]:
-        """Texts of the workspace that the disk does not have."""
-        found = {path for each in self._all() for path in each.unsaved()}
-        return sorted(path for path in found if Path(path).is_relative_to(self.workspace))
+    def unsaved(self, beneath: str = ".") -> list[str]:
+        """Texts that the disk does not have, in this file or folder of the workspace."""
+        folder = os.path.realpath(self.workspace / beneath)
+        found = {path for each in self._all() for path in each.unsaved() if Path(path).is_relative_to(folder)}
+        return sorted(os.path.relpath(path, self.workspace) for path in found)
 
     def _all(self) -> list[IdeConnection]:
         """Everyone who may hold a text."""
         return [*self.connections, self.headless] if "headless" in self.__dict__ else self.connections
 
-    async def changed_on_disk(self, paths: Sequence[str] | None = None) -> None:
-        """Tell all of them; one that cannot be told does not keep the others from hearing."""
+    def changed_on_disk(self, path: str | None = None) -> None:
+        """A tool of ours wrote this file of the workspace, or any at all if None."""
+        paths = None if path is None else [os.path.join(self.workspace, path)]
         for each in self._all():
-            try:
-                await each.changed_on_disk(paths)
-            except IdeError:
-                continue
+            each.changed_on_disk(paths)
 
 
 def fit(window: Window, path: str) -> Fit:

@@ -128,8 +128,8 @@ class MockIde:
         await self._note("show_diff", path, new_text)
         return self.review
 
-    async def changed_on_disk(self, paths: Sequence[str] | None) -> None:
-        await self._note("changed_on_disk", paths)
+    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+        self.calls.append(("changed_on_disk", paths))
 
     def unsaved(self) -> list[str]:
         return [path for path, buffer in self.texts.items() if buffer.dirty]

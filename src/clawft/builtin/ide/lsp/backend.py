@@ -42,6 +42,8 @@ from clawft.errors import IdeFailed, IdeNotConnected
 LOOK_SECONDS = 2.0
 """How old our picture of the files may be before we look again."""
 MAX_ACTIONS = 50
+MAX_OPENED = 40
+"""Files opened to have all judged, where a server judges open files only."""
 TAB_SIZE = 4
 
 Trusts = Callable[[Path], bool]
@@ -70,7 +72,8 @@ class HeadlessIde:
         return Window(self.backend, "language servers", [self._folder], version, capabilities=["headless"])
 
     def seconds(self) -> float:
-        return OPERATION_SECONDS if self._servers and not self._starting else OPERATION_SECONDS + START_SECONDS
+        warm = self._servers and not self._starting and not any(each.broken for each in self._servers.values())
+        return OPERATION_SECONDS if warm else OPERATION_SECONDS + START_SECONDS
 
     def state(self, path: str) -> Buffer | None:
         found = (server.documents.get(path) for server in self._servers.values())
@@ -224,10 +227,7 @@ class HeadlessIde:
 
     async def _all_diagnostics(self, seconds: float) -> Problems:
         servers = await self._present()
-        for server in servers:
-            await self._look_again(server)
-            await server.look_everywhere()
-        fresh = all(await asyncio.gather(*(server.settled(None, seconds) for server in servers)))
+        fresh = all(await asyncio.gather(*(self._everywhere(server, seconds) for server in servers)))
         items = [
             each
             for server in servers
@@ -236,6 +236,17 @@ class HeadlessIde:
             for each in known.items
         ]
         return Problems(items, fresh, not fresh, dirty=bool(self.unsaved()))
+
+    async def _everywhere(self, server: LspServer, seconds: float) -> bool:
+        """Have all files judged: by telling the server to, or by opening them, as far as that is reasonable."""
+        await self._look_again(server)
+        if server.spec.reports_everywhere:
+            server.look_everywhere()
+            return await server.settled(None, seconds)
+        files = sorted(self._seen[server.spec.name])
+        opened = [server.open(path) for path in files[:MAX_OPENED]]
+        judged = await asyncio.gather(*(server.settled(document, seconds) for document in opened))
+        return all(judged) and len(files) <= MAX_OPENED
 
     async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
         servers = await self._present()
@@ -318,9 +329,9 @@ class HeadlessIde:
 
     # ── the disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def changed_on_disk(self, paths: Sequence[str] | None) -> None:
-        for server in list(self._servers.values()):
-            await self._look_again(server, now=True)
+    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+        """Who asks next has us look again first."""
+        self._looked.clear()
 
     def unsaved(self) -> list[str]:
         return [each.path for server in self._servers.values() for each in server.documents.all() if each.dirty]

@@ -12,15 +12,18 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class Document:
-    """One text. `seen` is the state of the file on disk that it was last compared with."""
+    """One text. `seen` is the state of the file on disk that it was last compared with.
 
-    __slots__ = ("dirty", "path", "seen", "text", "version")
+    `told` counts what the server was told; it grows with `version`, and also when a text is sent again unchanged.
+    """
+
+    __slots__ = ("dirty", "path", "seen", "text", "told", "version")
 
     def __init__(self, path: str, text: str, seen: tuple[int, int]) -> None:
         self.path = path
         self.text = text
         self.seen = seen
-        self.version = 1
+        self.version = self.told = 1
         self.dirty = False
 
     def buffer(self, *, with_text: bool = False) -> Buffer:

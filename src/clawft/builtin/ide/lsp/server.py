@@ -24,6 +24,8 @@ START_SECONDS = 30.0
 STOP_SECONDS = 1.0
 QUIET_SECONDS = 0.3
 """A server that says nothing for this long has settled, where it does not tell versions."""
+QUIET_EVERYWHERE_SECONDS = 1.0
+"""The same for all files together: between two of them a server may take a moment."""
 CREATED, CHANGED, DELETED = 1, 2, 3
 
 CAPABILITIES: dict[str, Any] = {
@@ -84,7 +86,11 @@ class LspServer:
         """Tokens of work the server has told us about and not ended."""
         self._news = asyncio.Event()
         self._last_change = 0.0
+        self._asked: dict[str, float] = {}
+        """When a text was last sent to be judged."""
         self.whole_workspace = False
+        self._told_everywhere = 0.0
+        """When the server has read that it shall report on all files; 0 until then."""
         self._rpc = Rpc(spec.name, self._hear, self._serve)
 
     @property
@@ -147,7 +153,7 @@ class LspServer:
         item = {
             "uri": uri_of(document.path),
             "languageId": language_of(self.spec, document.path),
-            "version": document.version,
+            "version": document.told,
             "text": document.text,
         }
         self._last_change = self._loop.time()
@@ -166,8 +172,21 @@ class LspServer:
         document.version += 1
         document.dirty = dirty
         self._last_change = self._loop.time()
-        named = {"uri": uri_of(document.path), "version": document.version}
+        self._tell(document, text)
+
+    def _tell(self, document: Document, text: str) -> None:
+        document.told += 1
+        named = {"uri": uri_of(document.path), "version": document.told}
         self._rpc.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
+
+    def _ask_anew(self, document: Document) -> None:
+        """Have a text judged again because others changed: what comes back then carries a number that proves it.
+
+        A server that gets the same text twice may not bother, so it gets another one in between.
+        """
+        self._tell(document, document.text + "\n")
+        self._tell(document, document.text)
+        self._asked[document.path] = self._loop.time()
 
     def saved(self, document: Document) -> None:
         document.dirty = False
@@ -197,6 +216,8 @@ class LspServer:
         if document is not None and self.offers("diagnosticProvider"):
             return await self._pull(document, seconds)
         deadline = self._loop.time() + seconds
+        if document is not None and self._is_overtaken(document):
+            self._ask_anew(document)
         while not self._is_settled(document):
             left = deadline - self._loop.time()
             if left <= 0 or self._rpc.broken:
@@ -213,18 +234,26 @@ class LspServer:
         now = self._loop.time()
         if document is None:
             latest = max((each.at for each in self.known.values()), default=0.0)
-            return not self._working and now - max(self._last_change, latest) >= QUIET_SECONDS and bool(latest)
+            quiet = now - max(self._last_change, latest) >= QUIET_EVERYWHERE_SECONDS
+            return not self._working and quiet and 0.0 < self._told_everywhere <= latest
         known = self.known.get(document.path)
-        if known is None or (known.version is not None and known.version < document.version):
+        if known is None:
             return False
-        if known.at >= self._last_change:
-            return known.version is not None or now - known.at >= QUIET_SECONDS
-        return not self._working and now - self._last_change >= QUIET_SECONDS and known.version is not None
+        if known.version is not None:
+            return known.version >= document.told
+        return not self._working and known.at >= self._last_change and now - known.at >= QUIET_SECONDS
+
+    def _is_overtaken(self, document: Document) -> bool:
+        """Has another text changed since this one was judged, or sent to be?"""
+        known = self.known.get(document.path)
+        if known is None or known.version is None or known.version < document.told:
+            return False
+        return self._asked.get(document.path, known.at) < self._last_change
 
     async def _pull(self, document: Document, seconds: float) -> bool:
         """A server that can be asked answers for the text it has, which is ours."""
         asked = {"textDocument": {"uri": uri_of(document.path)}}
-        version = document.version
+        version = document.told
         try:
             async with asyncio.timeout(max(seconds, 0.001)):
                 report = await self._rpc.request("textDocument/diagnostic", asked, PulledReport)
@@ -233,7 +262,7 @@ class LspServer:
         if report.kind == "full":
             items = [messages.diagnostic(each, document.path) for each in report.items]
             self.known[document.path] = Known(items, version, self._loop.time())
-        return version == document.version
+        return version == document.told
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -276,7 +305,10 @@ class LspServer:
                 return [self._setting(item.get("section") or "") for item in items]
             case "workspace/workspaceFolders":
                 return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
-            case "window/workDoneProgress/create" | "client/registerCapability" | "client/unregisterCapability":
+            case "window/workDoneProgress/create":
+                self._working.add(str(msgspec.json.decode(params).get("token")))
+                return None
+            case "client/registerCapability" | "client/unregisterCapability":
                 return None
             case "workspace/applyEdit":
                 return {"applied": False, "failureReason": "changes come from the agent only"}
@@ -287,9 +319,12 @@ class LspServer:
 
     def _setting(self, section: str) -> Any:
         found = self.spec.settings.get(section, {})
-        return _whole(found) if self.whole_workspace else found
+        if not self.whole_workspace:
+            return found
+        self._told_everywhere = self._told_everywhere or self._loop.time()
+        return _whole(found)
 
-    async def look_everywhere(self) -> None:
+    def look_everywhere(self) -> None:
         """From now on report on files that nobody has opened, too."""
         if not self.whole_workspace:
             self.whole_workspace = True

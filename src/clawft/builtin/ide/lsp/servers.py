@@ -23,6 +23,8 @@ class ServerSpec(Struct, frozen=True):
     options: Mapping[str, Any] = {}
     """`initializationOptions`."""
     runs_project_code: bool = False
+    reports_everywhere: bool = False
+    """Can be told to report on files that are not open: `diagnosticMode`."""
 
 
 _PYRIGHT = {
@@ -45,6 +47,7 @@ SERVERS: tuple[ServerSpec, ...] = (
             "python.analysis": _PYRIGHT["analysis"],
             "basedpyright.analysis": _PYRIGHT["analysis"],
         },
+        reports_everywhere=True,
     ),
     ServerSpec(
         "typescript-language-server",
