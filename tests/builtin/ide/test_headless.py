@@ -1,81 +1,26 @@
 """No editor: a real language server answers, through the whole of `weft mcp-server` and the official client."""
 
-import asyncio
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import mcp_types as types
 import psutil
 import pytest
-from mcp.client.client import Client
-from mcp.client.session import ClientRequestContext, ElicitationFnT
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.session import ClientRequestContext
 
+from tests.builtin.ide.agent import COLUMN, HELPER, MAIN, REPAIR, WAIT_MS, agent, write_project
 from tests.requirements import requirement
-from tests.servers.weft import MCP_SERVER, environment, is_gone
+from tests.servers.weft import is_gone
 
 pytestmark = pytest.mark.slow
-
-PATIENCE_S = 100.0
-WAIT_MS = 30_000
-"""A cold server on a busy machine."""
-MAIN = """from helper import Greeter
-
-def greet(name: str) -> str:
-    return "😀 hü " + nam
-
-n: int = greet("x")
-Greeter().hail("ü😀")
-"""
-HELPER = """class Greeter:
-    def hail(self, whom: str) -> str:
-        return "hail " + whom
-"""
-NAM = MAIN.splitlines()[3]
-COLUMN = len(NAM[: NAM.index("nam")].encode("utf-16-le")) // 2
-
-
-class Agent:
-    """The official client, with a word for the tools of the family."""
-
-    def __init__(self, client: Client, folder: Path) -> None:
-        self.client = client
-        self.folder = folder
-
-    async def ide(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        return await self.call(f"ide__{tool}", **arguments)
-
-    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        result = await self.client.call_tool(tool, arguments)
-        texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
-        assert not result.is_error, texts
-        return {**(result.structured_content or {}), "texts": texts}
-
-    async def problems(self, path: str | None = None) -> list[str]:
-        said = await self.ide("diagnostics", wait_ms=WAIT_MS, severity=1, **({"path": path} if path else {}))
-        assert said["fresh"], said
-        return [each["message"].splitlines()[0] for each in said["result"]]
-
-
-@asynccontextmanager
-async def agent(folder: Path, home: Path, say: ElicitationFnT | None = None) -> AsyncGenerator[Agent]:
-    env = {**environment(home.parent), "CLAWFT_HOME": str(home)}
-    command = StdioServerParameters(command=MCP_SERVER[0], args=list(MCP_SERVER[1:]), env=env, cwd=folder)
-    async with asyncio.timeout(PATIENCE_S), Client(command, mode="legacy", elicitation_callback=say) as client:
-        yield Agent(client, folder)
 
 
 @pytest.fixture
 def project(workspace: Path) -> Path:
-    (workspace / "main.py").write_text(MAIN)
-    (workspace / "helper.py").write_text(HELPER)
-    return workspace
+    return write_project(workspace)
 
 
 @requirement("IDE-09", "IDE-11", "IDE-10", "IDE-08", "IDE-01", "IDE-04")
@@ -104,16 +49,7 @@ async def test_the_tools_answer_without_an_editor(project: Path, home: Path) -> 
         uses = await ours.ide("references", path="helper.py", symbol="hail")
         assert [each["file_path"] for each in uses["result"]] == ["helper.py", "main.py"]
 
-        edited = await ours.ide(
-            "edit",
-            path="main.py",
-            start_line=3,
-            start_character=COLUMN,
-            end_line=3,
-            end_character=COLUMN + 3,
-            new_text="name",
-            expected_text="nam",
-        )
+        edited = await ours.ide("edit", path="main.py", **REPAIR)
         assert (edited["version"], edited["dirty"]) == (2, True)
         assert (project / "main.py").read_text() == MAIN
         assert await ours.problems("main.py") == ['Type "str" is not assignable to declared type "int"']

@@ -125,7 +125,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     The text in the editor changes at once and can be undone there; the disk changes when it is saved.
     """
     found = ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     wanted = _wanted(edits, start_line, start_character, end_line, end_character, new_text, expected_text)
     if wanted is None:
         wanted = await _at_anchor(ide, connection, found, anchor, new_text)
@@ -263,7 +263,7 @@ async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents ma
 async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> Changed:
     """Format a file with the formatter of the editor or the language server."""
     found = ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     edits = await ide.ask(connection, connection.format(found))
     changes = [FileEdit(found, edits)] if edits else []
     return await _apply(ide, connection, changes, dry_run=not changes, save=save)
@@ -273,7 +273,7 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
 async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
     """Write the editor's text of a file to the disk."""
     found = ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     buffer = await ide.ask(connection, connection.save(found))
     return Saved(
         **stamped(connection, buffer),

@@ -109,6 +109,10 @@ class Ide:
     def workspace(self) -> Path:
         return self.hub.workspace
 
+    async def route(self, path: str | None, window: str, *, screen: bool = False) -> IdeConnection:
+        await self.hub.look_around()
+        return self.hub.route(path, window, screen=screen)
+
     def find(self, path: str) -> str:
         return paths.find(self.hub.roots(), path)
 
@@ -132,7 +136,7 @@ class Ide:
 
     async def spot(self, path: str, where: Where, window: str) -> Spot:
         found = self.find(path)
-        connection = self.hub.route(found, window)
+        connection = await self.route(found, window)
         return Spot(connection, found, await self._locate(connection, found, where))
 
     async def _locate(self, connection: IdeConnection, path: str, where: Where) -> Position:

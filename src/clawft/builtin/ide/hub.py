@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class IdeHub:
         self._headless = headless
         self._windows: dict[str, IdeConnection] = {}
         self._watchers: list[Callable[[str], None]] = []
+        self.finder: Callable[[], Awaitable[None]] | None = None
+        """Looks for editors that do not come by themselves."""
 
     @cached_property
     def headless(self) -> IdeConnection:
@@ -58,6 +60,10 @@ class IdeHub:
     @property
     def connections(self) -> list[IdeConnection]:
         return list(self._windows.values())
+
+    async def look_around(self) -> None:
+        if self.finder is not None:
+            await self.finder()
 
     def find(self, window: str) -> IdeConnection | None:
         return self._windows.get(window)

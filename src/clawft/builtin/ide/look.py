@@ -78,7 +78,7 @@ async def diagnostics(
     `fresh` says whether they describe the text as it is now, unsaved changes included.
     """
     found = None if path is None else ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
     shown = [_placed(ide, each) for each in said.items if each.severity <= severity]
     shown.sort(key=lambda each: (each.severity, each.file_path or "", each.range))
@@ -102,7 +102,7 @@ async def symbols(
     window: WindowId = "",
 ) -> Symbols:
     """Find functions, classes and other symbols of the workspace by name."""
-    connection = ide.hub.route(None, window)
+    connection = await ide.route(None, window)
     found = await ide.ask(connection, connection.search_symbols(query, limit))
     return Symbols(**stamped(connection), result=_symbols(ide, found[:limit]))
 
@@ -169,7 +169,7 @@ def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> Places:
 async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> Symbols:
     """List the symbols of one file in their order."""
     found = ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     known = await ide.ask(connection, connection.document_symbols(found))
     return Symbols(**stamped(connection, connection.state(found)), result=_symbols(ide, known[:MAX_ITEMS]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from clawft.store.base import KeyValueStore
 
 if TYPE_CHECKING:  # loaded when there is no editor to ask
     from clawft.builtin.ide.lsp.backend import HeadlessIde
+    from clawft.builtin.ide.nvim.watch import Neovims
 
 NAMESPACE = "ide"
 JSON = "application/json"
@@ -36,11 +38,13 @@ class IdeProvider(FunctionProvider):
     """Tools that are always listed; which editor answers is decided by each call."""
 
     headless: HeadlessIde | None = None
+    _neovims: Neovims | None = None
 
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores, manifest=MANIFEST)
         self.hub = IdeHub(workspace, self._headless)
         self.hub.watch(self._happened)
+        self.hub.finder = self._look_around
         for function in ide_tools(self.hub):
             self.add(function)
 
@@ -50,7 +54,19 @@ class IdeProvider(FunctionProvider):
         self.headless = HeadlessIde(self.workspace, lambda: self.hub.happened("diagnostics"))
         return self.headless
 
+    async def _look_around(self) -> None:
+        """Neovim has no extension of ours that would call: we look for it."""
+        if sys.platform == "win32":  # no Unix sockets to look for
+            return
+        if self._neovims is None:
+            from clawft.builtin.ide.nvim.watch import Neovims  # with the first call of a tool
+
+            self._neovims = Neovims(self.hub)
+        await self._neovims.look()
+
     async def close(self) -> None:
+        if self._neovims is not None:
+            self._neovims.close()
         if self.headless is not None:
             await self.headless.close()
 
@@ -65,6 +81,7 @@ class IdeProvider(FunctionProvider):
         if look is None:
             return None
         try:
+            await self.hub.look_around()
             connection = self.hub.route(None)
             state: Any = {"backend": connection.backend, "window": connection.window.id, **await look(connection)}
         except IdeError as failed:

@@ -66,7 +66,7 @@ async def open_file(
 ) -> Opened:
     """Open a file in the person's editor and put the cursor at a place of it."""
     found = ide.find(path)
-    connection = ide.hub.route(found, window, screen=True)
+    connection = await ide.route(found, window, screen=True)
     position = None if line is None else Position(line, character or 0)
     if anchor:
         buffer = await ide.ask(connection, connection.read(found))
@@ -81,7 +81,7 @@ async def open_file(
 @ide_tool(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
 async def selection(ide: Ide, window: WindowId = "") -> Selected:
     """Say which file the person has before them, and what they have selected in it."""
-    connection = ide.hub.route(None, window, screen=True)
+    connection = await ide.route(None, window, screen=True)
     said = within_reach(ide, await ide.ask(connection, connection.selection()))
     return Selected(
         **stamped(connection, None if said.path is None else connection.state(said.path)),
@@ -107,7 +107,7 @@ def reachable(ide: Ide, path: str) -> bool:
 @ide_tool(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
 async def open_editors(ide: Ide, window: WindowId = "") -> Editors:
     """List the files that are open in the editor, and which of them are not saved."""
-    connection = ide.hub.route(None, window)
+    connection = await ide.route(None, window)
     known = await ide.ask(connection, connection.open_editors())
     shown = [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)]
     return Editors(
@@ -129,7 +129,7 @@ async def show_diff(
     What they accept is put into the file. Without an editor the question goes to the agent's user.
     """
     found = ide.find(path)
-    connection = ide.hub.route(found, window)
+    connection = await ide.route(found, window)
     before = await ide.ask(connection, connection.read(found))
     judged = await reviewed(ide, connection, found, before.text or "", new_text)
     if judged.outcome == REJECT:
@@ -154,6 +154,7 @@ async def show_diff(
 @ide_tool(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
 async def windows(ide: Ide) -> Windows:
     """List the editor windows that are connected, and the language servers that answer where there is none."""
+    await ide.hub.look_around()
     known = [each.window for each in (*ide.hub.connections, ide.hub.headless)]
     return Windows(backend="hub", window="", result=known)
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from clawft.builtin.ide.model import (
     Action,
@@ -103,8 +103,7 @@ class LspAction(Struct):
     title: str = ""
     kind: str = ""
     edit: LspWorkspaceEdit | None = None
-    data: Raw = Raw(b"null")
-    command: Raw = Raw(b"null")
+    data: Any = None
 
 
 def diagnostic(said: LspDiagnostic, path: str) -> Diagnostic:
