@@ -133,9 +133,9 @@ class HeadlessIde:
     def _trusted(self) -> bool:
         if self._trusts is not None:
             return self._trusts(Path(self._folder))
-        from clawft.builtin.build.trust import list_is_safe, trusted
+        from clawft.builtin.trust import trusted_in
 
-        return list_is_safe(Path(self._folder)) and trusted(Path(self._folder))
+        return trusted_in(Path(self._folder), Path(self._folder))
 
     async def _present(self) -> list[LspServer]:
         """The servers of all languages that the workspace has files of, as far as they can be started."""
