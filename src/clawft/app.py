@@ -8,19 +8,20 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clawft.builtin import FAMILIES, families
-from clawft.builtin.lazy import lazily
+from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
@@ -51,6 +52,9 @@ if TYPE_CHECKING:  # loaded with the first server, or the first editor
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+EDITORS = "ide"
+"""The folder of our home where editors wait for us."""
+EDITOR_LOOK_SECONDS = 1.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -84,6 +88,7 @@ class App:
         self.files = ServerFiles(settings, lambda: self.pool)
         self._ide: IdeProvider | None = None
         """Loaded when one of its tools is called, or an editor waits."""
+        self._editors: LazyFamily | None = None
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -136,6 +141,8 @@ class App:
         settings = self.settings
         hidden = frozenset[str]() if settings.search_url else frozenset({"web__search"})
         for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
+            if provider.namespace == "ide" and isinstance(provider, LazyFamily):
+                self._editors = provider
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
                 self._add_own_tools(provider)
             self.gateway.register(provider)
@@ -187,6 +194,32 @@ class App:
         self.gateway.events.subscribe(ended)
         return pool
 
+    # ── editors ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def _open_to_editors(self) -> AsyncGenerator[None]:
+        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        task = asyncio.get_running_loop().create_task(self._welcome_editors())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _welcome_editors(self) -> None:
+        """The extension of an editor makes the folder it waits at: without it nobody would come."""
+        while self._editors is not None:
+            await asyncio.sleep(EDITOR_LOOK_SECONDS)
+            if (self.settings.home / EDITORS).is_dir():
+                await self._editors.load()
+                break
+        if self._ide is None:
+            return
+        try:
+            await self._ide.open_door(self.settings.home)
+        except (ClawftError, OSError) as failed:
+            log.warning("editors cannot come in: %s", failed)
+
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
         await self.files.start(only)
@@ -202,7 +235,8 @@ class App:
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
         reader = await open_stdio(caller.accept, writer)
         caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
-        await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+        async with self._open_to_editors():
+            await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
         if not writer.broken.done():
             await caller.running.drain(GRACE_SECONDS)
@@ -227,7 +261,8 @@ class App:
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
         ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
-        await stop
+        async with self._open_to_editors():
+            await stop
         self.gateway.closing.set()
         await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
         return 0

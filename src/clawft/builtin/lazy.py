@@ -61,6 +61,10 @@ class LazyFamily:
         provider = self._loaded or await self._arrived()
         return await (provider.run(call) if isinstance(provider, RawProvider) else end_of(provider)(call))
 
+    async def load(self) -> Provider:
+        """The family itself, loaded if it is not."""
+        return self._loaded or await self._arrived()
+
     async def _arrived(self) -> Provider:
         """Loaded once, in a thread: importing a large family would keep all others waiting."""
         loading = self._loading
@@ -90,18 +94,16 @@ class LazyResources(LazyFamily):
     async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
         if all(each.uri != uri for each in self.list_resources()):
             return None
-        provider = self._provider()
+        provider = self._loaded or await self._arrived()
         return await provider.read_resource(uri) if isinstance(provider, ResourceProvider) else None
 
     def watch(self, changes: Changes) -> None:
         self._changes = changes
 
-    def _provider(self) -> Provider:
-        first = self._loaded is None
-        provider = super()._provider()
-        if first and self._changes is not None and isinstance(provider, Changing):
-            provider.watch(self._changes)
-        return provider
+    def _ended(self, loading: asyncio.Future[Provider]) -> None:
+        super()._ended(loading)
+        if self._loaded is not None and self._changes is not None and isinstance(self._loaded, Changing):
+            self._loaded.watch(self._changes)
 
 
 def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:

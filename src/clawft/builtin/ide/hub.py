@@ -85,7 +85,8 @@ class IdeHub:
         """
         if window:
             return self._named(window)
-        fits = [(fit(each.window, path or str(self.workspace)), each) for each in self.connections]
+        there = [each for each in self.connections if each.window.ready] or self.connections
+        fits = [(fit(each.window, path or str(self.workspace)), each) for each in there]
         best = max((found for found, _ in fits), default=Fit(0, focused=False))
         if best.depth > 0:
             return self._only([each for found, each in fits if found == best], path)

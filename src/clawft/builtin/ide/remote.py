@@ -170,7 +170,7 @@ def failure(code: str, message: str, path: str = "") -> IdeError | PermissionDen
         case "outside_workspace":
             return PermissionDenied("ide", message)
         case "not_ready":
-            return IdeNotConnected(message, hint="the window does not answer: look at it, or reload it")
+            return IdeNotConnected(f"not_ready: {message}", hint="the window does not answer: look at it, or reload it")
         case "untrusted":
             return IdeFailed(message, kind=code, hint="trust the workspace in the editor first")
         case "rejected":
