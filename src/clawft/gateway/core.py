@@ -26,7 +26,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -80,6 +80,7 @@ class Gateway:
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
@@ -160,6 +161,13 @@ class Gateway:
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
         return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+
+    def definition(self, entry: Entry, caller: Caller) -> bytes:
+        """A tool as this caller sees it in the list."""
+        wire = entry.wire
+        for guard in self._face_guards:
+            wire = guard.face(wire, entry.tool, entry.origin, caller)
+        return wire
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
