@@ -49,6 +49,8 @@ def _options(parser: Parser) -> None:
 def _test(options: Options) -> int:
     if options.learn:
         return _learn(options)
+    if options.call or options.write:
+        raise WrongUsage("--call and --write belong to --learn", hint=f"weft tools call {options.name}__TOOL calls one")
     spec = find(options)
     steps: list[tuple[str, float]] = []
     status, counts = with_app(options, lambda app: _connect(app, spec, steps), servers=False)

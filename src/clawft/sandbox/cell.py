@@ -145,5 +145,5 @@ def weakness(bounds: Bounds, means: Means) -> str:
     if lacking:
         return lacking
     if means.level == "landlock" and not means.alone:
-        return "processes that leave their group can outlive it; install bubblewrap"
-    return ""
+        return f"processes that leave their group can outlive it; {means.reason}"
+    return means.reason

@@ -28,7 +28,7 @@ class Cells:
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = os.path.realpath(Path.home())
-        program, named = folders_of(argv, home, cwd)
+        program, named = folders_of((*argv, *filter(os.path.isabs, spec.env.values())), home, cwd)
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(
