@@ -252,7 +252,7 @@ async def until(pipe: Pipe, tool: str, wanted: str) -> str:
     raise AssertionError(f"still {said!r}")
 
 
-async def listed(pipe: Pipe, tool: str) -> None:
+async def until_listed(pipe: Pipe, tool: str) -> None:
     """Wait until the server behind it has told what it has."""
     for _ in range(600):
         answer = await pipe.ask("tools/list")
@@ -302,7 +302,7 @@ async def test_the_person_is_asked_through_the_agent_in_both_eras(tmp_path: Path
     assert (await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(TINY))).returncode == 0
     async with mcp_server(tmp_path) as pipe:
         await pipe.open(elicitation={})
-        await listed(pipe, "one__echo")
+        await until_listed(pipe, "one__echo")
         await pipe.send(call(1, "one__echo", {"text": "1"}))
         while (asked := await pipe.read()).get("method") != "elicitation/create":
             pass
