@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from clawft.errors import ClawftError
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, Subject, chosen, question, question_key, why
-from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
 from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
 
@@ -27,8 +27,6 @@ LOOK_SECONDS = 0.5
 """How soon a running weft notices what was granted, revoked, or has run out."""
 DAY = 24 * 60 * 60.0
 RULE = "approval"
-LOCAL = "local"
-"""The person at this machine: what they approve holds for all their agents."""
 
 MAX_DECLINED = 1_000
 
