@@ -86,7 +86,28 @@ instructions = "be kind"
 [mcp_servers.github]
 anything = true
 [delegation]
-too = 1
+claude_enabled = true
+claude_model = "opus"
+claude_url = "http://127.0.0.1:1"
+claude_key = "secret://env/KEY"
+openai_enabled = true
+openai_model = "local"
+openai_url = "http://127.0.0.1:1/v1"
+openai_key = ""
+claude_flow_enabled = true
+claude_flow_server = "flow"
+rules = [{ pattern = "x", target = "auto" }]
+excluded_tools = ["shell__*"]
+max_turns = 3
+max_tokens = 100
+max_total_tokens = 1000
+max_cost_usd = 0.5
+max_seconds = 10
+tool_seconds = 5
+max_parallel = 2
+max_depth = 2
+tool_tokens = 3000
+prices = { local = { input = 0, output = 0 } }
 """
     )
     found = load(home, workspace, "default")

@@ -58,7 +58,15 @@ def overrides(options: Options) -> dict[str, Any]:
 def loaded(options: Options) -> Loaded:
     from clawft.config.load import load  # brings the policies
 
-    return load(home_folder(), Path(options.workspace), options.agent, overrides(options))
+    return load(home_folder(), Path(options.workspace), options.agent, overrides(options) | _given(options))
+
+
+def _given(options: Options) -> dict[str, Any]:
+    if not options.mcp_config:
+        return {}
+    from clawft.config.given import delegation_in  # only for those who bring a file along
+
+    return delegation_in(options.mcp_config)
 
 
 def settings(options: Options) -> Settings:

@@ -12,12 +12,14 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.document import Document, leaves, parse
-from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, Key
+from clawft.config.key import Key
+from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.nearest import did_you_mean
 from clawft.config.places import agent_file, user_file
 from clawft.config.settings import Settings
 from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
 from clawft.policy.command import CommandPolicy
+from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 
 COMMAND_LINE = "command line"
@@ -128,7 +130,7 @@ def judge(document: Document) -> list[Given]:
 
 
 def _judged(document: Document) -> Iterator[Given | InvalidConfig]:
-    for path, value in leaves(document.tables, OPEN_TABLES):
+    for path, value in leaves(document.tables, OPEN_TABLES, WHOLE):
         origin = Origin(document.file, document.line_of(path))
         name = ".".join(path)
         if name in BY_NAME:
@@ -197,7 +199,7 @@ def merge(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, tuple[Origi
 
 def _settings(home: Path, workspace: Path, agent: str, values: Mapping[str, Any]) -> Settings:
     plain: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {"command_policy": {}, "url_policy": {}}
+    nested: dict[str, dict[str, Any]] = {"command_policy": {}, "url_policy": {}, "delegation": {}}
     for key in KEYS:
         table, _, field = key.field.rpartition(".")
         (nested[table] if table else plain)[field] = values[key.name]
@@ -207,5 +209,6 @@ def _settings(home: Path, workspace: Path, agent: str, values: Mapping[str, Any]
         agent=agent,
         command_policy=CommandPolicy(**nested["command_policy"]),
         url_policy=UrlPolicy(**nested["url_policy"]),
+        delegation=DelegationConfig(**nested["delegation"]),
         **plain,
     )

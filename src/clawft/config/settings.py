@@ -7,6 +7,7 @@ from msgspec import Struct
 from clawft.catalog.names import Form
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
+from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 
 
@@ -27,6 +28,7 @@ class Settings(Struct, frozen=True):
     search_url: str = ""
     command_policy: CommandPolicy = CommandPolicy()
     url_policy: UrlPolicy = UrlPolicy()
+    delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
     command_folders: tuple[str, ...] = ()
