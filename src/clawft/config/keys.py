@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from clawft.catalog.names import Form
+from clawft.catalog.surface import Form as Surface
 from clawft.config.delegation import DELEGATION
 from clawft.config.key import Key, Texts
 from clawft.config.nearest import did_you_mean
@@ -20,6 +21,7 @@ MAX_INSTRUCTIONS = 16_384
 
 ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
+SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
@@ -58,6 +60,23 @@ KEYS: tuple[Key, ...] = (
     Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
     Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
     Key("tools.names", "names", Form, "plain, mcp, claude or bare", Form.PLAIN, "How tools are named towards agents."),
+    Key(
+        "tools.surface",
+        "surface.form",
+        Surface,
+        "full, search or auto",
+        Surface.FULL,
+        "What agents are listed: every tool, or a pair of tools that find and call the others.",
+    ),
+    Key(
+        "tools.surface_tokens",
+        "surface.tokens",
+        SurfaceTokens,
+        "1 to 10000000",
+        20_000,
+        "Tokens of definitions above which auto searches.",
+    ),
+    Key("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools to list even where one searches."),
     Key("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
     Key(
         "security.command_policy.allow",

@@ -5,6 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawft.catalog.names import Form
+from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
@@ -20,6 +21,7 @@ class Settings(Struct, frozen=True):
     names: Form = Form.PLAIN
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    surface: Surface = Surface()
     builtin: bool = True
     result_limit: int = 65_536
     page_size: int = 2500
