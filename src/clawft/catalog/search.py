@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
@@ -94,11 +94,12 @@ def _rarity(found: int, total: int) -> float:
     return math.log(1 + (total - found + 0.5) / (found + 0.5))
 
 
-def _weighed(fields: Iterable[tuple[str, str]]) -> Counter[str]:
-    weights: Counter[str] = Counter()
+def _weighed(fields: Iterable[tuple[str, str]]) -> dict[str, float]:
+    weights: dict[str, float] = {}
     for field, text in fields:
+        weight = _WEIGHTS[field]
         for word in words(text):
-            weights[word] += _WEIGHTS[field]  # pyright: ignore[reportArgumentType]  # a Counter counts in parts as well
+            weights[word] = weights.get(word, 0.0) + weight
     return weights
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import lru_cache
 
 MAX_TEXT = 4_000
@@ -60,7 +59,13 @@ _SAME = (
 )
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=50_000)
+def term(word: str) -> str:
+    """What a word is looked up by: its stem in small letters; nothing for one that says nothing."""
+    small = word.lower()
+    return "" if small in _STOP else stem(small)
+
+
 def stem(word: str) -> str:
     """Light: plurals and the usual verb endings."""
     if len(word) > 4 and word.endswith("ies"):
@@ -74,12 +79,9 @@ def stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 3 else word
 
 
-def words(text: str) -> Iterator[str]:
-    """Stems, in order; `createPullRequest`, `create_pull_request` and `create pull request` are the same."""
-    for found in _WORD.finditer(text[:MAX_TEXT]):
-        word = found[0].lower()
-        if word not in _STOP:
-            yield stem(word)
+def words(text: str) -> list[str]:
+    """Terms, in order; `createPullRequest`, `create_pull_request` and `create pull request` are the same."""
+    return [found for found in map(term, _WORD.findall(text[:MAX_TEXT])) if found]
 
 
 MEANING: dict[str, frozenset[str]] = defaultdict(frozenset)

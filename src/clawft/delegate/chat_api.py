@@ -23,11 +23,11 @@ class _Told(Struct):
     content: Any = None
 
 
-class _Function(Struct):
+class _Function(Struct, frozen=True):
     name: str = ""
 
 
-class _Tool(Struct):
+class _Tool(Struct, frozen=True):
     function: _Function = _Function()
 
 
