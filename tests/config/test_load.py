@@ -58,6 +58,9 @@ def list_of(value: Any) -> Any:
 def test_every_key_can_be_set_in_a_file_and_remembers_its_line(home: Path, workspace: Path, write: Any) -> None:
     path = write(
         """[tools]
+surface = "auto"
+surface_tokens = 9
+pinned = ["git__*"]
 allow = ["file__*"]
 deny = ["*write"]
 names = "claude"
@@ -79,8 +82,14 @@ enabled = false
 values = true
 [web]
 search_url = "http://127.0.0.1:8080/search"
+[git]
+allow = ["push"]
+hosts = ["git.example.org"]
+local = false
+variables = ["SSH_AUTH_SOCK"]
 [gateway]
 page_size = 5
+question_seconds = 30
 max_body = 2048
 instructions = "be kind"
 [mcp_servers.github]
@@ -115,9 +124,12 @@ prices = { local = { input = 0, output = 0 } }
     assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
     assert settings.command_folders == ("/usr/bin",)
+    assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
+    assert settings.git_variables == ("SSH_AUTH_SOCK",)
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
+    assert settings.question_seconds == 30
     assert found.origins.keys() == BY_NAME.keys()
     assert found.origins["result.limit"] == (Origin(str(path), 17),)
 

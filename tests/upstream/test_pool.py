@@ -9,7 +9,7 @@ import pytest
 
 from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
 from clawft.link.base import Outgoing
-from clawft.upstream import backoff, upstream
+from clawft.upstream import backoff, health, upstream
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
 from tests.requirements import requirement
@@ -46,7 +46,7 @@ async def test_a_lost_session_is_replaced_and_counted(tmp_path: Path) -> None:
     async with pool(tmp_path, ways := Tables()) as mine:
         await mine.connect(table("a"))
         first = await mine.get("a")
-        assert mine.find("a").failed_checks == 0
+        assert mine.find("a").health.failed_checks == 0
         ways.last("a").break_off()
         assert state(mine, "a") is State.PENDING
         assert await mine.get("a") is not first
@@ -190,17 +190,17 @@ async def test_a_server_without_tools_says_so_in_the_log(tmp_path: Path, caplog:
 async def test_misses_degrade_answers_heal_and_three_in_a_row_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upstream, "HEALTH_SECONDS", 0.02)
-    monkeypatch.setattr(upstream, "HEALTH_PATIENCE", 0.02)
+    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.02)
+    monkeypatch.setattr(health, "HEALTH_PATIENCE", 0.02)
     async with pool(tmp_path, ways := Tables()) as mine:
         await mine.connect(table("a"))
         first, one = ways.last("a"), mine.find("a")
-        before = one.last_healthy
+        before = one.health.last_healthy
         first.answers["ping"] = never
         await until(lambda: one.state is State.DEGRADED)
         first.answers["ping"] = {}
-        await until(lambda: one.state is State.CONNECTED and one.failed_checks == 0)
-        assert one.last_healthy > before
+        await until(lambda: one.state is State.CONNECTED and one.health.failed_checks == 0)
+        assert one.health.last_healthy > before
         first.answers["ping"] = never
         await until(lambda: len(ways.links["a"]) == 2 and one.state is State.CONNECTED)
         assert first.closed

@@ -28,11 +28,17 @@ class Settings(Struct, frozen=True):
     audit: bool = True
     audit_values: bool = False
     search_url: str = ""
+    git_allow: tuple[str, ...] = ()
+    git_hosts: tuple[str, ...] = ()
+    git_local: bool = True
+    git_variables: tuple[str, ...] = ()
     command_policy: CommandPolicy = CommandPolicy()
     url_policy: UrlPolicy = UrlPolicy()
     delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
+    question_seconds: int = 600
+    """How long a question to the agent may wait for its answer."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
     mcp_config: tuple[str, ...] = ()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
-from clawft.link.asgi import JSON, Send
+from clawft.link.asgi import JSON
 
 
 def always_ok(answer: bytes) -> int:
@@ -18,16 +19,16 @@ def always_ok(answer: bytes) -> int:
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_new_stream", "_pump", "_send", "_status", "_stream")
+    __slots__ = ("_gone", "_new_stream", "_pump", "_status", "_stream", "_visit")
 
     def __init__(
         self,
-        send: Send,
+        visit: Visit,
         new_stream: Callable[[], EventStream] = EventStream,
         status: Callable[[bytes], int] = always_ok,
     ) -> None:
         """`status` gives the HTTP status of an answer."""
-        self._send = send
+        self._visit = visit
         self._new_stream = new_stream
         self._status = status
         self._stream: EventStream | None = None
@@ -48,7 +49,7 @@ class HttpAnswer:
         """The stream, begun with the first thing that is said on it."""
         if self._stream is None:
             self._stream = self._new_stream()
-            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._send, self._stream.read()))
+            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, self._stream.read()))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,9 +64,9 @@ class HttpAnswer:
 
     async def _send_whole(self, message: bytes) -> None:
         if message:
-            await asgi.answer(self._send, self._status(message), message, JSON_HEADERS)
+            await self._visit.answer(self._status(message), message, JSON_HEADERS)
         else:
-            await asgi.answer(self._send, 202)  # cancelled: nothing more is said about it, but HTTP wants an end
+            await self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
     async def _end_stream(self, stream: EventStream, message: bytes) -> None:
         if message:

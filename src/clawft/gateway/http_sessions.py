@@ -72,7 +72,7 @@ class SessionDoor:
         if answer is not None:
             await asgi.answer(visit.send, 200, answer, [JSON])
             return
-        back = HttpAnswer(visit.send, session.new_stream)
+        back = HttpAnswer(visit, session.new_stream)
         stop_watching = visit.watch(back.left)
         try:
             await back.serve(conversation.answer(request, back), conversation.running, request.id, request.id)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from clawft.errors import (
     LinkClosed,
     LinkError,
-    LinkRefused,
     MessageTooLong,
     NeedsAuth,
     RequestTimeout,
@@ -22,35 +21,35 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.http_client import (
+    ASIDE_SECONDS,
+    NO_ANSWER_STATUS,
+    Exchange,
+    configured_headers,
+    is_failure,
+    needs_auth,
+    open_client,
+    refusal,
+    refused,
+)
+from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, Place, events_of
+from clawft.link.http_listening import Listening
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
-from clawft.wire.sse import Event, EventReader
+from clawft.wire.sse import Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
 
-CONNECT_SECONDS = 10.0
-ASIDE_SECONDS = 10.0
-"""How long a message without an answer may take; nobody waits for it."""
 GOODBYE_SECONDS = 2.0
-LISTEN_SECONDS = 1.0
-"""How long a handshake waits for the stream of unasked messages; it may still open later."""
-EXCERPT = 300
 MAX_RESUMES = 10
 """How often we come back to a stream that has nothing new; one with news may send us away for ever."""
-MAX_RETRY_SECONDS = 30.0
-STREAM_RETRY_SECONDS = 1.0
 
 ACCEPT = "application/json, text/event-stream"
-EVENTS = "text/event-stream"
-NO_ANSWER_STATUS = 300
-"""From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
-OURS = frozenset({"accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id"})
-"""Headers that no configuration may set."""
 
 log = logging.getLogger("clawft.link")
 
@@ -66,11 +65,9 @@ class HttpLink:
         self._session_id = ""
         self._revision = ""
         self._client: ClientSession | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._listening = Listening(url, self._listen_once, self._lose)
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
-        self._heard_of = asyncio.Event()
-        """Set when the server has said whether there is a stream for what belongs to no request."""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
@@ -84,6 +81,8 @@ class HttpLink:
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         id = self._ids.open(None)
+        if patience is not None:
+            patience.stream = id
         try:
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout):
@@ -126,16 +125,7 @@ class HttpLink:
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self._post_aside(jsonrpc.notification(method, params))
         if method == "notifications/initialized":
-            self._listening = asyncio.get_running_loop().create_task(self._listen())
-            await self._until_listening()
-
-    async def _until_listening(self) -> None:
-        """A server may put its first question on that stream, and lose it if nobody is there yet."""
-        try:
-            async with asyncio.timeout(LISTEN_SECONDS):
-                await self._heard_of.wait()
-        except TimeoutError:
-            log.debug("%s does not say whether it has a stream for us", self._url)
+            await self._listening.start()
 
     async def answer(self, message: bytes) -> None:
         await self._post_aside(message)
@@ -200,8 +190,8 @@ class HttpLink:
                 raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
             parts.append(part)
         body = b"".join(parts)
-        if response.status >= NO_ANSWER_STATUS and not _is_failure(body):
-            raise _refusal(self._url, response.status, body)
+        if response.status >= NO_ANSWER_STATUS and not is_failure(body):
+            raise refusal(self._url, response.status, body)
         return body
 
     def _decode(self, body: bytes) -> Message:
@@ -253,34 +243,13 @@ class HttpLink:
             log.warning("%s sent an event that is no message: %s", self._url, wrong)
             return None
 
-    # ── the stream for what belongs to no request ────────────────────────────────────────────────────────────────────
-
-    async def _listen(self) -> None:
-        """Handshake era: hold a GET stream open where the server offers one, and come back when it breaks."""
-        place = Place()
-        pause = STREAM_RETRY_SECONDS
-        while True:
-            before = place.events
-            try:
-                offered = await self._listen_once(place)
-            except SessionLost as gone:
-                self._lose(gone)
-                return
-            except (LinkError, WireError) as failed:
-                log.debug("the stream of %s: %s", self._url, failed)
-                offered = True
-            if not offered:
-                return
-            pause = place.retry_seconds if place.events > before else pause * 2
-            pause = min(max(pause, STREAM_RETRY_SECONDS), MAX_RETRY_SECONDS)
-            await asyncio.sleep(pause)
-
     async def _listen_once(self, place: Place) -> bool:
+        """The stream for what belongs to no request, to its end; False if there is none."""
         headers = {**self._headers(None), "Accept": EVENTS}
         if place.last_id:
             headers["Last-Event-ID"] = place.last_id
         async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
-            self._heard_of.set()
+            self._listening.heard_of.set()
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
             if response.status >= NO_ANSWER_STATUS or response.content_type != EVENTS:
@@ -291,10 +260,7 @@ class HttpLink:
     async def close(self) -> None:
         """End the session where there is one, fail what is in flight; may be called twice."""
         client, self._client = self._client, None
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+        await self._listening.stop()
         if client is None:
             return
         leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
@@ -312,98 +278,3 @@ class HttpLink:
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)
-
-
-# ── what every HTTP link does ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def open_client() -> ClientSession:
-    """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
-    import aiohttp  # on first use: see above
-
-    return aiohttp.ClientSession(
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
-    )
-
-
-def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in headers.items() if name.lower() not in OURS}
-
-
-def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:
-    challenge = response.headers.get("WWW-Authenticate", "")
-    return NeedsAuth(f"{url} wants a login", challenge=challenge, hint="give it a token in `headers`")
-
-
-async def refused(url: str, response: ClientResponse) -> LinkRefused:
-    place = response.headers.get("Location")
-    excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
-    return _refusal(url, response.status, excerpt)
-
-
-def _refusal(url: str, status: int, body: bytes) -> LinkRefused:
-    return LinkRefused(
-        f"{url} answered with status {status}: {body[:EXCERPT].decode(errors='replace')}", http_status=status
-    )
-
-
-async def events_of(response: ClientResponse, limit: int) -> AsyncIterator[Event]:
-    """The events of a stream until it ends; one that breaks off simply ends too."""
-    import aiohttp  # loaded already: the client exists
-
-    reader = EventReader(limit)
-    try:
-        async for chunk in response.content.iter_any():
-            for event in reader.feed(chunk):
-                yield event
-    except (aiohttp.ClientError, OSError) as broken:
-        log.debug("a stream broke off: %s", broken)
-
-
-def _is_failure(body: bytes) -> bool:
-    try:
-        return isinstance(jsonrpc.decode(body), Failure)
-    except WireError:
-        return False
-
-
-class Place:
-    """Where we are in a stream: the last event seen, and how long the server wants us to stay away."""
-
-    def __init__(self) -> None:
-        self.last_id = ""
-        self.retry_seconds = STREAM_RETRY_SECONDS
-        self.events = 0
-
-    def note(self, event: Event) -> None:
-        self.events += 1
-        if event.id:
-            self.last_id = event.id
-        if event.retry is not None:
-            self.retry_seconds = event.retry / 1000
-
-
-class Exchange:
-    """One HTTP exchange; what aiohttp raises becomes one of our own errors."""
-
-    def __init__(
-        self, client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None
-    ) -> None:
-        self._context = client.request(method, url, headers=headers, data=body, allow_redirects=False)
-        self._url = url
-
-    async def __aenter__(self) -> ClientResponse:
-        import aiohttp  # loaded already: the client exists
-
-        try:
-            return await self._context.__aenter__()
-        except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(f"{self._url} cannot be reached: {failed}") from None
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        import aiohttp  # loaded already: the client exists
-
-        await self._context.__aexit__(kind, error, None)
-        if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(f"{self._url} broke off: {error}") from None

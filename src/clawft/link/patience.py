@@ -17,16 +17,34 @@ T = TypeVar("T")
 
 
 class Patience:
-    """One request's deadline: `begin` and `end` belong to the link, `extend` to whoever sees progress."""
+    """One request's deadline: `begin` and `end` belong to the link, the rest to whoever follows the request.
 
-    __slots__ = ("_clock", "_expire", "_hard", "_seconds", "_until", "_what", "due", "expired")
+    `extend` is for progress, `hold` and `release` for questions: while a person thinks, the server is not late.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_expire",
+        "_hard",
+        "_held",
+        "_holds",
+        "_seconds",
+        "_until",
+        "_what",
+        "due",
+        "expired",
+        "stream",
+    )
 
     def __init__(self, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self._what = what
         self._seconds = seconds
         self._hard = hard_seconds or seconds
         self._clock: _Clock | None = None
+        self._holds = 0
         self.due = inf
+        self.stream: int | None = None
+        """Our id of the request, where its answer has a stream of its own (HTTP)."""
         self.expired = False
 
     def begin(self, expire: Callable[[], object]) -> None:
@@ -40,8 +58,23 @@ class Patience:
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""
-        if self._clock is not None:
+        if self._clock is not None and not self._holds:
             self.due = min(self._clock.loop.time() + self._seconds, self._until)
+
+    def hold(self) -> None:
+        """The time stands still until `release` has been called as often."""
+        self._holds += 1
+        if self._clock is not None and self._holds == 1:
+            self._held = self._clock.loop.time()
+            self._clock.drop(self)
+
+    def release(self) -> None:
+        self._holds -= 1
+        if self._clock is not None and not self._holds:
+            now = self._clock.loop.time()
+            self._until += now - self._held
+            self.due = min(now + self._seconds, self._until)
+            self._clock.add(self)
 
     def end(self) -> None:
         if self._clock is not None:

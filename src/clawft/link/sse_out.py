@@ -13,18 +13,17 @@ from urllib.parse import urljoin, urlsplit
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
-from clawft.link.http_out import (
+from clawft.link.http_client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
-    EVENTS,
     NO_ANSWER_STATUS,
     Exchange,
     configured_headers,
-    events_of,
     needs_auth,
     open_client,
     refused,
 )
+from clawft.link.http_events import EVENTS, events_of
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting

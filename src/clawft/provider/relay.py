@@ -63,12 +63,37 @@ def reply_of(result: bytes, *, stateless: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
     if not stateless:
+        result = with_blocks(result)
         return Reply(result, is_error=_MAY_FAIL.search(result) is not None and _is_error(result))
     said = _said.decode(result)
     kind = _KINDS.get(bytes(said.result_type))
     if kind is None:
         raise ProtocolFailure(f"a result of the unknown kind {bytes(said.result_type)[:50].decode(errors='replace')}")
+    if kind is Kind.COMPLETE:
+        result = with_blocks(result)
     return Reply(_plain(result, ()), is_error=bytes(said.is_error) == _TRUE, kind=kind)
+
+
+_USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
+_NO_BLOCKS = Raw(b"[]")
+_blocks = msgspec.json.Decoder(list[dict[str, Raw]])
+
+
+def with_blocks(result: bytes) -> bytes:
+    """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out.
+
+    Raises ProtocolFailure for a list that is none, or of something else than blocks.
+    """
+    if _USUAL.match(result):
+        return result
+    members = _object.decode(result)
+    if "content" not in members:
+        return result if "task" in members else _encode({**members, "content": _NO_BLOCKS})
+    try:
+        _blocks.decode(members["content"])
+    except msgspec.DecodeError:
+        raise ProtocolFailure("its content is no list of blocks") from None
+    return result
 
 
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in (Kind.COMPLETE, Kind.INPUT_REQUIRED)}

@@ -5,44 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
 
 from clawft.errors import (
-    METHOD_NOT_FOUND,
     ClawftError,
     ConfigError,
-    JsonRpcFailure,
     LinkClosed,
     LinkError,
-    LinkRefused,
     NeedsAuth,
     NotConnected,
     ProtocolFailure,
     SpawnFailed,
 )
-from clawft.link.base import Link
 from clawft.model import Tool
-from clawft.store.secrets import is_reference
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
+from clawft.upstream.capabilities import declared
+from clawft.upstream.flights import Flight
 from clawft.upstream.gate import Gate
+from clawft.upstream.health import MAX_MISSES, Finding, Health
 from clawft.upstream.listen import listen
 from clawft.upstream.lists import Lists
+from clawft.upstream.opening import open_session
 from clawft.upstream.session import Session
-from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
+from clawft.upstream.surroundings import Surroundings
 from clawft.wire.jsonrpc import Notification, Request
 
 OPEN_SECONDS = 60.0
 """For everything until a server is ready: start, handshake, lists."""
-HEALTH_SECONDS = 30.0
-HEALTH_PATIENCE = 5.0
-MAX_MISSES = 3
-
-OLDER_FORM = (400, 404, 405, 406)
-"""HTTP statuses that leave the place to the transport of 2024."""
 NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 log = logging.getLogger("clawft.upstream")
@@ -52,25 +45,6 @@ LIST_CHANGED = {
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
 }
-
-
-class Surroundings(Protocol):
-    """What a server needs from the house: links to it, a place, answers to its questions, an ear for its news."""
-
-    @property
-    def slots(self) -> Slots: ...
-
-    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""
-        ...
-
-    def roots(self) -> list[Mapping[str, Any]]: ...
-
-    def offer_changed(self, upstream: Upstream) -> None: ...
-
-    def state_changed(self, upstream: Upstream) -> None: ...
-
-    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None: ...
 
 
 class Upstream:
@@ -92,10 +66,12 @@ class Upstream:
         self.error = ""
         self.backoff = Backoff()
         self.gate = Gate(spec.name, quiet=self._quiet)
+        self.flights: dict[Flight, None] = {}
+        """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
         self.session: Session | None = None
         self._ended: Session | None = None
-        self.since = self.used = self.last_healthy = time.monotonic()
-        self.failed_checks = 0
+        self.since = self.used = time.monotonic()
+        self.health = Health(spec.name)
         self.lists = Lists(spec, cache, lambda: surroundings.offer_changed(self))
 
     @property
@@ -158,7 +134,11 @@ class Upstream:
     @property
     def idle(self) -> bool:
         ready = self.state in (State.CONNECTED, State.DEGRADED)
-        return ready and not self.gate.running and not self._callers
+        return ready and not self.busy and not self._callers
+
+    @property
+    def busy(self) -> bool:
+        return self.gate.running > 0 or bool(self.flights)
 
     def give_way(self) -> None:
         self._wanted.clear()
@@ -227,35 +207,15 @@ class Upstream:
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
         self.error = ""
-        self.failed_checks = 0
-        self.last_healthy = self.used = time.monotonic()
+        self.health.begin()
+        self.used = time.monotonic()
         self._move(Event.OPENED)
         self.tried.set()
         self._surroundings.slots.look()
 
     async def _open(self) -> Session:
-        """The first link that leads to a server. One that is refused leaves its place to an older form."""
-        first: LinkRefused | None = None
-        for way in self._surroundings.link_to(self.spec):
-            session = Session(await self._make(way), self, {"roots": {}})
-            try:
-                await session.connect(self.lists.era)
-            except LinkRefused as refused:
-                await session.close()
-                first = first or refused
-                if refused.http_status not in OLDER_FORM:
-                    break
-            except BaseException:
-                await session.close()
-                raise
-            else:
-                return session
-        raise first or NotConnected(f"{self.spec.name}: there is no way to reach it")
-
-    async def _make(self, way: Callable[[], Link]) -> Link:
-        """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
-        values = (*self.spec.env.values(), *self.spec.headers.values())
-        return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()
+        ways = self._surroundings.link_to(self.spec)
+        return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era)
 
     async def _until_lost(self) -> ClawftError | None:
         """Healthy until the link says otherwise, or three checks in a row go unanswered."""
@@ -263,7 +223,7 @@ class Upstream:
         if loss is None:
             return NotConnected(f"{self.spec.name} was never connected")
         while True:
-            await asyncio.wait({loss}, timeout=HEALTH_SECONDS)
+            await self.health.rest(loss)
             if loss.done():
                 return loss.result()
             if not await self._is_well():
@@ -273,22 +233,12 @@ class Upstream:
         session = self.session
         if session is None:
             return True  # lost this very moment, and heard of in the next
-        try:
-            await session.check(HEALTH_PATIENCE)
-        except LinkError as missed:
-            if self.session is not session:
-                return True
-            self.failed_checks += 1
-            self.error = str(missed)
-            log.warning("%s: health check %d missed: %s", self.spec.name, self.failed_checks, missed)
-            self._move(Event.MISSED)
-            return self.failed_checks < MAX_MISSES
-        if self.failed_checks:
-            self.error = ""
-            self._move(Event.RECOVERED)
-        self.failed_checks = 0
-        self.last_healthy = time.monotonic()
-        return True
+        found = await self.health.check(session)
+        if found is Finding.WELL or self.session is not session:
+            return True
+        self.error = self.health.error if found is Finding.MISSED else ""
+        self._move(Event.MISSED if found is Finding.MISSED else Event.RECOVERED)
+        return not self.health.is_lost
 
     async def _close_session(self) -> None:
         session, self.session = self.session or self._ended, None
@@ -332,9 +282,7 @@ class Upstream:
             self._surroundings.noticed(self, notification, stream)
 
     async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
-        if request.method == "roots/list":
-            return {"roots": self._surroundings.roots()}
-        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
+        return await self._surroundings.asked(self, request, stream)
 
     def lost(self, error: LinkError) -> None:
         self._end_session(error)

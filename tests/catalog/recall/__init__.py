@@ -1,7 +1,7 @@
 """1,077 tool definitions of 35 real servers, and 223 queries with the tools they mean.
 
-`tools.jsonl.gz` holds what the servers listed when they were asked; `queries.tsv` was written for tools drawn from it by
-lot, in words an agent might use, before any search had seen them.
+`tools.jsonl.gz` holds what the servers listed when they were asked. `queries.tsv` was written for tools drawn from it
+by lot, in words an agent might use, before any search had seen them.
 """
 
 import gzip

@@ -1,0 +1,60 @@
+"""The stream for what belongs to no request: held open where a handshake server offers one, and come back to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from clawft.errors import LinkError, SessionLost, WireError
+from clawft.link.http_events import MAX_RETRY_SECONDS, STREAM_RETRY_SECONDS, Place
+
+LISTEN_SECONDS = 1.0
+"""How long a handshake waits for the stream of unasked messages; it may still open later."""
+
+log = logging.getLogger("clawft.link")
+
+
+class Listening:
+    def __init__(self, url: str, once: Callable[[Place], Awaitable[bool]], lose: Callable[[LinkError], None]) -> None:
+        """`once` reads the stream from a place to its end; False if the server offers none."""
+        self._url = url
+        self._once = once
+        self._lose = lose
+        self._task: asyncio.Task[None] | None = None
+        self.heard_of = asyncio.Event()
+        """Set when the server has said whether there is such a stream."""
+
+    async def start(self) -> None:
+        """A server may put its first question on that stream, and lose it if nobody is there yet."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        try:
+            async with asyncio.timeout(LISTEN_SECONDS):
+                await self.heard_of.wait()
+        except TimeoutError:
+            log.debug("%s does not say whether it has a stream for us", self._url)
+
+    async def _run(self) -> None:
+        place = Place()
+        pause = STREAM_RETRY_SECONDS
+        while True:
+            before = place.events
+            try:
+                offered = await self._once(place)
+            except SessionLost as gone:
+                self._lose(gone)
+                return
+            except (LinkError, WireError) as failed:
+                log.debug("the stream of %s: %s", self._url, failed)
+                offered = True
+            if not offered:
+                return
+            pause = place.retry_seconds if place.events > before else pause * 2
+            pause = min(max(pause, STREAM_RETRY_SECONDS), MAX_RETRY_SECONDS)
+            await asyncio.sleep(pause)
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)

@@ -1,0 +1,46 @@
+"""Progress of calls in flight: our token on the way out, the caller's ear on the way back."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from msgspec import UNSET, Struct
+
+from clawft.link.patience import Patience
+from clawft.model import Talk
+from clawft.provider import relay
+
+
+class _Followed(Struct):
+    talk: Talk
+    patience: Patience
+
+
+class Following:
+    """Each call that wants to hear of progress has a token of ours; a sign of life extends its deadline."""
+
+    def __init__(self) -> None:
+        self._followed: dict[int, _Followed] = {}
+        self._tokens = count(1)
+
+    def begin(self, talk: Talk, patience: Patience) -> int:
+        token = next(self._tokens)
+        self._followed[token] = _Followed(talk, patience)
+        return token
+
+    def hand_over(self, token: int, talk: Talk) -> None:
+        """From now on someone else hears of it: the caller has left, or come back."""
+        self._followed[token].talk = talk
+
+    def end(self, token: int) -> None:
+        del self._followed[token]
+
+    def progressed(self, params: bytes) -> None:
+        """A progress notice; one that belongs to no call in flight is nobody's."""
+        said = relay.read_progress(params)
+        followed = self._followed.get(said.progress_token) if said else None
+        if said is None or followed is None:
+            return
+        followed.patience.extend()
+        total = None if said.total is UNSET else said.total
+        followed.talk.progress(said.progress, total, "" if said.message is UNSET else said.message)

@@ -1,0 +1,185 @@
+"""Tool calls on their way to a server and back, as the bytes they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from clawft.errors import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+    ExecutionFailed,
+    JsonRpcFailure,
+    LinkClosed,
+    LinkError,
+    NotConnected,
+    ProcessExited,
+    ProtocolFailure,
+    SessionLost,
+    WireError,
+)
+from clawft.link.base import Outgoing
+from clawft.link.patience import Patience
+from clawft.model import Call, Caller, Era, Kind, Reply, Tool
+from clawft.provider import carried, relay
+from clawft.provider.conversing import Conversing, may_park
+from clawft.provider.following import Following
+from clawft.provider.refusal import failed, lacking
+from clawft.provider.urls import ask_for_urls, consented
+from clawft.upstream.flights import Flight
+from clawft.upstream.peer import Wanted, read_wanted
+from clawft.upstream.session import Session
+from clawft.upstream.spec import HARD_LIMIT_FACTOR
+from clawft.upstream.upstream import Upstream
+from clawft.wire.jsonrpc import Failure, Response
+
+CONNECT_SECONDS = 30.0
+
+_encode = msgspec.json.encode
+
+
+class Relaying:
+    """The calls of one server."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        following: Following,
+        conversing: Conversing,
+        own: Callable[[str], Upstream] | None = None,
+    ) -> None:
+        """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
+        self._upstream = upstream
+        self._own = own if upstream.spec.isolation == "per-session" else None
+        self._following = following
+        self._conversing = conversing
+        self._native: dict[str, bytes] = {}
+        self._server = upstream.spec.name
+
+    async def run(self, call: Call) -> Reply:
+        upstream = self._upstream if self._own is None else self._of(call.caller)
+        seconds = upstream.spec.deadline_of(call.tool.name)
+        session = upstream.session or await self._connected(call, seconds)
+        if not upstream.gate.try_enter():
+            await upstream.gate.enter()
+        try:
+            if call.talk.carried:
+                return await self._go_on(call, upstream, session, seconds)
+            return await self._relay(call, upstream, session, seconds)
+        except (LinkError, WireError, ProtocolFailure) as wrong:
+            raise failed(self._server, wrong) from None
+        finally:
+            upstream.gate.leave()
+
+    def _of(self, caller: Caller) -> Upstream:
+        """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
+        return self._own(caller.session) if self._own is not None and caller.session else self._upstream
+
+    async def _connected(self, call: Call, seconds: float) -> Session:
+        try:
+            return await self._of(call.caller).connected(min(seconds, CONNECT_SECONDS))
+        except NotConnected as down:
+            raise ExecutionFailed(down.message, hint=down.hint) from None
+
+    async def _relay(
+        self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
+    ) -> Reply:
+        """`last`: what is lost now stays lost."""
+        patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
+        token = self._following.begin(call.talk, patience) if relay.wants_progress(call.meta) else None
+        flight = Flight(call, patience)
+        upstream.flights[flight] = None
+        outgoing = self._outgoing(call, session, token)
+        if call.caller.era is Era.STATELESS and may_park(call.caller, session):
+            answer = await self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            return await self._reply(call, upstream, session, answer, seconds, last=last)
+        try:
+            answer = await session.link.request(outgoing, patience)
+        except (ProcessExited, LinkClosed, SessionLost):
+            if last or not _may_repeat(call.tool):
+                raise
+            left = patience.left()
+            session = await self._connected(call, left)
+            return await self._relay(call, upstream, session, patience.left(), last=True)
+        finally:
+            del upstream.flights[flight]
+            if flight.answering:
+                flight.land()
+            if token is not None:
+                self._following.end(token)
+        return await self._reply(call, upstream, session, answer, seconds, last=last)
+
+    async def _reply(
+        self,
+        call: Call,
+        upstream: Upstream,
+        session: Session,
+        answer: Response | Failure,
+        seconds: float,
+        *,
+        last: bool = True,
+    ) -> Reply:
+        if isinstance(answer, Failure):
+            return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
+        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
+        if reply.kind is Kind.COMPLETE:
+            return reply
+        wanted = read_wanted(answer.result)
+        return reply if wanted is None else await self._complete(call, session, wanted, seconds)
+
+    async def _refused(
+        self, call: Call, upstream: Upstream, session: Session, error: JsonRpcFailure, seconds: float, *, last: bool
+    ) -> Reply:
+        """A tool whose header annotations have changed is read again, and the call, which did not run, made again."""
+        if error.error_code == URL_ELICITATION_REQUIRED:
+            await ask_for_urls(self._server, call, error)
+        if error.error_code == MISSING_CAPABILITY:
+            raise lacking(self._server, error)
+        if last or error.error_code != HEADER_MISMATCH:
+            raise error
+        await self._upstream.lists.ask(session)
+        return await self._relay(call, upstream, session, seconds, last=True)
+
+    # ── questions on the way ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+        """The agent has come back with answers."""
+        match carried.read(call.talk.carried):
+            case carried.Parked(id):
+                answer = await self._conversing.go_on(call, id)
+                return await self._reply(call, upstream, session, answer, seconds)
+            case carried.Round(wanted):
+                return await self._complete(call, session, wanted, seconds)
+            case carried.Again():
+                await consented(self._server, call)
+                return await self._relay(call, upstream, session, seconds)
+
+    async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
+        """The server wants to know something first."""
+        members = self._members(call, None)
+        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds)
+        return relay.reply_of(whole, stateless=True)
+
+    # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
+        if session.peer.era is Era.STATELESS:
+            return session.outgoing("tools/call", self._members(call, token), self._conversing.told(call.caller))
+        name = self._native.get(call.tool.name)
+        if name is None:
+            name = self._native[call.tool.name] = _encode(call.tool.name)
+        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        return Outgoing("tools/call", relay.call_params(name, call.arguments, meta))
+
+    def _members(self, call: Call, token: int | None) -> dict[str, Any]:
+        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
+
+
+def _may_repeat(tool: Tool) -> bool:
+    """A call that was lost may have run: only one that changes nothing, or nothing more, is made again."""
+    return tool.annotations.read_only_hint or tool.annotations.idempotent_hint

@@ -1,0 +1,59 @@
+"""Is a server that says nothing still there? Asked from time to time; a few misses in a row are an end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from enum import Enum
+from typing import Any
+
+from clawft.errors import LinkError
+from clawft.upstream.session import Session
+
+HEALTH_SECONDS = 30.0
+HEALTH_PATIENCE = 5.0
+MAX_MISSES = 3
+
+log = logging.getLogger("clawft.upstream")
+
+
+class Finding(Enum):
+    WELL = "well"
+    RECOVERED = "recovered"
+    MISSED = "missed"
+
+
+class Health:
+    """What the checks of one server have found."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.failed_checks = 0
+        self.last_healthy = time.monotonic()
+        self.error = ""
+
+    @property
+    def is_lost(self) -> bool:
+        return self.failed_checks >= MAX_MISSES
+
+    def begin(self) -> None:
+        """A new session has just shown that it is well."""
+        self.failed_checks = 0
+        self.last_healthy = time.monotonic()
+
+    async def rest(self, unless: asyncio.Future[Any]) -> None:
+        """Until the next check is due, or what happens first."""
+        await asyncio.wait({unless}, timeout=HEALTH_SECONDS)
+
+    async def check(self, session: Session) -> Finding:
+        try:
+            await session.check(HEALTH_PATIENCE)
+        except LinkError as missed:
+            self.failed_checks += 1
+            self.error = str(missed)
+            log.warning("%s: health check %d missed: %s", self._server, self.failed_checks, missed)
+            return Finding.MISSED
+        found = Finding.RECOVERED if self.failed_checks else Finding.WELL
+        self.begin()
+        return found

@@ -1,0 +1,51 @@
+"""How a session is opened: the first way that leads to the server. One that is refused leaves its place to the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from clawft.errors import LinkRefused, NotConnected
+from clawft.link.base import Link
+from clawft.model import Era
+from clawft.store.secrets import is_reference
+from clawft.upstream.session import Listener, Session
+from clawft.upstream.spec import UpstreamSpec
+
+OLDER_FORM = (400, 404, 405, 406)
+"""HTTP statuses that leave the place to the transport of 2024."""
+
+Way = Callable[[], Link]
+
+
+async def open_session(
+    spec: UpstreamSpec,
+    ways: Sequence[Way],
+    listener: Listener,
+    capabilities: Mapping[str, Any],
+    known: Era | None,
+) -> Session:
+    """`known` is the era the server spoke last time. Raises what its first way said if none leads to it."""
+    first: LinkRefused | None = None
+    for way in ways:
+        session = Session(await _make(spec, way), listener, capabilities)
+        try:
+            await session.connect(known)
+        except LinkRefused as refused:
+            await session.close()
+            first = first or refused
+            if refused.http_status not in OLDER_FORM:
+                break
+        except BaseException:
+            await session.close()
+            raise
+        else:
+            return session
+    raise first or NotConnected(f"{spec.name}: there is no way to reach it")
+
+
+async def _make(spec: UpstreamSpec, way: Way) -> Link:
+    """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
+    values = (*spec.env.values(), *spec.headers.values())
+    return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()

@@ -1,0 +1,39 @@
+"""What a server needs from the house it lives in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clawft.link.base import Link
+from clawft.upstream.slots import Slots
+from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.jsonrpc import Notification, Request
+
+if TYPE_CHECKING:
+    from clawft.upstream.upstream import Upstream
+
+
+class Surroundings(Protocol):
+    """Links to it, a place, answers to its questions, an ear for its news."""
+
+    @property
+    def slots(self) -> Slots: ...
+
+    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""
+        ...
+
+    def roots(self) -> list[Mapping[str, Any]]:
+        """The folders a server is told of where no agent has any to give."""
+        ...
+
+    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        """The answer to a question of the server's; raises JsonRpcFailure to refuse it."""
+        ...
+
+    def offer_changed(self, upstream: Upstream) -> None: ...
+
+    def state_changed(self, upstream: Upstream) -> None: ...
+
+    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None: ...
