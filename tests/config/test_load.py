@@ -58,13 +58,13 @@ def list_of(value: Any) -> Any:
 def test_every_key_can_be_set_in_a_file_and_remembers_its_line(home: Path, workspace: Path, write: Any) -> None:
     path = write(
         """[tools]
-surface = "auto"
-surface_tokens = 9
-pinned = ["git__*"]
 allow = ["file__*"]
 deny = ["*write"]
 names = "claude"
 builtin = false
+surface = "auto"
+surface_tokens = 9
+pinned = ["git__*"]
 [security]
 command_folders = ["/usr/bin"]
 [security.command_policy]
@@ -131,7 +131,7 @@ prices = { local = { input = 0, output = 0 } }
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
     assert settings.question_seconds == 30
     assert found.origins.keys() == BY_NAME.keys()
-    assert found.origins["result.limit"] == (Origin(str(path), 17),)
+    assert found.origins["result.limit"] == (Origin(str(path), 20),)
 
 
 @requirement("CONF-07", "CONF-22")

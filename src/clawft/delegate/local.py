@@ -10,6 +10,7 @@ import msgspec
 
 from clawft.catalog.snapshot import Entry
 from clawft.delegate.turns import Answer, Request, Results, Say, Stop, Task, ToolUse
+from clawft.errors import ModelFailed
 
 SUGGESTED = 5
 
@@ -35,11 +36,11 @@ class Local:
         use = read_call(task, [tool.name for tool in request.tools])
         if use is not None:
             return Answer(uses=(use,), stop=Stop.TOOLS)
-        return Answer(self._advice(task), stop=Stop.REFUSED)
+        raise ModelFailed(self._advice(task), hint="weft agent --explain -p … says who would get a task, and why")
 
     def _advice(self, task: str) -> str:
         lines = [
-            f"the task stays local ({self._why}), and here no model works on it",
+            f"this task stays local ({self._why}), and here no model works on it",
             *map(": ".join, self._missing.items()),
         ]
         found = self._search(task, SUGGESTED)
