@@ -12,6 +12,7 @@ from clawft.store.secrets import conceal
 from clawft.upstream.state import State
 
 if TYPE_CHECKING:
+    from clawft.upstream.lists import Parts
     from clawft.upstream.pool import Pool
     from clawft.upstream.upstream import Upstream
 
@@ -43,8 +44,8 @@ class Trace:
             case state:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
 
-    def _offer_changed(self, upstream: Upstream) -> None:
-        self._offered(upstream)
+    def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self._offered(upstream, parts)
         answers = upstream.answers
         prompts, resources = (len(answers.prompts), len(answers.resources)) if answers else (0, 0)
         found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"

@@ -28,6 +28,7 @@ from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
+from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
@@ -78,7 +79,7 @@ class News:
     """Who hears of changes. The pool calls; whoever wires the house fills it in."""
 
     def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream], None] = lambda upstream: None
+        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
         self.state_changed: Callable[[Upstream], None] = lambda upstream: None
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
@@ -268,8 +269,8 @@ class Pool:
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def offer_changed(self, upstream: Upstream) -> None:
-        self.news.offer_changed(upstream)
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.news.offer_changed(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed(upstream)
