@@ -194,9 +194,22 @@ class App:
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
+        self.files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(self._leftovers))
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
+
+    def _offer_start(self, provider: FunctionProvider) -> None:
+        """A tool that asks the person about servers that wait, for as long as there are some."""
+        from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
+
+        waits = bool(self.servers.waiting)
+        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+            return
+        if waits:
+            provider.add(start_server_tool(self.files.waiting_launches, self.files.approve_launch))
+        else:
+            provider.remove(NAME)
 
     def offer_search(self) -> None:
         """The pair of tools that find and call the others; listed only where it takes their place."""
