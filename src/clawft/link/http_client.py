@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure
+from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -86,14 +87,19 @@ class Exchange:
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(f"{self._url} cannot be reached: {failed}") from None
+            raise LinkClosed(self._words("cannot be reached", failed)) from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists
 
         await self._context.__aexit__(kind, error, None)
         if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(f"{self._url} broke off: {error}") from None
+            raise LinkClosed(self._words("broke off", error)) from None
+
+    def _words(self, what: str, error: BaseException) -> str:
+        """Errors of the library name the whole address; ours do not."""
+        shown = mask_url(self._url)
+        return f"{shown} {what}: {str(error).replace(self._url, shown)}"
 
 
 class LoggedIn(Exchange):
@@ -115,7 +121,7 @@ class LoggedIn(Exchange):
             if response.status not in CHALLENGES or not await self._is_better(response, sent):
                 return response
             await exchange.__aexit__(None, None, None)
-        raise LinkRefused(f"{self._url} is content with no login", http_status=401)
+        raise LinkRefused(f"{mask_url(self._url)} is content with no login", http_status=401)
 
     async def _is_better(self, response: ClientResponse, sent: str) -> bool:
         try:

@@ -29,6 +29,7 @@ from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -48,7 +49,8 @@ class SseLink:
         *,
         limit: int = DEFAULT_LIMIT,
     ) -> None:
-        self._url = url
+        self._target = url
+        self._url = mask_url(url)
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
@@ -139,7 +141,7 @@ class SseLink:
 
     async def _read(self) -> None:
         headers = {**self._configured, "Accept": EVENTS}
-        async with self._exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
@@ -159,8 +161,8 @@ class SseLink:
 
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
-        endpoint = urljoin(self._url, place)
-        if _origin(endpoint) != _origin(self._url):
+        endpoint = urljoin(self._target, place)
+        if _origin(endpoint) != _origin(self._target):
             raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)

@@ -26,6 +26,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
 from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
@@ -241,7 +242,7 @@ class Pool:
             pid=child.pid if child is not None else None,
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=child.stderr.text() if child is not None else "",
+            stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
         )
 

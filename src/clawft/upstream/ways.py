@@ -10,7 +10,7 @@ from clawft.link.http_out import HttpLink
 from clawft.link.process import Launch, Said
 from clawft.link.sse_out import SseLink
 from clawft.link.stream import StreamLink
-from clawft.store.secrets import resolve_all
+from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 
@@ -32,8 +32,8 @@ def ways_to(
         return [lambda: _child(spec, said(spec.name) if said else None, cells)]
     login = None if login_to is None or has_token(spec) else login_to(spec)
     return [
-        lambda: HttpLink(spec.url, resolve_all(spec.headers), login),
-        lambda: SseLink(spec.url, resolve_all(spec.headers), login),
+        lambda: HttpLink(resolve(spec.url), resolve_all(spec.headers), login),
+        lambda: SseLink(resolve(spec.url), resolve_all(spec.headers), login),
     ]
 
 
