@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
+    from clawft.gateway.people import People
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.provider.logins import ServerLogins
@@ -344,22 +345,44 @@ class App:
         from clawft.gateway.http import ENDPOINT, HttpApp
         from clawft.link.http_server import HttpServer
 
-        if token is None and host not in LOOPBACK:
-            raise InvalidConfig(f"no token on {host}: that would be open to the network", hint="leave out --no-auth")
+        if token is None and (host not in LOOPBACK or self.settings.auth_issuer):
+            raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(self.caller) if token is None else with_token(token, self.caller)
-        access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
+        people = self._people() if self.settings.auth_issuer else None
+        access = Access(
+            people.behind(authenticate) if people else authenticate,
+            LOOPBACK_HOSTS | _host_of(self.settings.auth_audience) if host in LOOPBACK else None,
+            people.metadata if people else None,
+        )
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
         stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
-        ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
+        url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
+        if people is not None:
+            people.serve_at(url)
+        ready(url)
         async with self._open_to_editors():
             await stop
         self.gateway.closing.set()
         await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
         return 0
+
+    def _people(self) -> People:
+        """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
+        from clawft.auth.bearer import Verifier, check_installed
+        from clawft.gateway.people import People
+        from clawft.provider.logins import web_for
+
+        told = self.settings
+        check_installed()
+        web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)
+        verifier = Verifier(
+            told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
+        )
+        return People(verifier, self.caller, told.auth_grants, told.auth_scopes)
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
@@ -402,6 +425,14 @@ FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
     "rest": _url_policy,
 }
 """What a family is told of the settings; made when it is loaded."""
+
+
+def _host_of(url: str) -> frozenset[str]:
+    """The name we are known by outside, where one was configured."""
+    from urllib.parse import urlsplit  # only where we serve HTTP
+
+    host = urlsplit(url).hostname
+    return frozenset({host}) if host else frozenset()
 
 
 def _roots(workspace: Path) -> list[Mapping[str, str]]:

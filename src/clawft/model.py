@@ -72,6 +72,8 @@ class Grant(Struct, frozen=True):
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    within: tuple[str, ...] = ("*",)
+    """What the gateway offers at all: nothing is granted beyond it."""
 
 
 class Capabilities(Struct, frozen=True):

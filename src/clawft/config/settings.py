@@ -10,6 +10,7 @@ from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
+from clawft.policy.grant import GrantRule
 from clawft.policy.url import UrlPolicy
 
 
@@ -46,6 +47,13 @@ class Settings(Struct, frozen=True):
     """How long a question to the agent may wait for its answer."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
+    auth_issuer: str = ""
+    """Whose tokens open the HTTP gateway, beside the one in its own file."""
+    auth_audience: str = ""
+    auth_jwks_url: str = ""
+    auth_scopes: tuple[str, ...] = ()
+    auth_groups: str = "groups"
+    auth_grants: tuple[GrantRule, ...] = ()
     mcp_config: tuple[str, ...] = ()
     """Files or JSON texts that name servers, from the command line."""
     strict_servers: bool = False
