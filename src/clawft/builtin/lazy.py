@@ -12,12 +12,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.model import Annotations, Call, CallToolResult, Capabilities, Reply, Tool
+from clawft.model import Annotations, Call, CallToolResult, Capabilities, Reply, TaskSupport, Tool
 from clawft.provider.base import Provider, RawProvider, end_of
 
 ALWAYS_LOADED = frozenset({"weft"})
@@ -83,7 +83,7 @@ class _Written(Struct, omit_defaults=True):
 
     wire: Raw
     alias: str = ""
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskSupport = "forbidden"
     needs: Capabilities = Capabilities()
 
 

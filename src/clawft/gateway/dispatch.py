@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.catalog.snapshot import rename
+from clawft.catalog.snapshot import Entry, rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
@@ -26,7 +26,7 @@ from clawft.model import (
 )
 from clawft.wire import narrow
 from clawft.wire.methods import METHODS, Sender
-from clawft.wire.revisions import REVISIONS
+from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
 MAX_COMPLETIONS = 100
@@ -46,7 +46,15 @@ def check_method(method: str, caller: Caller) -> None:
 
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(entry.wire, revision) for entry in gateway.visible(caller)]
+    return [narrow.definition(_with_execution(entry, revision), revision) for entry in gateway.visible(caller)]
+
+
+def _with_execution(entry: Entry, revision: Revision) -> bytes:
+    """Where tasks are part of the protocol a definition says whether its tool can be one."""
+    if not revision.core_tasks or entry.tool.task == "forbidden" or b'"execution"' in entry.wire:
+        return entry.wire
+    told = b"required" if entry.tool.task == "required" else b"optional"
+    return entry.wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
 
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
@@ -101,6 +109,8 @@ class Target(Struct, frozen=True, gc=False):
     meta: bytes
     responses: dict[str, Raw] | UnsetType
     state: str | UnsetType
+    task: Raw | UnsetType = UNSET
+    """The wish to have it run as a task, in the way of 2025-11-25."""
 
 
 class _CallParams(Struct):
@@ -109,6 +119,7 @@ class _CallParams(Struct):
     meta: Raw | UnsetType = field(default=UNSET, name="_meta")
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
     state: str | UnsetType = field(default=UNSET, name="requestState")
+    task: Raw | UnsetType = UNSET
 
 
 class _ReadParams(Struct):
@@ -134,7 +145,7 @@ def read_target(method: str, params: bytes) -> Target:
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
     meta = b"" if told.meta is UNSET else bytes(told.meta)
-    return Target(method, told.name, arguments, meta, told.responses, told.state)
+    return Target(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
 
 def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Awaitable[Reply]:

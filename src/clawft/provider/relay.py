@@ -101,7 +101,7 @@ def with_blocks(result: bytes) -> bytes:
     return result
 
 
-_KINDS = {b'"%s"' % kind.value.encode(): kind for kind in (Kind.COMPLETE, Kind.INPUT_REQUIRED)}
+_KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}
 
 
 def plain_result(result: bytes) -> bytes:

@@ -13,7 +13,6 @@ from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     BadParams,
-    Busy,
     ExecutionFailed,
     JsonRpcFailure,
 )
@@ -38,8 +37,8 @@ from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
 from clawft.provider.hearing import belongs_to, pass_on, read_said
 from clawft.provider.parked import Park
-from clawft.provider.relaying import CONNECT_SECONDS, TELL_SECONDS, Relaying
-from clawft.upstream.interest import MAX_WATCHED
+from clawft.provider.relaying import CONNECT_SECONDS, Relaying
+from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
@@ -139,9 +138,11 @@ class UpstreamProvider:
         upstream = self._relaying.of(caller)
         await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
         interest = upstream.interest
-        if len(interest.resources) >= MAX_WATCHED:
-            raise Busy(f"{MAX_WATCHED} resources of {self.server} are watched already", hint="watch fewer of them")
-        release = interest.resources.add(uri, lambda params: changed(relay.read_uri(params) or uri))
+
+        def ear(params: bytes) -> None:
+            changed(relay.read_uri(params) or uri)
+
+        release = interest.watch(interest.resources, uri, ear)
         try:
             await interest.settled(TELL_SECONDS)
             if uri in interest.refused:
@@ -150,6 +151,20 @@ class UpstreamProvider:
             release()
             raise
         return release
+
+    # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
+        return self._relaying.tasks.get(id, caller)
+
+    async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
+        await self._relaying.tasks.update(id, caller, responses)
+
+    async def cancel_task(self, id: str, caller: Caller) -> None:
+        await self._relaying.tasks.cancel(id, caller)
+
+    async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+        return await self._relaying.tasks.watch(id, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import Busy, ClawftError
 from clawft.wire.meta import RANK
 
 MAX_WATCHED = 10_000
 """Different resources and tasks of one server; more is a mistake, or an attack."""
+TELL_SECONDS = 5.0
+"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
 Ear = Callable[[bytes], None]
 """Told of a change, in the server's own words: the params of its notice."""
@@ -85,6 +87,12 @@ class Interest:
     def _stir(self) -> None:
         self.version += 1
         self._changed.set()
+
+    def watch(self, watched: Watched, name: str, ear: Ear) -> Release:
+        """Raises Busy if too many different things are watched."""
+        if len(watched) >= MAX_WATCHED:
+            raise Busy(f"{MAX_WATCHED} resources or tasks of one server are watched already", hint="watch fewer")
+        return watched.add(name, ear)
 
     # ── how loud ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

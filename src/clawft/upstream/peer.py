@@ -36,6 +36,14 @@ class Peer(Struct, frozen=True):
         return _mapping(self.capabilities.get(capability)).get(feature) is True
 
     @property
+    def knows_tasks(self) -> bool:
+        """Can a call become a task there: by the extension, or in the way of 2025-11-25?"""
+        if self.era is Era.STATELESS:
+            return metas.TASKS in self.extensions
+        requests = _mapping(_mapping(self.capabilities.get("tasks")).get("requests"))
+        return "call" in _mapping(requests.get("tools"))
+
+    @property
     def extensions(self) -> Mapping[str, Any]:
         return _mapping(self.capabilities.get("extensions"))
 

@@ -53,6 +53,7 @@ class Jobs:
         return TASKS in (told.get("extensions") or {})
 
     async def _run(self, job: Job) -> None:
+        self._server.marks.append(f"began {job.arguments.get('token')}")
         try:
             result = await self._result(job)
         except asyncio.CancelledError:
