@@ -12,6 +12,7 @@ from clawft.catalog.snapshot import Entry, rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
+from clawft.gateway.resources import Reader
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,
@@ -124,6 +125,7 @@ class _CallParams(Struct):
 
 class _ReadParams(Struct):
     uri: str
+    meta: Raw | UnsetType = field(default=UNSET, name="_meta")
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
     state: str | UnsetType = field(default=UNSET, name="requestState")
 
@@ -137,7 +139,8 @@ def read_target(method: str, params: bytes) -> Target:
     try:
         if method == "resources/read":
             read = _read_params.decode(params or EMPTY_OBJECT)
-            return Target(method, read.uri, EMPTY_OBJECT, b"", read.responses, read.state)
+            meta = b"" if read.meta is UNSET else bytes(read.meta)
+            return Target(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
         told = _call_params.decode(params or EMPTY_OBJECT)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{method}: {wrong}") from None
@@ -153,12 +156,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> 
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk)
+    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta)
     return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    contents = await gateway.resources.read(target.name, by=(caller, talk))
+    contents = await gateway.resources.read(target.name, by=Reader(caller, talk, target.meta))
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 

@@ -187,7 +187,12 @@ _OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {
 
 
 def _is_cached(method: str, reply: Reply) -> bool:
-    return METHODS[method].cached and reply.kind is Kind.COMPLETE
+    """What a server has said itself of how long its result keeps stays as it is."""
+    return METHODS[method].cached and reply.kind is Kind.COMPLETE and not _says_how_long(reply.result)
+
+
+def _says_how_long(result: bytes) -> bool:
+    return b'"ttlMs"' in result and "ttlMs" in msgspec.json.decode(result, type=dict[str, Raw])
 
 
 _arguments = msgspec.json.Decoder(dict[str, Any])

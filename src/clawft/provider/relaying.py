@@ -146,7 +146,8 @@ class Relaying:
     ) -> Reply:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
-        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
+        older = call.caller.era is Era.HANDSHAKE
+        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS, older=older)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:
@@ -189,7 +190,7 @@ class Relaying:
         """The server wants to know something first."""
         members = self._members(call, None)
         whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds)
-        return relay.reply_of(whole, stateless=True)
+        return relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
 
     # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 

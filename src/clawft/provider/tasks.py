@@ -27,7 +27,7 @@ from clawft.provider import carried, relay, rounds
 from clawft.provider.conversing import Conversing
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
-from clawft.upstream.peer import read_wanted
+from clawft.upstream.peer import read_asked
 from clawft.upstream.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
@@ -114,7 +114,7 @@ class ForeignTasks:
             return await self._call_older(call, session, members, seconds)
         outgoing = session.outgoing("tools/call", members, self.told(call.caller))
         created = await self._create(call, session, outgoing, Patience(call.tool.name, seconds))
-        reply = relay.reply_of(created, stateless=True)
+        reply = relay.reply_of(created, stateless=True, older=call.caller.era is Era.HANDSHAKE)
         return await self.finish(call, session, created, seconds) if reply.kind is Kind.TASK else reply
 
     async def resume(self, call: Call, session: Session, id: str, seconds: float) -> Reply:
@@ -137,7 +137,7 @@ class ForeignTasks:
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
-        return _outcome(self._spec.name, tasks.read(shape))
+        return _outcome(call, self._spec.name, tasks.read(shape))
 
     async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
         seen = tasks.read(shape)
@@ -145,9 +145,9 @@ class ForeignTasks:
             pause = POLL_SECONDS if seen.poll_interval_ms is None else seen.poll_interval_ms / 1000
             await asyncio.sleep(min(max(pause, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS))
             return
-        wanted = read_wanted(b'{"resultType":"input_required",' + shape.lstrip()[1:])
-        if wanted is None:
-            raise ProtocolFailure(f"{self._spec.name}: a task that waits for input, but does not say for what")
+        wanted = read_asked(shape)
+        if not wanted.input_requests:
+            raise ProtocolFailure("a task that waits for input, but does not say for what")
         carry = carried.encode(carried.Working(seen.task_id))
         try:
             answers = await rounds.answers(self._spec, call, wanted, self._conversing.roots, carry)
@@ -220,9 +220,9 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
     return answer.result
 
 
-def _outcome(server: str, seen: tasks.Seen) -> Reply:
+def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
     if seen.status == "completed" and seen.result is not UNSET:
-        return relay.reply_of(bytes(seen.result), stateless=False)
+        return relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
     if seen.status == "failed" and seen.error is not UNSET:
         raise Failure(b"null", bytes(seen.error)).read()
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")

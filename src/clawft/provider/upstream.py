@@ -36,6 +36,7 @@ from clawft.provider.conversing import Conversing
 from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
 from clawft.provider.hearing import belongs_to, pass_on, read_said
+from clawft.provider.kept import KeptReads
 from clawft.provider.parked import Park
 from clawft.provider.relaying import CONNECT_SECONDS, Relaying
 from clawft.upstream.interest import TELL_SECONDS
@@ -72,6 +73,8 @@ class UpstreamProvider:
         self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)
+        self._kept = KeptReads()
+        upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
 
@@ -193,7 +196,10 @@ class UpstreamProvider:
         if not self._read().may_have(uri):
             return None
         try:
-            return await self._ask_for(call, "resources/read", {"uri": uri})
+            result = self._kept.get(uri, call.caller.principal) or await self._ask_for(
+                call, "resources/read", {"uri": uri}
+            )
+            return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
         except JsonRpcFailure as refused:
             if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
                 return None
@@ -228,8 +234,14 @@ class UpstreamProvider:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        whole = await self._conversing.request(call, self._upstream, session, method, members, seconds)
-        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
+        told = {**members, "_meta": relay.outgoing_meta(call.meta, None)} if call.meta else members
+        whole, asked = await self._conversing.request(call, self._upstream, session, method, told, seconds)
+        if session.peer.era is not Era.STATELESS:
+            return whole
+        plain = relay.plain_result(whole)
+        if method == "resources/read" and not asked:
+            self._kept.put(call.tool.name, call.caller.principal, plain)
+        return plain
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
@@ -245,6 +257,8 @@ class UpstreamProvider:
 
     def offer_changed(self, parts: Parts) -> None:
         """These lists of the server differ from what was offered before."""
+        if parts & {"resources", "templates"}:
+            self._kept.clear()
         if self._changes is None:
             return
         if "tools" in parts:

@@ -80,6 +80,7 @@ class Interest:
         self._held = False
         self._level = ""
         self._floor = ""
+        self._when_updated: list[Callable[[str], None]] = []
         self._changed = asyncio.Event()
         self._progress = asyncio.Event()
         self._acknowledged: asyncio.Future[bytes] | None = None
@@ -120,9 +121,15 @@ class Interest:
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
+    def when_updated(self, heard: Callable[[str], None]) -> None:
+        """Have it told of every resource that changes, watched or not."""
+        self._when_updated.append(heard)
+
     def updated(self, params: bytes) -> None:
         """A resource, or a part of one, has changed: whoever watches it, or what it is a part of, is told."""
         named = _read(params)
+        for heard in self._when_updated:
+            heard(named.uri)
         for uri in self._watched_by(named.uri):
             self.resources.tell(uri, params)
 
@@ -137,7 +144,7 @@ class Interest:
     def missed(self) -> None:
         """Changes may have gone by unheard: everything that is watched counts as changed."""
         for uri in self.resources.names:
-            self.resources.tell(uri, msgspec.json.encode({"uri": uri}))
+            self.updated(msgspec.json.encode({"uri": uri}))
 
     # ── telling the server ───────────────────────────────────────────────────────────────────────────────────────────
 
