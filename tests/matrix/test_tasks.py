@@ -156,7 +156,7 @@ async def test_an_agent_without_tasks_gets_the_result_as_if_there_were_none(
                 continue
 
 
-@cells("task: methods the era lacks")
+@cells("task: methods the era lacks", outcome="refused")
 async def test_methods_of_the_other_kind_are_unknown(cell: Cell, houses: Houses, tmp_path: Path) -> None:
     async with connected(cell, houses, tmp_path, **capabilities(cell)) as agent:
         methods = ("tasks/list", "tasks/result") if cell.agent == "stateless" else ("tasks/update",)

@@ -16,7 +16,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
 from clawft.gateway.events import ConversationEnded, Event, ListChanged, Said, TaskChanged
 from clawft.gateway.older_tasks import OLDER, OlderTasks
-from clawft.gateway.running import Running, answered, answered_now
+from clawft.gateway.running import Running, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
 from clawft.wire import handshake, jsonrpc, narrow
@@ -63,10 +63,8 @@ class Conversation:
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)
 
     def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
-        """The whole answer message."""
-        if request.method in CALLS:
-            return answered(request.id, handshake.error_code, self._call, request, outlet)
-        return answered(request.id, handshake.error_code, self._result, request, outlet)
+        """The bare result."""
+        return self._call(request, outlet) if request.method in CALLS else self._result(request, outlet)
 
     async def _result(self, request: Request, outlet: Outlet) -> bytes:
         method = request.method

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.catalog.snapshot import Entry, rename
+from clawft.catalog.snapshot import rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
@@ -24,6 +24,7 @@ from clawft.model import (
     Resource,
     ResourceTemplate,
     Talk,
+    Tool,
 )
 from clawft.wire import narrow
 from clawft.wire.methods import METHODS, Sender
@@ -47,15 +48,18 @@ def check_method(method: str, caller: Caller) -> None:
 
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(_with_execution(entry, revision), revision) for entry in gateway.visible(caller)]
+    return [
+        narrow.definition(_with_execution(gateway.definition(entry, caller), entry.tool, revision), revision)
+        for entry in gateway.listed(caller)
+    ]
 
 
-def _with_execution(entry: Entry, revision: Revision) -> bytes:
+def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
     """Where tasks are part of the protocol a definition says whether its tool can be one."""
-    if not revision.core_tasks or entry.tool.task == "forbidden" or b'"execution"' in entry.wire:
-        return entry.wire
-    told = b"required" if entry.tool.task == "required" else b"optional"
-    return entry.wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
+    if not revision.core_tasks or tool.task == "forbidden" or b'"execution"' in wire:
+        return wire
+    told = b"required" if tool.task == "required" else b"optional"
+    return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
 
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
@@ -95,7 +99,8 @@ def list_page(
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     member, render = LISTS[method]
     cursor = read_cursor(params)
-    return gateway.pages.page(member, (caller.grant, caller.revision), cursor, lambda: render(gateway, caller), finish)
+    audience = (caller.grant, caller.revision, caller.agent, caller.principal)
+    return gateway.pages.page(member, audience, cursor, lambda: render(gateway, caller), finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────

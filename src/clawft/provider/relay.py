@@ -40,8 +40,9 @@ def _new_span() -> str:
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:
     """`params` of a tools/call; `name` is the native one, encoded once per tool."""
-    head = b'{"name":' + name + b',"arguments":' + arguments
-    return head + b',"_meta":' + _encode(meta) + b"}" if meta else head + b"}"
+    if not meta:
+        return b'{"name":%b,"arguments":%b}' % (name, arguments)
+    return b'{"name":%b,"arguments":%b,"_meta":%b}' % (name, arguments, _encode(meta))
 
 
 class _Said(Struct, rename="camel"):
@@ -72,7 +73,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
         raise ProtocolFailure("the result is not an object")
     if not stateless:
         result = with_blocks(result)
-        return Reply(result, is_error=_MAY_FAIL.search(result) is not None and _is_error(result))
+        return Reply(result, _TRUE in result and _MAY_FAIL.search(result) is not None and _is_error(result))
     said = _said.decode(result)
     kind = _KINDS.get(bytes(said.result_type))
     if kind is None:
@@ -82,6 +83,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
     return Reply(_plain(result, older=older), is_error=bytes(said.is_error) == _TRUE, kind=kind)
 
 
+_COMPACT = b'{"content":[{'
 _USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
 _NO_BLOCKS = Raw(b"[]")
 _blocks = msgspec.json.Decoder(list[dict[str, Raw]])
@@ -92,7 +94,7 @@ def with_blocks(result: bytes) -> bytes:
 
     Raises ProtocolFailure for a list that is none, or of something else than blocks.
     """
-    if _USUAL.match(result):
+    if result.startswith(_COMPACT) or _USUAL.match(result):
         return result
     members = _object.decode(result)
     if "content" not in members:

@@ -111,7 +111,8 @@ class Relaying:
     ) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
-        token = self._following.begin(call.talk, patience) if relay.wants_progress(call.meta) else None
+        follows = call.meta and relay.wants_progress(call.meta)
+        token = self._following.begin(call.talk, patience) if follows else None
         flight = Flight(call, patience)
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)

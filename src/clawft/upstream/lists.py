@@ -89,7 +89,9 @@ class Lists:
 
 
 def _differing(before: Remembered, after: Remembered) -> Parts:
-    return frozenset(part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part)))
+    """Other instructions are other tools: an approval of theirs holds for what the model was told, all of it."""
+    parts = [part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part))]
+    return frozenset(parts if before.instructions == after.instructions else [*parts, "tools"])
 
 
 def _joined(items: list[Raw]) -> bytes:
