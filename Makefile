@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 PYRIGHT := node tools/npm/node_modules/pyright/index.js
-APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace >/dev/null
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # One stamp per set of packages, inside what it describes, so that removing the one forgets the other.
@@ -55,10 +55,10 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
-system: ## Install what tests need of the operating system: bubblewrap (not root, or no apt-get: say so and go on)
-	@command -v bwrap >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+system: ## Install what tests need of the system: bubblewrap, strace (not root, or no apt-get: say so and go on)
+	@{ command -v bwrap && command -v strace; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	{ $(APT) || { apt-get update -qq && $(APT); }; }; } || \
-	echo "no bwrap, and it cannot be installed here: tests of that sandbox will be skipped"
+	echo "no bwrap or no strace, and they cannot be installed here: tests that need them will be skipped"
 
 hosts: ## Install Claude Code and claude-flow (1.3 GB) for the tests that run them where they are
 	cd tests/hosts && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error

@@ -333,8 +333,7 @@ class App:
         async with self._open_to_editors():
             await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
-        if not writer.broken.done():
-            await caller.running.drain(GRACE_SECONDS)
+        await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
         caller.close()
         await writer.finish(GRACE_SECONDS)
         return 0
@@ -414,6 +413,12 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
+def _shell_settings(settings: Settings) -> object:
+    from clawft.builtin.shell import ShellSettings  # loaded with the family
+
+    return ShellSettings(sandbox=settings.shell_sandbox)
+
+
 def _url_policy(settings: Settings) -> object:
     return settings.url_policy
 
@@ -421,6 +426,7 @@ def _url_policy(settings: Settings) -> object:
 FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
     "web": _web_settings,
     "git": _git_settings,
+    "shell": _shell_settings,
     "oauth2": _url_policy,
     "rest": _url_policy,
 }
