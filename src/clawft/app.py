@@ -91,6 +91,7 @@ class App:
             instructions=settings.instructions,
             page_size=settings.page_size,
             key=_sealing_key(settings.home),
+            question_seconds=settings.question_seconds,
         )
         if settings.builtin:
             self._register_builtins()
@@ -157,15 +158,19 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
+        from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
 
+        cells = Cells(self.settings.home, self.settings.workspace)
+
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard)
+            return ways_to(spec, self.heard, cells)
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
-        UpstreamProviders(pool, self.gateway)
+        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
 
         def ended(event: Event) -> None:
             if isinstance(event, ConversationEnded):

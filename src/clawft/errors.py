@@ -15,6 +15,7 @@
     │   ├── ToolNotFound          unknown tool, prompt or namespace (a hidden tool looks the same)
     │   ├── ResourceNotFound
     │   ├── MissingCapability     the caller did not declare what the tool needs
+    │   ├── UrlElicitationRequired  a person must visit an address first (2025-11-25)
     │   └── Busy                  a bound on calls in flight is reached, or we are shutting down
     ├── ToolError                 becomes a result with isError, so that the model can act on it
     │   ├── InvalidArguments
@@ -53,6 +54,7 @@ RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_REVISION = -32022
+URL_ELICITATION_REQUIRED = -32042
 
 
 class ClawftError(Exception):
@@ -144,6 +146,15 @@ class MissingCapability(RequestRefused):
 
     def __init__(self, message: str, *, required: Mapping[str, Any]) -> None:
         super().__init__(message, data={"requiredCapabilities": dict(required)})
+
+
+class UrlElicitationRequired(RequestRefused):
+    """`elicitations` name the addresses; the caller asks its person and calls again."""
+
+    code = URL_ELICITATION_REQUIRED
+
+    def __init__(self, message: str, elicitations: list[dict[str, Any]]) -> None:
+        super().__init__(message, data={"elicitations": elicitations})
 
 
 class Busy(RequestRefused):

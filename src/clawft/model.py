@@ -28,6 +28,7 @@ __all__ = [
     "ForeignResource",
     "ForeignTemplate",
     "Grant",
+    "InputRequired",
     "Kind",
     "LogLevel",
     "Next",
@@ -207,8 +208,17 @@ class Talk(Protocol):
         """Send a log message if the caller's level lets it through."""
         ...
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
-        """Put questions to the caller's side and wait for all answers (`{"action": …}`, `{"roots": […]}` …)."""
+    @property
+    def carried(self) -> bytes:
+        """What an earlier run of this very call left for this one; empty if there was none."""
+        ...
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        """Put questions to the caller's side and wait for all answers (`{"action": …}`, `{"roots": […]}` …).
+
+        Where the answers come with a later request this raises InputRequired, and the call is run again then. With
+        `carry` the next run finds that in `carried`, and its first `ask` gives whatever was answered.
+        """
         ...
 
     def detach(self) -> None:
@@ -220,8 +230,19 @@ class Talk(Protocol):
         ...
 
 
+class InputRequired(BaseException):
+    """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
+
+    def __init__(self, questions: Mapping[str, Question], carry: bytes = b"") -> None:
+        super().__init__("input required")
+        self.questions = questions
+        self.carry = carry
+
+
 class Silent:
     """A Talk to nobody: for calls from the library and the command line."""
+
+    carried = b""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         pass
@@ -229,7 +250,7 @@ class Silent:
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
         pass
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         return {key: {"action": "cancel"} for key in questions}
 
     def detach(self) -> None:

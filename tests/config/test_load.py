@@ -86,6 +86,7 @@ local = false
 variables = ["SSH_AUTH_SOCK"]
 [gateway]
 page_size = 5
+question_seconds = 30
 max_body = 2048
 instructions = "be kind"
 [mcp_servers.github]
@@ -104,6 +105,7 @@ too = 1
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
+    assert settings.question_seconds == 30
     assert found.origins.keys() == BY_NAME.keys()
     assert found.origins["result.limit"] == (Origin(str(path), 17),)
 

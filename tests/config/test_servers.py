@@ -27,6 +27,7 @@ required = true
 isolation = "per-session"
 sandbox = {{ read = ["."], network = ["a.example"] }}
 tools = {{ deny = ["delete_*"], timeout_ms = {{ build = 600000 }} }}
+asks = ["elicitation"]
 """
 
 
@@ -204,6 +205,7 @@ def test_every_key_arrives(files: Files, workspace: Path) -> None:
         isolation="per-session",
         sandbox=SandboxTable(read=(".",), network=("a.example",)),
         tools=ToolRules(deny=("delete_*",), timeout_ms={"build": 600000}),
+        asks=("elicitation",),
     )
 
 

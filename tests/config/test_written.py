@@ -36,6 +36,7 @@ STDIO = UpstreamSpec(
     isolation="per-session",
     sandbox=SandboxTable(read=("/a",)),
     tools=ToolRules(allow=("a*",), deny=("b",), timeout_ms={"long build": 9}),
+    asks=("roots",),
 )
 HTTP = UpstreamSpec(
     "far", url="https://a.example/mcp?x=1", headers={"X-A": "b"}, cwd=str(HERE), enabled=False, sandbox="off"

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from clawft.errors import ClawftError, ProtocolFailure, ToolError, ToolNotFound
-from clawft.gateway.questions import InputRequired
-from clawft.model import Call, Caller, Capabilities, LogLevel, Origin, Question, Tool
+from clawft.model import Call, Caller, Capabilities, InputRequired, LogLevel, Origin, Question, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider, Provider, RawProvider, ResourceProvider
 from clawft.provider.registry import outside_providers
 from tests.conformance import content, listings
@@ -83,7 +82,9 @@ class Script:
     def hang_up(self, retry_ms: int) -> None:
         self.told.append(("retry", retry_ms))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    carried = b""
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         open = {key: question for key, question in questions.items() if key not in self.answers}
         if open:
             raise InputRequired(open)

@@ -7,9 +7,9 @@ import pytest
 from mcp_types.methods import validate_server_result
 from msgspec import Raw
 
-from clawft.gateway import questions
-from clawft.gateway.questions import Opened, Seal, answers_it, digest_of, given
+from clawft.gateway.questions import Opened, Seal, digest_of, given
 from clawft.model import Caller, Question
+from clawft.wire.asking import answers_it
 from tests.gateway.asking import ADA, CAN_FILL, server
 from tests.gateway.support import Pipe, modern, pipe, texts
 from tests.requirements import requirement
@@ -113,9 +113,8 @@ async def test_a_state_is_for_its_own_caller_for_a_while() -> None:
 
 
 @requirement("SHELL-18")
-async def test_a_late_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with pipe(server()) as caller:
-        monkeypatch.setattr(questions, "LIFETIME_SECONDS", -1.0)
+async def test_a_late_state_is_refused() -> None:
+    async with pipe(server(question_seconds=-1.0)) as caller:
         state = (await caller.call("demo__greet", modern(CAN_FILL)))["result"]["requestState"]
         assert await refusal(caller, state) == -32602
 

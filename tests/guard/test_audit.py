@@ -7,10 +7,9 @@ from datetime import datetime
 import pytest
 
 from clawft.errors import ExecutionFailed, ToolNotFound
-from clawft.gateway.questions import InputRequired
 from clawft.guard import audit
 from clawft.guard.audit import Audit
-from clawft.model import Caller, Kind, Reply
+from clawft.model import Caller, InputRequired, Kind, Reply
 from tests.guard.support import Lines, answers, call, raises
 from tests.requirements import requirement
 

@@ -112,7 +112,7 @@ class Person(Silent):
         self.answer = answer
         self.asked: list[Question] = []
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         self.asked.extend(questions.values())
         return dict.fromkeys(questions, self.answer)
 

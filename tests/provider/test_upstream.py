@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.errors import BadParams, ExecutionFailed, JsonRpcFailure, LinkClosed, ProtocolFailure, ToolError
+from clawft.errors import (
+    BadParams,
+    ExecutionFailed,
+    JsonRpcFailure,
+    LinkClosed,
+    MissingCapability,
+    ProtocolFailure,
+    ToolError,
+)
 from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
@@ -188,7 +196,7 @@ async def test_an_error_answer_keeps_its_words_and_names_the_server(
 ) -> None:
     async with served(tmp_path, child("a")) as (_, _, providers):
         one = provider(providers, "a")
-        with pytest.raises(ExecutionFailed) as failed:
+        with pytest.raises((ExecutionFailed, MissingCapability)) as failed:
             await one.run(call(one, "refuse", **error))
         assert words in str(failed.value)
 

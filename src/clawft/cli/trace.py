@@ -75,5 +75,7 @@ def _who(upstream: Upstream) -> str:
         return "again"
     info = session.peer.server_info
     named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
-    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools")
+    child = getattr(session.link, "child", None)
+    sandbox = f"sandbox {child.sandbox}" if child is not None and child.sandbox else ""
+    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools", sandbox)
     return ", ".join(filter(None, told))

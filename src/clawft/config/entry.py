@@ -14,7 +14,7 @@ from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.errors import InvalidConfig
-from clawft.upstream.spec import DEFAULT_TIMEOUT_MS
+from clawft.upstream.spec import DEFAULT_TIMEOUT_MS, EVERYTHING, Asks
 
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 SANDBOXES = ("auto", "off", "strict", "require")
@@ -35,6 +35,7 @@ class Sandbox(Struct, frozen=True, forbid_unknown_fields=True):
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
+    require: bool = False
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,6 +55,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     isolation: Literal["shared", "per-session"] = "shared"
     sandbox: str | Sandbox = "auto"
     tools: Tools = Tools()
+    asks: tuple[Asks, ...] = EVERYTHING
 
 
 KEYS: tuple[str, ...] = Entry.__struct_fields__
@@ -77,8 +79,9 @@ WORDS = {
     "trust": "trusted or untrusted",
     "required": "true or false",
     "isolation": "shared or per-session",
-    "sandbox": "auto, off, strict, require, or a table of read, write and network",
+    "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
+    "asks": "a list of elicitation, sampling and roots",
 }
 """What each key must be, for errors and the reference."""
 
@@ -160,6 +163,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "isolation": told.get("isolation"),
         "sandbox": sandbox if sandbox in SANDBOXES or members(sandbox) else None,
         "tools": members(rules) or None,
+        "asks": told.get("asks"),
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
 

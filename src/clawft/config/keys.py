@@ -25,6 +25,7 @@ Grants = tuple[Literal["push", "force"], ...]
 ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
+QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
 
@@ -156,6 +157,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
+    Key(
+        "gateway.question_seconds",
+        "question_seconds",
+        QuestionSeconds,
+        "1 to 86400 seconds",
+        600,
+        "How long a question to the agent may wait for its answer, and a call for its question.",
+    ),
     Key(
         "gateway.instructions",
         "instructions",

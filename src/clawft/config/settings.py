@@ -33,6 +33,8 @@ class Settings(Struct, frozen=True):
     url_policy: UrlPolicy = UrlPolicy()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
+    question_seconds: int = 600
+    """How long a question to the agent may wait for its answer."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
     mcp_config: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
@@ -18,13 +18,13 @@ from clawft.gateway.running import Running, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
 from clawft.wire import handshake, jsonrpc, narrow
+from clawft.wire.cancel import read_cancelled
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import read as read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS
 from clawft.wire.visible import make_visible
 
-QUESTION_SECONDS = 600.0
 MAX_SUBSCRIPTIONS = 1_000
 
 _encode = msgspec.json.encode
@@ -151,10 +151,10 @@ class Conversation:
         id = self._asked.open(waiter)
         outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(self._fit(question)))))
         try:
-            async with asyncio.timeout(QUESTION_SECONDS):
+            async with asyncio.timeout(self._gateway.question_seconds):
                 answer = await waiter
         except TimeoutError:
-            raise RequestTimeout(question.method, int(QUESTION_SECONDS * 1000)) from None
+            raise RequestTimeout(question.method, int(self._gateway.question_seconds * 1000)) from None
         except asyncio.CancelledError:
             outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise
@@ -216,15 +216,10 @@ class _UriParams(Struct):
     uri: str
 
 
-class _CancelledParams(Struct):
-    id: Raw | UnsetType = field(default=UNSET, name="requestId")
-
-
 _NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
 _answer = msgspec.json.Decoder(dict[str, Any])
 _level_params = msgspec.json.Decoder(_LevelParams)
 _uri_params = msgspec.json.Decoder(_UriParams)
-_cancelled_params = msgspec.json.Decoder(_CancelledParams)
 
 
 def _read_uri(request: Request) -> str:
@@ -232,12 +227,3 @@ def _read_uri(request: Request) -> str:
         return _uri_params.decode(request.params or EMPTY_OBJECT).uri
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None
-
-
-def read_cancelled(params: bytes) -> bytes | None:
-    """The raw id that a cancelled notification names; None if it names none."""
-    try:
-        id = _cancelled_params.decode(params or EMPTY_OBJECT).id
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return None if id is UNSET else bytes(id)

@@ -20,7 +20,7 @@ from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolErr
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
-from clawft.gateway.questions import Seal
+from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
@@ -57,6 +57,7 @@ class Gateway:
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
         key: bytes | None = None,
+        question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
         key = key or secrets.token_bytes(KEY_BYTES)
         self.guards = tuple(guards)
@@ -66,7 +67,8 @@ class Gateway:
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
         self.events = Events()
-        self.seal = Seal(key)
+        self.seal = Seal(key, question_seconds)
+        self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.calls = 0

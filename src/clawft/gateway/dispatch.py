@@ -147,7 +147,7 @@ async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Ta
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    contents = await gateway.resources.read(target.name)
+    contents = await gateway.resources.read(target.name, by=(caller, talk))
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 

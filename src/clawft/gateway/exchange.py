@@ -14,18 +14,9 @@ from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
 from clawft.gateway.events import Event, ListChanged, ResourceUpdated, TaskChanged, Topic
-from clawft.gateway.questions import (
-    Answers,
-    Detached,
-    InputRequired,
-    Opened,
-    digest_of,
-    given,
-    input_required,
-    read_answers,
-)
-from clawft.gateway.talk import Outlet, StatelessTalk
-from clawft.model import EMPTY_OBJECT, Caller, Era, Kind, Reply, Talk
+from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required, read_answers
+from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
+from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.headers import BadMirror, Headers, Mirror
@@ -86,25 +77,21 @@ class Exchange:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _call(self, target: Target, caller: Caller, told: Told, outlet: Outlet) -> bytes:
-        answers = self._answers(target, caller)
-        talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, answers)
+        opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
+        brought = NO_RESPONSES if target.responses is UNSET else target.responses
+        talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, opened, brought)
         try:
             reply = await self._run(target, caller, talk)
         except InputRequired as asked:
             digest = digest_of(target.method, target.name, target.arguments)
-            state = self._gateway.seal.close(talk.used, caller, digest, asked.questions)
+            house = () if asked.carry else asked.questions
+            state = self._gateway.seal.close(talk.used, caller, digest, house, asked.carry)
             reply = input_required(asked.questions, state)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
         return stateless.finish_result(reply.result, self._gateway.server_info, reply.kind, cache)
 
-    def _answers(self, target: Target, caller: Caller) -> Answers:
-        if target.responses is UNSET and target.state is UNSET:
-            return _NO_ANSWERS
-        opened = _NOT_ASKED
-        if target.state is not UNSET:
-            digest = digest_of(target.method, target.name, target.arguments)
-            opened = self._gateway.seal.open(target.state, caller, digest)
-        return given({} if target.responses is UNSET else target.responses, opened)
+    def _open(self, target: Target, state: str, caller: Caller) -> Opened:
+        return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
     async def _run(self, target: Target, caller: Caller, talk: StatelessTalk) -> Reply:
         """At once, or as a task if the tool is made for it and the caller can poll."""
@@ -187,9 +174,6 @@ class Exchange:
             payload, self._gateway.server_info, cache=stateless.cache_hint(LIST_TTL_MS, "private")
         )
 
-
-_NO_ANSWERS: Answers = {}
-_NOT_ASKED = Opened()
 
 _CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": True},

@@ -16,12 +16,13 @@ from clawft.errors import (
     WireError,
 )
 from clawft.gateway.batch import MAX_BATCH, Batch
-from clawft.gateway.conversation import Conversation, read_cancelled
+from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Running
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
+from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS, STATELESS

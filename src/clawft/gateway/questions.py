@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.errors import BadParams, MissingCapability
+from clawft.errors import BadParams, ProtocolFailure
 from clawft.model import Caller, Kind, Question, Reply
 from clawft.wire.visible import make_visible
 
@@ -24,14 +24,6 @@ LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
 
 Answers = Mapping[str, Mapping[str, Any]]
-
-
-class InputRequired(BaseException):
-    """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
-
-    def __init__(self, questions: Mapping[str, Question]) -> None:
-        super().__init__("input required")
-        self.questions = questions
 
 
 class Detached(BaseException):
@@ -45,6 +37,8 @@ class _State(Struct):
     digest: str
     asked: list[str] = []
     """The questions that were open when the state was sealed."""
+    carry: bytes = b""
+    """What the run that ended here left for the next."""
 
 
 _state = msgspec.json.Decoder(_State)
@@ -55,6 +49,7 @@ class Opened(Struct, frozen=True):
 
     answers: Answers = {}
     asked: frozenset[str] = frozenset()
+    carry: bytes = b""
 
 
 OURS = "weft_"
@@ -62,7 +57,12 @@ OURS = "weft_"
 
 
 def given(raw: Mapping[str, Raw], opened: Opened) -> Answers:
-    """Known and new answers. One to a question of ours counts only if we have asked: nobody allows itself a thing."""
+    """Known and new answers. One to a question of ours counts only if we have asked: nobody allows itself a thing.
+
+    Where something is carried the new ones answer whoever carries it, and nobody else.
+    """
+    if opened.carry:
+        return opened.answers
     new = read_answers(raw)
     asked = {key: answer for key, answer in new.items() if not key.startswith(OURS) or key in opened.asked}
     return {**opened.answers, **asked}
@@ -71,14 +71,21 @@ def given(raw: Mapping[str, Raw], opened: Opened) -> Answers:
 class Seal:
     """Signs and reads `requestState`."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, lifetime: float = LIFETIME_SECONDS) -> None:
         self._key = key
+        self._lifetime = lifetime
 
-    def close(self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = ()) -> str:
+    def close(
+        self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = (), carry: bytes = b""
+    ) -> str:
+        """Raises ProtocolFailure if what a server wants kept is more than a caller can be asked to carry."""
         known = {key: dict(answer) for key, answer in answers.items()}
-        state = _State(known, time.time() + LIFETIME_SECONDS, caller.principal, digest, list(asked))
+        state = _State(known, time.time() + self._lifetime, caller.principal, digest, list(asked), carry)
         body = msgspec.json.encode(state)
-        return base64.urlsafe_b64encode(self._sign(body) + body).decode()
+        sealed = base64.urlsafe_b64encode(self._sign(body) + body).decode()
+        if len(sealed) > MAX_STATE_BYTES:
+            raise ProtocolFailure(f"the state of this call has {len(sealed)} bytes; {MAX_STATE_BYTES} can be carried")
+        return sealed
 
     def open(self, state: str, caller: Caller, digest: str) -> Opened:
         """What is inside. Raises BadParams if altered, late, another caller's or another call's."""
@@ -89,7 +96,7 @@ class Seal:
             raise BadParams("requestState has expired", hint="call again without it")
         if read.principal != caller.principal or read.digest != digest:
             raise BadParams("requestState belongs to another call")
-        return Opened(read.answers, frozenset(read.asked))
+        return Opened(read.answers, frozenset(read.asked), read.carry)
 
     def _read(self, state: str) -> _State | None:
         if len(state) > MAX_STATE_BYTES:
@@ -133,38 +140,3 @@ def read_answers(raw: Mapping[str, Raw]) -> Answers:
         if isinstance(answer, dict):
             answers[key] = cast("dict[str, Any]", answer)
     return answers
-
-
-def answers_it(question: Question, answer: Mapping[str, Any]) -> bool:
-    """Is this an answer to this question? If not, it is asked again."""
-    if question.method == "roots/list":
-        return isinstance(answer.get("roots"), list)
-    if question.method == "sampling/createMessage":
-        return "content" in answer
-    action = answer.get("action")
-    if action == "accept" and question.params.get("mode", "form") == "form":
-        return _fills(question.params.get("requestedSchema", {}), answer.get("content"))
-    return action in ("accept", "decline", "cancel")
-
-
-def _fills(schema: Mapping[str, Any], content: object) -> bool:
-    return isinstance(content, dict) and all(name in content for name in schema.get("required", ()))
-
-
-def require(caller: Caller, question: Question) -> None:
-    """Raises MissingCapability if the caller did not declare what this question needs."""
-    can, needed = _NEEDS[_kind(question)]
-    if not getattr(caller.capabilities, can):
-        raise MissingCapability(f"this needs a client that can answer {question.method}", required=needed)
-
-
-def _kind(question: Question) -> str:
-    return question.method + (":url" if question.params.get("mode") == "url" else "")
-
-
-_NEEDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "elicitation/create": ("elicit_form", {"elicitation": {"form": {}}}),
-    "elicitation/create:url": ("elicit_url", {"elicitation": {"url": {}}}),
-    "sampling/createMessage": ("sampling", {"sampling": {}}),
-    "roots/list": ("roots", {"roots": {}}),
-}

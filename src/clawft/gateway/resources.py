@@ -10,8 +10,19 @@ from msgspec import Raw
 from clawft.catalog import uris
 from clawft.errors import ResourceNotFound
 from clawft.gateway.registered import Registered
-from clawft.model import ForeignResource, ForeignTemplate, Resource, ResourceContent, ResourceTemplate
-from clawft.provider.base import ResourceProvider
+from clawft.model import (
+    Call,
+    Caller,
+    ForeignResource,
+    ForeignTemplate,
+    Origin,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    Talk,
+    Tool,
+)
+from clawft.provider.base import AskingResources, ResourceProvider
 
 Contents = Sequence[ResourceContent] | bytes
 """What a provider reads: contents, or the whole result as its server said it."""
@@ -32,14 +43,17 @@ class Resources:
         names = uris.exported((owner, item.uri_template) for owner, item in found)
         return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
 
-    async def read(self, uri: str, owner: str = "") -> Contents:
-        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound."""
+    async def read(self, uri: str, owner: str = "", by: tuple[Caller, Talk] | None = None) -> Contents:
+        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound.
+
+        `by` is who wants to read, and the way to ask them something first.
+        """
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
         for name, provider in self._holders():
             if whose not in ("", name):
                 continue
-            contents = await provider.read_resource(native)
+            contents = await _read(provider, native, by)
             if contents is not None:
                 return contents if wrapped is None else _readdressed(contents, native, uri)
         raise ResourceNotFound(uri)
@@ -48,6 +62,13 @@ class Resources:
         for known in self._providers():
             if isinstance(known.provider, ResourceProvider):
                 yield known.owner, known.provider
+
+
+async def _read(provider: ResourceProvider, uri: str, by: tuple[Caller, Talk] | None) -> Contents | None:
+    if by is None or not isinstance(provider, AskingResources):
+        return await provider.read_resource(uri)
+    caller, talk = by
+    return await provider.read_resource_for(Call(caller, uri, Tool(uri, b""), Origin(""), talk=talk))
 
 
 def _renamed(item: Resource, uri: str) -> Resource:

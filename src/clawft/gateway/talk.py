@@ -9,14 +9,18 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from clawft.gateway.questions import Answers, Detached, InputRequired, answers_it, require
-from clawft.model import Caller, LogLevel, Question
+from clawft.gateway.questions import Answers, Detached, Opened, given, read_answers
+from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
+from clawft.wire.asking import answers_it, require
 from clawft.wire.meta import LEVELS, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 _RANK = {level: rank for rank, level in enumerate(LEVELS)}
+
+NOT_ASKED = Opened()
+NO_RESPONSES: Mapping[str, Raw] = {}
 
 Asker = Callable[["Outlet", Question], Awaitable[Mapping[str, Any]]]
 
@@ -31,6 +35,8 @@ class Outlet(Protocol):
 
 class Reports:
     """Progress and log messages; both eras send the same notifications."""
+
+    carried = b""
 
     def __init__(self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType) -> None:
         self._caller = caller
@@ -79,7 +85,7 @@ class HandshakeTalk(Reports):
         Reports.__init__(self, caller, outlet, token, level)
         self._asker = asker
 
-    async def ask(self, questions: Mapping[str, Question]) -> Answers:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Answers:
         for question in questions.values():
             require(self._caller, question)
         loop = asyncio.get_running_loop()
@@ -99,14 +105,24 @@ class StatelessTalk(Reports):
     """Questions end the run unless the caller has brought the answers along."""
 
     def __init__(
-        self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType, answers: Answers
+        self,
+        caller: Caller,
+        outlet: Outlet,
+        token: Raw | UnsetType,
+        level: str | UnsetType,
+        opened: Opened = NOT_ASKED,
+        responses: Mapping[str, Raw] = NO_RESPONSES,
     ) -> None:
         super().__init__(caller, outlet, token, level)
-        self._answers = answers
+        self.carried = opened.carry
+        self._answers = opened.answers if responses is NO_RESPONSES else given(responses, opened)
+        self._brought = responses if opened.carry else None
         self.used: dict[str, Mapping[str, Any]] = {}
         """The answers the tool has asked for so far: all that a retry needs."""
 
-    async def ask(self, questions: Mapping[str, Question]) -> Answers:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Answers:
+        if carry:
+            return self._ask_carrying(questions, carry)
         open_questions = {key: q for key, q in questions.items() if not self._answered(key, q)}
         self.used |= {key: self._answers[key] for key in questions if key not in open_questions}
         for question in open_questions.values():
@@ -114,6 +130,13 @@ class StatelessTalk(Reports):
         if open_questions:
             raise InputRequired(open_questions)
         return {key: self._answers[key] for key in questions}
+
+    def _ask_carrying(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
+        """Whatever came along, once; the caller decides what it is worth, and may ask again."""
+        brought, self._brought = self._brought, None
+        if brought is not None:
+            return read_answers(brought)
+        raise InputRequired(questions, carry)
 
     def detach(self) -> None:
         if self._caller.capabilities.tasks:

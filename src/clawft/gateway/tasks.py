@@ -19,8 +19,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import INTERNAL_ERROR, BadParams, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
-from clawft.gateway.questions import Answers, answers_it, require
+from clawft.gateway.questions import Answers
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
+from clawft.wire.asking import answers_it, require
 from clawft.wire.visible import make_visible
 
 TTL_MS = 300_000
@@ -67,6 +68,8 @@ class Task:
 
     # the task is its own Talk: progress and log do not exist for tasks
 
+    carried = b""
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         pass
 
@@ -79,7 +82,7 @@ class Task:
     def hang_up(self, retry_ms: int) -> None:
         pass
 
-    async def ask(self, questions: Mapping[str, Question]) -> Answers:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Answers:
         unknown = {key: q for key, q in questions.items() if key not in self._known}
         for question in unknown.values():
             require(self.caller, question)

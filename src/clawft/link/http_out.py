@@ -81,6 +81,8 @@ class HttpLink:
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         id = self._ids.open(None)
+        if patience is not None:
+            patience.stream = id
         try:
             return await within(patience, self._request(id, outgoing))
         except (asyncio.CancelledError, RequestTimeout):

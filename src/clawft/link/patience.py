@@ -17,16 +17,34 @@ T = TypeVar("T")
 
 
 class Patience:
-    """One request's deadline: `begin` and `end` belong to the link, `extend` to whoever sees progress."""
+    """One request's deadline: `begin` and `end` belong to the link, the rest to whoever follows the request.
 
-    __slots__ = ("_clock", "_expire", "_hard", "_seconds", "_until", "_what", "due", "expired")
+    `extend` is for progress, `hold` and `release` for questions: while a person thinks, the server is not late.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_expire",
+        "_hard",
+        "_held",
+        "_holds",
+        "_seconds",
+        "_until",
+        "_what",
+        "due",
+        "expired",
+        "stream",
+    )
 
     def __init__(self, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self._what = what
         self._seconds = seconds
         self._hard = hard_seconds or seconds
         self._clock: _Clock | None = None
+        self._holds = 0
         self.due = inf
+        self.stream: int | None = None
+        """Our id of the request, where its answer has a stream of its own (HTTP)."""
         self.expired = False
 
     def begin(self, expire: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
@@ -35,19 +53,32 @@ class Patience:
         now = loop.time()
         self._expire = expire
         self._until = now + self._hard
-        self.due = due = now + self._seconds
-        clock.waiting.add(self)
-        if due < clock.rings_at:
-            clock.set(due)
+        self.due = now + self._seconds
+        clock.add(self)
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""
-        if self._clock is not None:
+        if self._clock is not None and not self._holds:
             self.due = min(self._clock.loop.time() + self._seconds, self._until)
+
+    def hold(self) -> None:
+        """The time stands still until `release` has been called as often."""
+        self._holds += 1
+        if self._clock is not None and self._holds == 1:
+            self._held = self._clock.loop.time()
+            self._clock.drop(self)
+
+    def release(self) -> None:
+        self._holds -= 1
+        if self._clock is not None and not self._holds:
+            now = self._clock.loop.time()
+            self._until += now - self._held
+            self.due = min(now + self._seconds, self._until)
+            self._clock.add(self)
 
     def end(self) -> None:
         if self._clock is not None:
-            self._clock.waiting.discard(self)
+            self._clock.drop(self)
             self._clock = None
 
     def left(self) -> float:
@@ -69,24 +100,32 @@ class _Clock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.waiting: set[Patience] = set()
+        self._waiting: set[Patience] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self.rings_at = inf
+        self._rings_at = inf
 
-    def set(self, when: float) -> None:
+    def add(self, patience: Patience) -> None:
+        self._waiting.add(patience)
+        if patience.due < self._rings_at:
+            self._set(patience.due)
+
+    def drop(self, patience: Patience) -> None:
+        self._waiting.discard(patience)
+
+    def _set(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.rings_at = when
+        self._rings_at = when
         self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self.rings_at = None, inf
+        self._timer, self._rings_at = None, inf
         now = self.loop.time()
-        for patience in [each for each in self.waiting if each.due <= now]:
-            self.waiting.discard(patience)
+        for patience in [each for each in self._waiting if each.due <= now]:
+            self._waiting.discard(patience)
             patience.ring()
-        if self.waiting:
-            self.set(min(each.due for each in self.waiting))
+        if self._waiting:
+            self._set(min(each.due for each in self._waiting))
 
 
 _latest: _Clock | None = None

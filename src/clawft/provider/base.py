@@ -55,6 +55,15 @@ class ResourceProvider(Protocol):
 
 
 @runtime_checkable
+class AskingResources(Protocol):
+    """A provider that may have to ask the caller something before it can read."""
+
+    async def read_resource_for(self, call: Call) -> bytes | None:
+        """The same for a call whose tool is named like the resource, with the way back to its caller."""
+        ...
+
+
+@runtime_checkable
 class PromptProvider(Protocol):
     def list_prompts(self) -> Sequence[Prompt]: ...
 

@@ -28,6 +28,10 @@ class Following:
         self._followed[token] = _Followed(talk, patience)
         return token
 
+    def hand_over(self, token: int, talk: Talk) -> None:
+        """From now on someone else hears of it: the caller has left, or come back."""
+        self._followed[token].talk = talk
+
     def end(self, token: int) -> None:
         del self._followed[token]
 

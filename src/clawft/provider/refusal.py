@@ -9,14 +9,14 @@ import msgspec
 
 from clawft.errors import (
     HEADER_MISMATCH,
-    MISSING_CAPABILITY,
     UNSUPPORTED_REVISION,
+    URL_ELICITATION_REQUIRED,
     ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
+    MissingCapability,
 )
 
-URL_ELICITATION_REQUIRED = -32042
 DATA_CHARS = 1_000
 """Of an error's data, as far as it is passed on."""
 
@@ -28,6 +28,12 @@ def failed(server: str, error: ClawftError) -> ExecutionFailed:
         return ExecutionFailed(f"{server}: {error.message}", hint=hint)
     explain = _EXPLAINED.get(error.error_code, _data)
     return ExecutionFailed(f"{server}: {error.message} (code {error.error_code}){explain(error.error_data)}")
+
+
+def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
+    """What we declared to the server is what the agent declared to us: so it is the agent that lacks something."""
+    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
+    return MissingCapability(f"{server}: {error.message}{_capability(error.error_data)}", required=required)
 
 
 def _data(data: object) -> str:
@@ -44,7 +50,7 @@ def _urls(data: object) -> str:
 
 def _capability(data: object) -> str:
     needed = ", ".join(_mapping(_mapping(data).get("requiredCapabilities"))) or "something of the client"
-    return f"; the tool needs {needed}, which cannot be offered to it here"
+    return f"; the tool needs {needed}, which the calling agent has not declared"
 
 
 def _ours(data: object) -> str:
@@ -58,7 +64,6 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 _EXPLAINED = {
     URL_ELICITATION_REQUIRED: _urls,
-    MISSING_CAPABILITY: _capability,
     HEADER_MISMATCH: _ours,
     UNSUPPORTED_REVISION: _ours,
 }

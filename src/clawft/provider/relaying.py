@@ -10,6 +10,8 @@ from msgspec import Raw
 
 from clawft.errors import (
     HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
     ExecutionFailed,
     JsonRpcFailure,
     LinkClosed,
@@ -23,13 +25,17 @@ from clawft.errors import (
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
-from clawft.provider import relay
+from clawft.provider import carried, relay
+from clawft.provider.conversing import Conversing, may_park
 from clawft.provider.following import Following
-from clawft.provider.refusal import failed
+from clawft.provider.refusal import failed, lacking
+from clawft.provider.urls import ask_for_urls, consented
+from clawft.upstream.flights import Flight
+from clawft.upstream.peer import Wanted, read_wanted
 from clawft.upstream.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Failure
+from clawft.wire.jsonrpc import Failure, Response
 
 CONNECT_SECONDS = 30.0
 
@@ -39,11 +45,18 @@ _encode = msgspec.json.encode
 class Relaying:
     """The calls of one server."""
 
-    def __init__(self, upstream: Upstream, following: Following, own: Callable[[str], Upstream] | None = None) -> None:
+    def __init__(
+        self,
+        upstream: Upstream,
+        following: Following,
+        conversing: Conversing,
+        own: Callable[[str], Upstream] | None = None,
+    ) -> None:
         """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
         self._upstream = upstream
         self._own = own if upstream.spec.isolation == "per-session" else None
         self._following = following
+        self._conversing = conversing
         self._native: dict[str, bytes] = {}
         self._server = upstream.spec.name
 
@@ -54,7 +67,9 @@ class Relaying:
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
-            return await self._relay(call, session, seconds)
+            if call.talk.carried:
+                return await self._go_on(call, upstream, session, seconds)
+            return await self._relay(call, upstream, session, seconds)
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
         finally:
@@ -70,43 +85,90 @@ class Relaying:
         except NotConnected as down:
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
-    async def _relay(self, call: Call, session: Session, seconds: float, *, last: bool = False) -> Reply:
+    async def _relay(
+        self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
+    ) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
         follows = call.meta and relay.wants_progress(call.meta)
         token = self._following.begin(call.talk, patience) if follows else None
+        flight = Flight(call, patience)
+        upstream.flights[flight] = None
+        outgoing = self._outgoing(call, session, token)
+        if call.caller.era is Era.STATELESS and may_park(call.caller, session):
+            answer = await self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            return await self._reply(call, upstream, session, answer, seconds, last=last)
         try:
-            answer = await session.link.request(self._outgoing(call, session, token), patience)
+            answer = await session.link.request(outgoing, patience)
         except (ProcessExited, LinkClosed, SessionLost):
             if last or not _may_repeat(call.tool):
                 raise
             left = patience.left()
-            return await self._relay(call, await self._connected(call, left), patience.left(), last=True)
+            session = await self._connected(call, left)
+            return await self._relay(call, upstream, session, patience.left(), last=True)
         finally:
+            del upstream.flights[flight]
+            if flight.answering:
+                flight.land()
             if token is not None:
                 self._following.end(token)
+        return _finished(session, answer) or await self._reply(call, upstream, session, answer, seconds, last=last)
+
+    async def _reply(
+        self,
+        call: Call,
+        upstream: Upstream,
+        session: Session,
+        answer: Response | Failure,
+        seconds: float,
+        *,
+        last: bool = True,
+    ) -> Reply:
         if isinstance(answer, Failure):
-            return await self._refused(call, session, answer.read(), seconds, last=last)
-        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
-        return reply if reply.kind is Kind.COMPLETE else await self._complete(call, session, answer.result, seconds)
+            return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
+        wanted = read_wanted(answer.result)
+        if wanted is None:
+            return relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
+        return await self._complete(call, session, wanted, seconds)
 
     async def _refused(
-        self, call: Call, session: Session, error: JsonRpcFailure, seconds: float, *, last: bool
+        self, call: Call, upstream: Upstream, session: Session, error: JsonRpcFailure, seconds: float, *, last: bool
     ) -> Reply:
         """A tool whose header annotations have changed is read again, and the call, which did not run, made again."""
+        if error.error_code == URL_ELICITATION_REQUIRED:
+            await ask_for_urls(self._server, call, error)
+        if error.error_code == MISSING_CAPABILITY:
+            raise lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
             raise error
         await self._upstream.lists.ask(session)
-        return await self._relay(call, session, seconds, last=True)
+        return await self._relay(call, upstream, session, seconds, last=True)
 
-    async def _complete(self, call: Call, session: Session, result: bytes, seconds: float) -> Reply:
-        """The server wants to know something first: what the house can answer, it does."""
-        whole = await session.complete("tools/call", self._members(call, None), result, seconds=seconds)
+    # ── questions on the way ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+        """The agent has come back with answers."""
+        match carried.read(call.talk.carried):
+            case carried.Parked(id):
+                answer = await self._conversing.go_on(call, id)
+                return await self._reply(call, upstream, session, answer, seconds)
+            case carried.Round(wanted):
+                return await self._complete(call, session, wanted, seconds)
+            case carried.Again():
+                await consented(self._server, call)
+                return await self._relay(call, upstream, session, seconds)
+
+    async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
+        """The server wants to know something first."""
+        members = self._members(call, None)
+        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds)
         return relay.reply_of(whole, stateless=True)
+
+    # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
         if session.peer.era is Era.STATELESS:
-            return session.outgoing("tools/call", self._members(call, token))
+            return session.outgoing("tools/call", self._members(call, token), self._conversing.told(call.caller))
         name = self._native.get(call.tool.name)
         if name is None:
             name = self._native[call.tool.name] = _encode(call.tool.name)
@@ -116,6 +178,14 @@ class Relaying:
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
+
+
+def _finished(session: Session, answer: Response | Failure) -> Reply | None:
+    """The reply, where this is one and nothing more is to be done for it: as nearly always."""
+    if isinstance(answer, Failure):
+        return None
+    reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
+    return reply if reply.kind is Kind.COMPLETE else None
 
 
 def _may_repeat(tool: Tool) -> bool:

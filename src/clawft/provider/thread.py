@@ -16,13 +16,17 @@ class FromThread:
         self._talk = talk
         self._loop = loop
 
+    @property
+    def carried(self) -> bytes:
+        return self._talk.carried
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         self._loop.call_soon_threadsafe(self._talk.progress, progress, total, message)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
         self._loop.call_soon_threadsafe(self._talk.log, level, data, logger)
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         raise RuntimeError("only an async tool can ask; write it as `async def`")
 
     def detach(self) -> None:

@@ -30,9 +30,12 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider import relay
+from clawft.provider.asking import Roots
 from clawft.provider.base import Changes
+from clawft.provider.conversing import Conversing
 from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
+from clawft.provider.parked import Park
 from clawft.provider.relaying import CONNECT_SECONDS, Relaying
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
@@ -47,11 +50,22 @@ _encode = msgspec.json.encode
 class UpstreamProvider:
     """Relays. Arguments and results pass as the bytes they are."""
 
-    def __init__(self, upstream: Upstream, own: Callable[[str], Upstream] | None = None) -> None:
-        """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
+    def __init__(
+        self,
+        upstream: Upstream,
+        own: Callable[[str], Upstream] | None = None,
+        *,
+        park: Park | None = None,
+        roots: Roots = list,
+    ) -> None:
+        """`own` gives the server as one conversation has it, for a server that keeps its callers apart.
+
+        `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house.
+        """
         self._upstream = upstream
         self.following = Following()
-        self._relaying = Relaying(upstream, self.following, own)
+        self._conversing = Conversing(upstream.spec, self.following, park or Park(), roots)
+        self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)
         self.server = upstream.spec.name
@@ -114,10 +128,14 @@ class UpstreamProvider:
 
     async def read_resource(self, uri: str) -> bytes | None:
         """The server's whole result; None if it has nothing of that name."""
+        return await self.read_resource_for(Call(Caller(), uri, Tool(uri, b""), Origin(self.namespace, self.server)))
+
+    async def read_resource_for(self, call: Call) -> bytes | None:
+        uri = call.tool.name
         if not self._read().may_have(uri):
             return None
         try:
-            return await self._ask("resources/read", {"uri": uri})
+            return await self._ask_for(call, "resources/read", {"uri": uri})
         except JsonRpcFailure as refused:
             if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
                 return None
@@ -125,7 +143,7 @@ class UpstreamProvider:
 
     async def get_prompt(self, call: Call) -> bytes:
         try:
-            return await self._ask("prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
+            return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
         except JsonRpcFailure as refused:
             if refused.error_code != INVALID_PARAMS:
                 raise
@@ -147,6 +165,13 @@ class UpstreamProvider:
         if ref.get("type") == "ref/prompt":
             return True
         return any(template.uri_template == ref.get("uri") for template in self._read().templates)
+
+    async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
+        """A request of an agent's, which may be asked something on the way."""
+        seconds = self._upstream.spec.timeout_ms / 1000
+        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
+        whole = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000

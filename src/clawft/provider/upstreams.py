@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from clawft.errors import InvalidConfig
+from clawft.provider import asking
 from clawft.provider.base import Provider
+from clawft.provider.parked import Park
 from clawft.provider.upstream import UpstreamProvider
 from clawft.upstream.pool import Pool
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Notification
+from clawft.wire.jsonrpc import Notification, Request
 
 log = logging.getLogger("clawft.upstream")
 
@@ -24,20 +27,28 @@ class Registry(Protocol):
 class UpstreamProviders:
     """Keeps one registered provider for each server of the pool."""
 
-    def __init__(self, pool: Pool, registry: Registry) -> None:
+    def __init__(self, pool: Pool, registry: Registry, park: Park | None = None) -> None:
+        """`park` keeps the calls of all servers whose agents went to find an answer."""
         self._pool = pool
         self._registry = registry
+        self._park = park or Park()
         self._providers: dict[str, UpstreamProvider] = {}
         pool.news.added = self._added
         pool.news.removed = self._removed
         pool.news.offer_changed = self._offer_changed
         pool.news.noticed = self._noticed
+        pool.news.asked = self._asked
 
     def find(self, server: str) -> UpstreamProvider | None:
         return self._providers.get(server)
 
     def _added(self, upstream: Upstream) -> None:
-        provider = UpstreamProvider(upstream, lambda who: self._pool.private.of(upstream.spec, who))
+        provider = UpstreamProvider(
+            upstream,
+            lambda who: self._pool.private.of(upstream.spec, who),
+            park=self._park,
+            roots=self._pool.roots,
+        )
         trusted = upstream.spec.trust == "trusted"
         try:
             self._registry.register(provider, server=provider.server, trusted=trusted)
@@ -55,6 +66,9 @@ class UpstreamProviders:
         provider = self._providers.get(upstream.spec.name)
         if provider is not None:
             provider.offer_changed()
+
+    async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        return await asking.answer(upstream, request, stream, self._pool.roots)
 
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         provider = self._providers.get(upstream.spec.name)

@@ -9,14 +9,21 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ClawftError, InvalidConfig, NotConnected, ServerNotFound
+from clawft.errors import (
+    METHOD_NOT_FOUND,
+    ClawftError,
+    InvalidConfig,
+    JsonRpcFailure,
+    NotConnected,
+    ServerNotFound,
+)
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.cache import SchemaCache
@@ -27,13 +34,15 @@ from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import State
 from clawft.upstream.upstream import Upstream
-from clawft.wire.jsonrpc import Notification
+from clawft.wire.jsonrpc import Notification, Request
 
 CONNECT_SECONDS = 30.0
 """How long whoever connects a server waits for it; it is tried further without them."""
 
 log = logging.getLogger("clawft.upstream")
 
+Asked = Callable[[Upstream, Request, int | None], Awaitable[Mapping[str, Any]]]
+"""Answers a question of a server's; raises JsonRpcFailure to refuse it."""
 Change = Callable[[Mapping[str, UpstreamSpec]], dict[str, UpstreamSpec]]
 
 
@@ -60,6 +69,8 @@ class ServerStatus(Struct, frozen=True):
     trusted: bool = False
     seconds: float = 0.0
     stderr: str = ""
+    sandbox: str = ""
+    """What holds its process, and what that leaves open."""
 
 
 class News:
@@ -71,6 +82,7 @@ class News:
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
         self.noticed: Callable[[Upstream, Notification, int | None], None] = lambda upstream, notice, stream: None
+        self.asked: Asked | None = None
 
 
 class Pool:
@@ -229,6 +241,7 @@ class Pool:
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=child.stderr.text() if child is not None else "",
+            sandbox=child.sandbox if child is not None else "",
         )
 
     async def settled(self, seconds: float) -> None:
@@ -246,6 +259,13 @@ class Pool:
 
     def roots(self) -> list[Mapping[str, Any]]:
         return self._roots
+
+    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        if self.news.asked is not None:
+            return await self.news.asked(upstream, request, stream)
+        if request.method == "roots/list":
+            return {"roots": self._roots}
+        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
     def offer_changed(self, upstream: Upstream) -> None:
         self.news.offer_changed(upstream)

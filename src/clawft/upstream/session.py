@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw
 
 from clawft._version import __version__
 from clawft.errors import (
+    INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     UNSUPPORTED_REVISION,
     ClawftError,
@@ -32,6 +33,7 @@ from clawft.upstream.mirrored import Mirrors
 from clawft.upstream.peer import Peer, Wanted, read_discover, read_initialize, read_page, read_wanted, supported_by
 from clawft.wire import jsonrpc
 from clawft.wire import meta as metas
+from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
@@ -41,8 +43,8 @@ PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
 MAX_PAGES = 1_000
 MAX_ITEMS = 10_000
-MAX_QUESTIONS = 64
-"""Of the server's, being answered at a time; more are a flood and dropped."""
+MAX_QUESTIONS = 256
+"""Of the server's, being answered at a time; more are a flood and refused."""
 MAX_ROUNDS = 16
 """How often a stateless server may come back with questions before it must give its result."""
 
@@ -74,7 +76,7 @@ class Session:
         self._link = link
         self._listener = listener
         self._capabilities = dict(capabilities or {})
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering: dict[bytes, asyncio.Task[None]] = {}
         self._mirrors = Mirrors()
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
@@ -203,15 +205,20 @@ class Session:
         state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
         return {**state, "inputResponses": answers} if answers else state
 
-    def outgoing(self, method: str, members: Mapping[str, Any]) -> Outgoing:
+    def outgoing(
+        self, method: str, members: Mapping[str, Any], capabilities: Mapping[str, Any] | None = None
+    ) -> Outgoing:
+        """`capabilities` are what the client of this very request can do; a handshake has settled that for all."""
         if self.peer.era is Era.STATELESS:
-            return self._outgoing_stateless(method, members, self.peer.revision)
+            return self._outgoing_stateless(method, members, self.peer.revision, capabilities)
         return Outgoing(method, _encode(members) if members else b"")
 
-    def _outgoing_stateless(self, method: str, members: Mapping[str, Any], version: str) -> Outgoing:
+    def _outgoing_stateless(
+        self, method: str, members: Mapping[str, Any], version: str, capabilities: Mapping[str, Any] | None = None
+    ) -> Outgoing:
         meta: dict[str, Any] = dict(members.get("_meta", {}))
         meta[metas.VERSION] = version
-        meta[metas.CAPABILITIES] = self._capabilities
+        meta[metas.CAPABILITIES] = self._capabilities if capabilities is None else capabilities
         meta[metas.CLIENT] = CLIENT_INFO
         name = members.get(names_by_header(method), "")
         if not isinstance(name, str):
@@ -251,7 +258,7 @@ class Session:
             return  # an error is an answer
 
     async def close(self) -> None:
-        answering = tuple(self._answering)
+        answering = tuple(self._answering.values())
         for task in answering:
             task.cancel()
         await asyncio.gather(*answering, return_exceptions=True)
@@ -261,16 +268,26 @@ class Session:
 
     def _incoming(self, message: Request | Notification, stream: int | None) -> None:
         if isinstance(message, Notification):
-            self._listener.noticed(message, stream)
+            if message.method != "notifications/cancelled" or not self._withdraw(message):
+                self._listener.noticed(message, stream)
             return
-        if len(self._answering) >= MAX_QUESTIONS:
-            return  # a flood: those that wait are enough
-        task = asyncio.get_running_loop().create_task(self._answer(message, stream))
-        self._answering.add(task)
-        task.add_done_callback(self._answered)
+        if message.id in self._answering:
+            return  # the one that came first is being answered under this id
+        flooded = len(self._answering) >= MAX_QUESTIONS
+        work = self._link.answer(_too_many(message.id)) if flooded else self._answer(message, stream)
+        task = self._answering[message.id] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda task: self._answered(message.id, task))
 
-    def _answered(self, task: asyncio.Task[None]) -> None:
-        self._answering.discard(task)
+    def _withdraw(self, cancelled: Notification) -> bool:
+        """The server no longer wants to know: whoever was asked is told, and nothing is answered."""
+        id = read_cancelled(cancelled.params)
+        task = self._answering.get(id) if id is not None else None
+        if task is not None:
+            task.cancel()
+        return task is not None
+
+    def _answered(self, id: bytes, task: asyncio.Task[None]) -> None:
+        del self._answering[id]
         if not task.cancelled() and task.exception() is not None:
             log.error("a question of the server's was not answered", exc_info=task.exception())
 
@@ -288,3 +305,7 @@ class Session:
             return jsonrpc.failure(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
             return jsonrpc.failure(request.id, failed.code, str(failed))
+
+
+def _too_many(id: bytes) -> bytes:
+    return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {MAX_QUESTIONS} questions of this server wait for an answer")

@@ -6,8 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clawft.sandbox.bounds import Table as SandboxTable
+
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
+Asks = Literal["elicitation", "sampling", "roots"]
+EVERYTHING: tuple[Asks, ...] = ("elicitation", "sampling", "roots")
 
 DEFAULT_TIMEOUT_MS = 30_000
 HARD_LIMIT_FACTOR = 10
@@ -20,12 +24,6 @@ class ToolRules(Struct, frozen=True):
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     timeout_ms: dict[str, int] = {}
-
-
-class SandboxTable(Struct, frozen=True):
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
 
 
 class UpstreamSpec(Struct, frozen=True):
@@ -45,6 +43,8 @@ class UpstreamSpec(Struct, frozen=True):
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"
     tools: ToolRules = ToolRules()
+    asks: tuple[Asks, ...] = EVERYTHING
+    """What it may ask the agent that calls it."""
 
     @property
     def transport(self) -> Literal["stdio", "http"]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from clawft.link.base import Link
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
-from clawft.wire.jsonrpc import Notification
+from clawft.wire.jsonrpc import Notification, Request
 
 if TYPE_CHECKING:
     from clawft.upstream.upstream import Upstream
@@ -24,7 +24,13 @@ class Surroundings(Protocol):
         """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""
         ...
 
-    def roots(self) -> list[Mapping[str, Any]]: ...
+    def roots(self) -> list[Mapping[str, Any]]:
+        """The folders a server is told of where no agent has any to give."""
+        ...
+
+    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        """The answer to a question of the server's; raises JsonRpcFailure to refuse it."""
+        ...
 
     def offer_changed(self, upstream: Upstream) -> None: ...
 

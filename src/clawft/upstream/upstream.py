@@ -9,10 +9,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from clawft.errors import (
-    METHOD_NOT_FOUND,
     ClawftError,
     ConfigError,
-    JsonRpcFailure,
     LinkClosed,
     LinkError,
     NeedsAuth,
@@ -23,6 +21,8 @@ from clawft.errors import (
 from clawft.model import Tool
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
+from clawft.upstream.capabilities import declared
+from clawft.upstream.flights import Flight
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
 from clawft.upstream.listen import listen
@@ -66,6 +66,8 @@ class Upstream:
         self.error = ""
         self.backoff = Backoff()
         self.gate = Gate(spec.name, quiet=self._quiet)
+        self.flights: dict[Flight, None] = {}
+        """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
         self.session: Session | None = None
         self._ended: Session | None = None
         self.since = self.used = time.monotonic()
@@ -132,7 +134,11 @@ class Upstream:
     @property
     def idle(self) -> bool:
         ready = self.state in (State.CONNECTED, State.DEGRADED)
-        return ready and not self.gate.running and not self._callers
+        return ready and not self.busy and not self._callers
+
+    @property
+    def busy(self) -> bool:
+        return self.gate.running > 0 or bool(self.flights)
 
     def give_way(self) -> None:
         self._wanted.clear()
@@ -209,7 +215,7 @@ class Upstream:
 
     async def _open(self) -> Session:
         ways = self._surroundings.link_to(self.spec)
-        return await open_session(self.spec, ways, self, {"roots": {}}, self.lists.era)
+        return await open_session(self.spec, ways, self, declared(self.spec), self.lists.era)
 
     async def _until_lost(self) -> ClawftError | None:
         """Healthy until the link says otherwise, or three checks in a row go unanswered."""
@@ -276,9 +282,7 @@ class Upstream:
             self._surroundings.noticed(self, notification, stream)
 
     async def asked(self, request: Request, stream: int | None) -> Mapping[str, Any]:
-        if request.method == "roots/list":
-            return {"roots": self._surroundings.roots()}
-        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
+        return await self._surroundings.asked(self, request, stream)
 
     def lost(self, error: LinkError) -> None:
         self._end_session(error)

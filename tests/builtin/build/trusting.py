@@ -27,7 +27,7 @@ class Listener(Silent):
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         self.heard.append((progress, total, message))
 
-    async def ask(self, questions: Mapping[str, Question]) -> Mapping[str, Mapping[str, Any]]:
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         self.asked += questions.values()
         return dict.fromkeys(questions, self._answer)
 

@@ -1,0 +1,76 @@
+"""Questions that handshake servers send while a call runs: to the agent of that call, and its answer back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure
+from clawft.model import Caller, Question
+from clawft.provider.questions import ROOTS, read_question, refuse_unless_able
+from clawft.upstream.flights import UNCLEAR, Flight, whose
+from clawft.upstream.upstream import Upstream
+from clawft.wire.jsonrpc import Request
+
+MAX_ASKED = 64
+"""Questions one call may ask."""
+
+log = logging.getLogger("clawft.upstream")
+
+Roots = Callable[[], list[Mapping[str, Any]]]
+"""The folders of the house, for where the agent has none to give."""
+
+
+async def answer(upstream: Upstream, request: Request, stream: int | None, roots: Roots) -> Mapping[str, Any]:
+    """The answer, for the server. Raises JsonRpcFailure to refuse the question."""
+    flight = whose(upstream.flights, stream)
+    agent = flight.call.caller if isinstance(flight, Flight) else _NOBODY
+    question = read_question(upstream.spec, request.method, request.params, agent)
+    if question.method == ROOTS and not agent.capabilities.roots:
+        return {"roots": roots()}
+    if isinstance(flight, Flight):
+        return await _ask(flight, question)
+    if flight == UNCLEAR:
+        log.warning(
+            "%s asks, but several agents call it at once: it cannot be told whose question this is "
+            '(isolation = "per-session" gives each its own)',
+            upstream.spec.name,
+        )
+        raise JsonRpcFailure(INTERNAL_ERROR, "several agents are calling: it cannot be told whose question this is")
+    raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method}: there is no call that this could belong to")
+
+
+_NOBODY = Caller()
+
+
+async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
+    """Time stands still for the call meanwhile."""
+    refuse_unless_able(flight.call.caller, question)
+    flight.asked += 1
+    if flight.asked > MAX_ASKED:
+        raise JsonRpcFailure(INTERNAL_ERROR, f"a call may ask {MAX_ASKED} questions, and this was one more")
+    flight.waiting += 1
+    flight.patience.hold()
+    try:
+        if flight.opened is not None:
+            return await flight.opened.ask(question)
+        return await _ask_now(flight, question)
+    finally:
+        flight.waiting -= 1
+        flight.patience.release()
+
+
+async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:
+    """By a request to the agent. If its call ends first, so does the question."""
+    me = asyncio.current_task()
+    answering = flight.answering = flight.answering or set()
+    answering.add(me)
+    try:
+        return (await flight.call.talk.ask({_KEY: question}))[_KEY]
+    finally:
+        answering.discard(me)
+
+
+_KEY = "question"

@@ -1,0 +1,38 @@
+"""What a relayed call leaves for the request that goes on with it. It travels in our signed requestState."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import BadParams
+from clawft.upstream.peer import Wanted
+
+
+class Parked(Struct, tag="parked"):
+    """The call waits at its server."""
+
+    id: str
+
+
+class Round(Struct, tag="round"):
+    """The server keeps nothing: its own question and state, as they came."""
+
+    wanted: Wanted
+
+
+class Again(Struct, tag="again"):
+    """The person was sent to another place first; the call begins anew."""
+
+
+Carried = Parked | Round | Again
+
+_carried = msgspec.json.Decoder(Carried)
+encode = msgspec.json.encode
+
+
+def read(raw: bytes) -> Carried:
+    try:
+        return _carried.decode(raw)
+    except msgspec.DecodeError:  # signed by us, so by another version of us
+        raise BadParams("requestState is of another version of clawft", hint="call again without it") from None

@@ -1,0 +1,138 @@
+"""Requests that may ask back before they are answered, for agents and servers of both eras."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clawft.link.base import Outgoing
+from clawft.link.patience import Patience
+from clawft.model import Call, Caller, Era, InputRequired, Silent
+from clawft.provider import carried, rounds
+from clawft.provider.asking import Roots
+from clawft.provider.following import Following
+from clawft.provider.parked import OpenCall, Park
+from clawft.upstream.capabilities import declared_for
+from clawft.upstream.flights import Flight
+from clawft.upstream.peer import Wanted, read_wanted
+from clawft.upstream.session import Session
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.upstream import Upstream
+from clawft.wire.jsonrpc import Failure, Response
+
+
+def may_park(agent: Caller, session: Session) -> bool:
+    """Whether the server may send a question that this agent answers with a later request."""
+    can = agent.capabilities
+    able = can.elicit_form or can.sampling or can.roots or can.elicit_url
+    return able and agent.era is Era.STATELESS and session.peer.era is Era.HANDSHAKE
+
+
+class Conversing:
+    """The questions of one server's requests. `park` is shared by all servers."""
+
+    def __init__(self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots) -> None:
+        self._spec = spec
+        self._following = following
+        self._park = park
+        self.roots = roots
+
+    # ── handshake servers: the call stays open ───────────────────────────────────────────────────────────────────────
+
+    async def begin(
+        self,
+        call: Call,
+        upstream: Upstream,
+        session: Session,
+        outgoing: Outgoing,
+        flight: Flight,
+        token: int | None = None,
+    ) -> Response | Failure:
+        """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
+
+        def ended() -> None:
+            del upstream.flights[flight]
+            if token is not None:
+                self._following.end(token)
+
+        request = session.link.request(outgoing, flight.patience)
+        opened = flight.opened = OpenCall(self._spec.name, flight, request, ended, token)
+        return await self._follow(call, opened)
+
+    async def go_on(self, call: Call, id: str) -> Response | Failure:
+        """The agent has come back. Raises BadParams if there is nothing to go on with."""
+        opened = self._park.take(id, self._spec.name, call.caller)
+        opened.flight.call = call
+        self._tell_progress_to(opened, call)
+        return await self._follow(call, opened)
+
+    async def _follow(self, call: Call, opened: OpenCall) -> Response | Failure:
+        """Until the server has answered, or the agent must be asked."""
+        carry = carried.encode(carried.Parked(opened.id))
+        try:
+            while not await opened.is_answered():
+                opened.fill(await call.talk.ask(dict(opened.questions), carry))
+        except InputRequired:
+            self._tell_progress_to(opened, None)
+            self._park.keep(opened, call.caller)
+            raise
+        except BaseException:
+            opened.end("the call was cancelled")
+            raise
+        return opened.answer.result()
+
+    def _tell_progress_to(self, opened: OpenCall, call: Call | None) -> None:
+        if opened.token is not None and not opened.answer.done():
+            self._following.hand_over(opened.token, Silent() if call is None else call.talk)
+
+    # ── stateless servers: the request is made again ─────────────────────────────────────────────────────────────────
+
+    async def complete(
+        self, call: Call, session: Session, method: str, members: Mapping[str, Any], wanted: Wanted, seconds: float
+    ) -> bytes:
+        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request."""
+
+        async def send(answers: Mapping[str, Any]) -> bytes:
+            outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
+            return _result(await session.link.request(outgoing, Patience(method, seconds)))
+
+        return await rounds.complete(self._spec, call, wanted, send, self.roots)
+
+    def told(self, agent: Caller) -> dict[str, Any]:
+        """What a stateless server hears about this agent."""
+        return declared_for(self._spec, agent.capabilities)
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def request(
+        self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
+    ) -> bytes:
+        """The bare result of anything but a tool call, questions answered."""
+        known = carried.read(call.talk.carried) if call.talk.carried else None
+        if isinstance(known, carried.Round):
+            return await self.complete(call, session, method, members, known.wanted, seconds)
+        if isinstance(known, carried.Parked):
+            return _result(await self.go_on(call, known.id))
+        result = _result(await self._ask(call, upstream, session, method, members, seconds))
+        wanted = read_wanted(result) if session.peer.era is Era.STATELESS else None
+        return result if wanted is None else await self.complete(call, session, method, members, wanted, seconds)
+
+    async def _ask(
+        self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
+    ) -> Response | Failure:
+        outgoing = session.outgoing(method, members, self.told(call.caller))
+        flight = Flight(call, Patience(method, seconds))
+        upstream.flights[flight] = None
+        if may_park(call.caller, session):
+            return await self.begin(call, upstream, session, outgoing, flight)
+        try:
+            return await session.link.request(outgoing, flight.patience)
+        finally:
+            del upstream.flights[flight]
+            flight.land()
+
+
+def _result(answer: Response | Failure) -> bytes:
+    if isinstance(answer, Failure):
+        raise answer.read()
+    return answer.result

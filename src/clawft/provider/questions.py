@@ -1,0 +1,82 @@
+"""A server's questions as its agent gets to see them: named, and in the form of the agent's era. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+import msgspec
+
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.model import Caller, Era, Question
+from clawft.upstream.spec import Asks, UpstreamSpec
+from clawft.wire.asking import can_answer
+
+Asked = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
+
+KINDS: Mapping[str, Asks] = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+SERVER = "dev.clawft/server"
+"""Which server asks, in the `_meta` of a question whose text is not ours to touch."""
+ROOTS = "roots/list"
+
+_params = msgspec.json.Decoder(dict[str, Any])
+
+
+def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller) -> Question:
+    """Raises JsonRpcFailure for what the server may not ask, ProtocolFailure for what cannot be read."""
+    kind = KINDS.get(method)
+    if kind is None:
+        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
+    if kind not in spec.asks:
+        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method}: the configuration does not let {spec.name} ask that")
+    try:
+        told = _params.decode(params or b"{}")
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"{method}: {wrong}") from None
+    told = _without_hop(told)
+    if kind == "elicitation":
+        told = _elicitation(spec.name, told, agent)
+    elif kind == "sampling":
+        told = {**told, "_meta": {**_mapping(told.get("_meta")), SERVER: spec.name}}
+    return Question(cast("Asked", method), told)
+
+
+def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
+    """The server's progress token means nothing to the agent."""
+    meta = {key: value for key, value in _mapping(params.get("_meta")).items() if key != "progressToken"}
+    rest = {key: value for key, value in params.items() if key != "_meta"}
+    return {**rest, "_meta": meta} if meta else rest
+
+
+def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str, Any]:
+    """The person sees who asks. Schema, defaults and address pass untouched."""
+    told: dict[str, Any] = {"mode": "form", **params, "message": f"{server} asks: {params.get('message', '')}"}
+    if told["mode"] == "url":
+        id = told.pop("elicitationId", None)
+        if agent.era is Era.HANDSHAKE:
+            told["elicitationId"] = elicitation_id(server, str(id or told.get("url")))
+    return told
+
+
+def elicitation_id(server: str, id: str) -> str:
+    """Ids of two servers may be equal; an agent must not take the one's notice for the other's."""
+    return f"{server}:{id}"
+
+
+def refuse_unless_able(agent: Caller, question: Question) -> None:
+    """Raises JsonRpcFailure, for the server to hear, if the agent has not said that it can answer this."""
+    if not can_answer(agent.capabilities, question):
+        raise JsonRpcFailure(METHOD_NOT_FOUND, cannot(question))
+
+
+def cannot(question: Question) -> str:
+    mode = " by URL" if question.params.get("mode") == "url" else ""
+    return f"the calling agent has not declared that it can answer {question.method}{mode}"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

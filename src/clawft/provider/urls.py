@@ -1,0 +1,51 @@
+"""Error -32042 of 2025-11-25: a person must visit an address before the call can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from clawft.errors import ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
+from clawft.model import Call, Era, Question
+from clawft.provider import carried
+from clawft.provider.questions import elicitation_id
+
+MAX_URLS = 16
+
+
+async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
+    """In the form the agent knows: the same error, or questions after which it calls again. Neither: nothing."""
+    wanted = _read(error.error_data)
+    if not call.caller.capabilities.elicit_url or not wanted:
+        return
+    if call.caller.era is Era.HANDSHAKE:
+        raise UrlElicitationRequired(f"{server}: {error.message}", [_named(server, each) for each in wanted])
+    questions = {f"url_{number}": _question(server, each) for number, each in enumerate(wanted, 1)}
+    _check(server, await call.talk.ask(questions, carried.encode(carried.Again())))
+
+
+async def consented(server: str, call: Call) -> None:
+    """The agent has come back: raises ExecutionFailed unless the person agreed to go there."""
+    _check(server, await call.talk.ask({}, carried.encode(carried.Again())))
+
+
+def _check(server: str, answers: Mapping[str, Mapping[str, Any]]) -> None:
+    if any(answer.get("action") != "accept" for answer in answers.values()):
+        raise ExecutionFailed(f"{server} needs the person to visit an address first, and they declined")
+
+
+def _read(data: object) -> list[Mapping[str, Any]]:
+    told = cast("Mapping[str, object]", data).get("elicitations") if isinstance(data, dict) else None
+    items = cast("list[object]", told) if isinstance(told, list) else []
+    read = [cast("Mapping[str, Any]", item) for item in items[:MAX_URLS] if isinstance(item, dict)]
+    return [item for item in read if isinstance(item.get("url"), str)]
+
+
+def _named(server: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    id = elicitation_id(server, str(wanted.get("elicitationId") or wanted["url"]))
+    return {**wanted, "message": f"{server} asks: {wanted.get('message', '')}", "elicitationId": id}
+
+
+def _question(server: str, wanted: Mapping[str, Any]) -> Question:
+    message = f"{server} asks: {wanted.get('message', '')}"
+    return Question("elicitation/create", {"mode": "url", "message": message, "url": wanted["url"]})

@@ -1,0 +1,36 @@
+"""What a server is told that its client can do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from clawft.model import Capabilities
+from clawft.upstream.spec import UpstreamSpec
+
+
+def declared(spec: UpstreamSpec) -> dict[str, Any]:
+    """To a server of the handshake era, once and for everybody who will ever call: all that it may ask.
+
+    What the agent of a call cannot do is refused when it is asked.
+    """
+    return _told(spec, Capabilities(elicit_form=True, elicit_url=True, sampling=True), {"listChanged": True})
+
+
+def declared_for(spec: UpstreamSpec, agent: Capabilities) -> dict[str, Any]:
+    """To a stateless server, with each call: what this agent can do and the server may ask. Roots we always have."""
+    return _told(spec, agent, {})
+
+
+def _told(spec: UpstreamSpec, can: Capabilities, roots: Mapping[str, Any]) -> dict[str, Any]:
+    told: dict[str, Mapping[str, Any]] = {}
+    if "roots" in spec.asks:
+        told["roots"] = roots
+    if "sampling" in spec.asks and can.sampling:
+        told["sampling"] = {}
+    modes: dict[str, dict[str, Any]] = {
+        mode: {} for mode, able in (("form", can.elicit_form), ("url", can.elicit_url)) if able
+    }
+    if "elicitation" in spec.asks and modes:
+        told["elicitation"] = modes
+    return told
