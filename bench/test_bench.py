@@ -165,7 +165,7 @@ def test_the_report_fits_the_screen() -> None:
         for window in leg.windows
     ]
     starts = [Start("sdk", stage, 0, 1_234.0, 1_234.0, 123.0, 100) for stage in STARTS]
-    crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 12_345.0, 12.0, 123.0, 500)]
+    crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 100, 12_345.0, 12.0, 123.0, 500)]
     results = Results(samples, starts, crowd, modules=["clawft"])
     told = report(results, judge(read(), results, STAGES))
     assert max(map(len, told.splitlines())) <= WIDEST
