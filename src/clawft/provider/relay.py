@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -10,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
+from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
 _CACHE_HINTS = ("ttlMs", "cacheScope")
@@ -26,10 +28,13 @@ def wants_progress(meta: bytes) -> bool:
 def outgoing_meta(meta: bytes, token: int | None) -> dict[str, Raw]:
     """The caller's `_meta` without the keys that belong to its hop; the progress token is ours."""
     members = {key: value for key, value in _object.decode(meta).items() if key not in _OURS} if meta else {}
-    members.pop("progressToken", None)
-    if token is not None:
+    if members.pop("progressToken", None) is not None and token is not None:
         members["progressToken"] = Raw(b"%d" % token)
-    return members
+    return continued(members, _new_span) if PARENT in members else members
+
+
+def _new_span() -> str:
+    return secrets.token_hex(8)
 
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:
@@ -153,15 +158,15 @@ def read_progress(params: bytes) -> Progress | None:
         return None
 
 
-class _Updated(Struct):
+class _Named(Struct):
     uri: str
 
 
-_updated = msgspec.json.Decoder(_Updated)
+_named = msgspec.json.Decoder(_Named)
 
 
 def read_uri(params: bytes) -> str | None:
     try:
-        return _updated.decode(params).uri
+        return _named.decode(params).uri
     except msgspec.DecodeError:
         return None
