@@ -123,7 +123,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL"
+    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL" if verdict.fails else "MISS"
     line = f"{word}  {verdict.title}: {verdict.found} ({verdict.allowed})"
     return f"{line}\n      {verdict.remark}" if verdict.remark else line
 
