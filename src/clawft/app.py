@@ -18,7 +18,8 @@ from clawft.builtin import FAMILIES, families
 from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
-from clawft.config.follow import ServerFiles
+from clawft.catalog.surface import Form as Surface
+from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
@@ -45,9 +46,11 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # loaded with the first server, or the first editor
+if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
+    from clawft.delegate.desk import Desk
+    from clawft.delegate.prompt import Connected
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.provider.logins import ServerLogins
@@ -104,11 +107,17 @@ class App:
             form=settings.names,
             instructions=settings.instructions,
             page_size=settings.page_size,
+            surface=settings.surface,
             key=_sealing_key(settings.home),
             question_seconds=settings.question_seconds,
         )
+        self._own: FunctionProvider | None = None
         if settings.builtin:
             self._register_builtins()
+        if settings.surface.form is not Surface.FULL:
+            self.offer_search()
+        if settings.delegation.is_on:
+            self._register_delegate()
         if outside:
             self._register_outside()
 
@@ -172,6 +181,7 @@ class App:
             if provider.namespace == "ide" and isinstance(provider, LazyFamily):
                 self._editors = provider
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
+                self._own = provider
                 self._add_own_tools(provider)
             self.gateway.register(provider)
 
@@ -187,6 +197,41 @@ class App:
         provider.add(read_result_tool(self._leftovers))
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
+
+    def offer_search(self) -> None:
+        """The pair of tools that find and call the others; listed only where it takes their place."""
+        from clawft.builtin.finding import finding_tools  # most callers are listed everything
+
+        if self.gateway.find("weft__search_tools") is not None:
+            return
+        if self._own is None:
+            from clawft.store.memory import MemoryStore  # a gateway without built-ins
+
+            self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
+            self.gateway.register(self._own)
+        for function in finding_tools(self.gateway.search, self.gateway.call):
+            self._own.add(function)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Where tasks are handed in."""
+        from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
+
+        tools = self.gateway
+        house = House(tools, tools.search, self.offer_search, self._connected, self.settings.workspace)
+        return Desk(self.settings.delegation, house)
+
+    def _register_delegate(self) -> None:
+        from clawft.delegate.tool import delegate_provider  # same
+
+        self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
+
+    def _connected(self) -> list[Connected]:
+        from clawft.delegate.prompt import Connected  # same
+
+        pool = self.pool if "pool" in self.__dict__ else ()
+        running = [upstream for upstream in pool if upstream.state.value in RUNNING]
+        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
@@ -264,7 +309,7 @@ class App:
 
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         writer = LineWriter()
@@ -292,7 +337,7 @@ class App:
         access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
@@ -358,7 +403,7 @@ def _grant(settings: Settings) -> Grant:
     return everything if told == everything else told
 
 
-def _stop_signal() -> asyncio.Future[None]:
+def stop_signal() -> asyncio.Future[None]:
     """Done at the first SIGTERM or SIGINT; the second ends us at once."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()

@@ -41,7 +41,8 @@
     │   ├── InvalidConfig
     │   ├── ConfigUnreadable
     │   └── ConfigUnparsable
-    └── DelegationFailed
+    └── DelegationFailed          a task that was handed over is not done
+        └── ModelFailed           the model's API said no, or broke off
 
 Each class knows its JSON-RPC code, HTTP status and exit code, and whom to blame; each instance says what happened and,
 in `hint`, what to do next.
@@ -301,4 +302,16 @@ class ConfigUnparsable(ConfigError):
 
 
 class DelegationFailed(ClawftError):
-    pass
+    blame = "the delegate"
+
+
+class ModelFailed(DelegationFailed):
+    """`http_status` is 0 where there was no answer; `passing`: another try may help, after `wait` seconds if told."""
+
+    def __init__(
+        self, message: str, *, http_status: int = 0, passing: bool = False, wait: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.http_status = http_status
+        self.passing = passing
+        self.wait = wait

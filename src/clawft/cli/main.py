@@ -21,6 +21,8 @@ OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout; what an editor or agent starts"),
     "gateway": ("gateway", "Serve MCP over HTTP on 127.0.0.1:8765/mcp"),
+    "agent": ("agent", "Run one task with all tools: by Claude, another model, or a script"),
+    "serve-model": ("serve_model", "Serve a scenario as a model's API, to test agents offline"),
     "servers": ("servers", "List, add, test, import and watch MCP servers"),
     "auth": ("auth", "Log in to servers and services, and out again"),
     "tools": ("tools", "List, search, show and call tools"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # help and wrong usage need neither
     from clawft.config.load import Loaded
     from clawft.config.settings import Settings
 
+SURFACES = ("full", "search", "auto")
 FORMS = ("plain", "mcp", "claude", "bare")
 
 T = TypeVar("T")
@@ -36,6 +37,9 @@ def common_options(parser: Parser) -> None:
     parser.add_argument("--names", metavar="FORM", choices=FORMS, help=f"how tools are named: {', '.join(FORMS)}")
     parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
     parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
+    parser.add_argument(
+        "--surface", metavar="FORM", choices=SURFACES, help=f"how many tools are listed: {', '.join(SURFACES)}"
+    )
     parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
     parser.add_argument(
         "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
@@ -50,17 +54,26 @@ def overrides(options: Options) -> dict[str, Any]:
     """The keys of the configuration that this command line sets."""
     told = {
         "tools.names": options.names,
+        "tools.surface": options.surface,
         "tools.allow": options.allow,
         "tools.deny": options.deny,
         "tools.builtin": False if options.no_builtin else None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in told.items() if value is not None} | getattr(options, "more", {})
 
 
 def loaded(options: Options) -> Loaded:
     from clawft.config.load import load  # brings the policies
 
-    return load(home_folder(), Path(options.workspace), options.agent, overrides(options))
+    return load(home_folder(), Path(options.workspace), options.agent, overrides(options) | _given(options))
+
+
+def _given(options: Options) -> dict[str, Any]:
+    if not options.mcp_config:
+        return {}
+    from clawft.config.given import delegation_in  # only for those who bring a file along
+
+    return delegation_in(options.mcp_config)
 
 
 def settings(options: Options) -> Settings:

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
 from clawft.cli.starting import SETTLE_SECONDS
-from clawft.cli.tool import BYTES_PER_TOKEN
 from clawft.config.nearest import nearest
 from clawft.errors import ServerNotFound
 

@@ -6,8 +6,10 @@ from typing import Literal
 from msgspec import Struct
 
 from clawft.catalog.names import Form
+from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
+from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 
 
@@ -20,6 +22,7 @@ class Settings(Struct, frozen=True):
     names: Form = Form.PLAIN
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    surface: Surface = Surface()
     builtin: bool = True
     result_limit: int = 65_536
     redact: bool = False
@@ -36,6 +39,7 @@ class Settings(Struct, frozen=True):
     git_variables: tuple[str, ...] = ()
     command_policy: CommandPolicy = CommandPolicy()
     url_policy: UrlPolicy = UrlPolicy()
+    delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
     question_seconds: int = 600

@@ -10,12 +10,14 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.levels import Loudness
@@ -32,6 +34,7 @@ from clawft.model import (
     Call,
     Caller,
     Era,
+    Grant,
     LogLevel,
     Next,
     Origin,
@@ -40,7 +43,11 @@ from clawft.model import (
     Talk,
     Tool,
 )
+from clawft.policy.globs import any_matches
 from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+
+if TYPE_CHECKING:  # loaded with the first search
+    from clawft.catalog.search import Index
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -58,6 +65,7 @@ class Gateway:
         form: Form = Form.PLAIN,
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
+        surface: Surface = Surface(),  # noqa: B008 - frozen, safe to share
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
@@ -65,6 +73,7 @@ class Gateway:
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions
+        self.surface = surface
         self.server_info = msgspec.json.encode({"name": SERVER_NAME, "version": __version__})
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
@@ -79,6 +88,7 @@ class Gateway:
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
+        self._indexes: dict[Grant, Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
@@ -109,6 +119,7 @@ class Gateway:
     def tools_changed(self) -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
         self._built = None
+        self._indexes.clear()
         self.pages.forget()
         self.events.publish(ListChanged(Topic.TOOLS))
 
@@ -169,6 +180,21 @@ class Gateway:
             wire = guard.face(wire, entry.tool, entry.origin, caller)
         return wire
 
+    def listed(self, caller: Caller) -> list[Entry]:
+        """The tools this caller is shown at once; the others it finds by search."""
+        return self.surface.listed(self.visible(caller), lambda entry: any_matches(entry.names, self.surface.pinned))
+
+    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]:
+        """The tools of this caller that fit best."""
+        from clawft.catalog.search import Index  # most callers never search
+
+        index = self._indexes.get(caller.grant)
+        if index is None:
+            if len(self._indexes) >= _MAX_INDEXES:
+                self._indexes.clear()
+            index = self._indexes[caller.grant] = Index(without_finders(self.visible(caller)))
+        return index.search(query, limit)
+
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self._snapshot.table.get(name)
@@ -201,6 +227,7 @@ class Gateway:
             return Reply.error(str(lacking))
 
 
+_MAX_INDEXES = 64
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs

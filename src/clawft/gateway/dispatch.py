@@ -46,7 +46,7 @@ def check_method(method: str, caller: Caller) -> None:
 
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(gateway.definition(entry, caller), revision) for entry in gateway.visible(caller)]
+    return [narrow.definition(gateway.definition(entry, caller), revision) for entry in gateway.listed(caller)]
 
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
