@@ -74,7 +74,7 @@ clean: ## Remove caches and build products
 	find src tests bench tools examples -name node_modules -prune -o -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove everything that was installed, too
-	rm -rf $(VENV) $(VENV)-lock tests/peers/node_modules tools/npm/node_modules
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-bench tests/peers/node_modules tools/npm/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clawft needs Python 3.11 or newer; try PYTHON=python3.12")'

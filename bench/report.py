@@ -100,9 +100,10 @@ def _crowd(results: Results) -> str:
         ["tools/list answered: wall ms", each("wall_ms")],
         ["own CPU ms up to there", each("cpu_ms")],
         ["servers that had answered by then", each("up")],
-        ["all servers connected: wall ms", each("connected_ms")],
-        ["own CPU ms per server up to there", each("cpu_ms_per_server")],
+        ["the same, lists too old to rely on", each("stale_up")],
         ["RSS MiB then", each("rss_mib")],
+        ["nothing known, all servers asked: wall ms", each("connected_ms")],
+        ["own CPU ms per server up to there", each("cpu_ms_per_server")],
     ]
     return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
 
@@ -122,7 +123,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL"
+    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL" if verdict.fails else "MISS"
     line = f"{word}  {verdict.title}: {verdict.found} ({verdict.allowed})"
     return f"{line}\n      {verdict.remark}" if verdict.remark else line
 

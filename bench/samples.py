@@ -47,8 +47,10 @@ class WarmStart(Struct, frozen=True):
     """Own CPU up to there."""
     up: int
     """Upstream servers that had answered by then."""
+    stale_up: int
+    """The same with lists that are too old to be relied on, so that servers are started at once."""
     connected_ms: float
-    """From nothing until all of them are connected and nothing is left to do."""
+    """With nothing known: until all of them were spoken to and nothing is left to do."""
     cpu_ms_per_server: float
     """Own CPU up to there, per upstream server."""
     rss_mib: float

@@ -112,6 +112,18 @@ def test_a_rate_has_to_reach_its_share() -> None:
 
 
 @requirement("QUAL-05")
+def test_what_not_even_the_floor_reaches_is_a_miss_and_no_failure() -> None:
+    budget = Budget("cpu", "stdio", "cpu_us", at_most="1/40", window=64, against="sdk", floor="floor")
+    ours = [_sample("weft", 0, 20.0), _sample("sdk", 0, 400.0)]
+    for floor, fails in ((5.0, True), (15.0, False)):
+        (verdict,) = judge(Budgets((budget,)), Results([*ours, _sample("floor", 0, floor)]), ["stdio"])
+        assert not verdict.ok
+        assert verdict.fails is fails
+    (within,) = judge(Budgets((budget,)), Results([_sample("weft", 0, 10.0), *ours[1:]]), ["stdio"])
+    assert within.ok
+
+
+@requirement("QUAL-05")
 def test_a_yardstick_that_is_not_installed_is_skipped_except_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = _judged_without("fastmcp", Absent("fastmcp", "stdio", "not installed", installed=False))
     monkeypatch.delenv("CI", raising=False)
@@ -165,7 +177,7 @@ def test_the_report_fits_the_screen() -> None:
         for window in leg.windows
     ]
     starts = [Start("sdk", stage, 0, 1_234.0, 1_234.0, 123.0, 100) for stage in STARTS]
-    crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 12_345.0, 12.0, 123.0, 500)]
+    crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 100, 12_345.0, 12.0, 123.0, 500)]
     results = Results(samples, starts, crowd, modules=["clawft"])
     told = report(results, judge(read(), results, STAGES))
     assert max(map(len, told.splitlines())) <= WIDEST
@@ -203,7 +215,7 @@ def test_an_upstream_is_not_counted_as_the_relay_in_front_of_it(leg: str) -> Non
         before = running.process.upstream_bytes()
         running.client.burst(1, Bound(calls=3, seconds=10.0))
         assert running.process.upstream_bytes() > before
-        assert [path.name for path in running.marks.iterdir()] == [str(found.upstreams[0])]
+        assert len(list(running.marks.iterdir())) == 1
     assert family(found.upstreams[0]).upstreams == ()
 
 
