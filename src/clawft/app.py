@@ -8,26 +8,31 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clawft.builtin import FAMILIES, families
-from clawft.builtin.lazy import lazily
+from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.catalog.surface import Form as Surface
 from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
+from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
+from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
+from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.link.lines import LineWriter
@@ -41,17 +46,22 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # loaded with the first server, or the first task
+if TYPE_CHECKING:  # loaded with the first server, or editor, or task
+    from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
     from clawft.link.base import Link
     from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+EDITORS = "ide"
+"""The folder of our home where editors wait for us."""
+EDITOR_LOOK_SECONDS = 1.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -82,7 +92,11 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self.files = ServerFiles(settings, lambda: self.pool)
+        self.approvals = Approvals(settings.home)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
+        self._ide: IdeProvider | None = None
+        """Loaded when one of its tools is called, or an editor waits."""
+        self._editors: LazyFamily | None = None
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -117,10 +131,34 @@ class App:
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
+            ApprovalGuard(
+                self.approvals,
+                self.offered,
+                settings.workspace,
+                asking=settings.ask,
+                days=settings.approval_days,
+                relisted=self._relist,
+            ),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
+            Redaction(self._redacts),
+            Editors(lambda: self._ide.hub if self._ide is not None else None),
         ]
         return guards if settings.audit else guards[1:]
+
+    def _relist(self) -> None:
+        self.gateway.tools_changed()
+
+    def offered(self, server: str) -> Offered:
+        """What a server says now, for whoever has to decide about it."""
+        upstream = self.pool.find(server)
+        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def _redacts(self, server: str) -> bool:
+        """What a server's own entry says, else what holds for all."""
+        found = self.servers.found.get(server) if server else None
+        told = found.spec.redact if found is not None else None
+        return self.settings.redact if told is None else told
 
     def _names_of(self, canonical: str) -> tuple[str, ...]:
         return self.gateway.names_of(canonical)
@@ -140,6 +178,8 @@ class App:
         settings = self.settings
         hidden = frozenset[str]() if settings.search_url else frozenset({"web__search"})
         for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
+            if provider.namespace == "ide" and isinstance(provider, LazyFamily):
+                self._editors = provider
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
                 self._own = provider
                 self._add_own_tools(provider)
@@ -147,7 +187,10 @@ class App:
 
     def _load_family(self, namespace: str) -> Provider:
         told = {namespace: made(self.settings)} if (made := FAMILY_SETTINGS.get(namespace)) else None
-        return families(self.settings.workspace, self._store_for, settings=told, only=[namespace])[0]
+        (provider,) = families(self.settings.workspace, self._store_for, settings=told, only=[namespace])
+        if namespace == "ide":
+            self._ide = cast("IdeProvider", provider)
+        return provider
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
@@ -205,6 +248,7 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
@@ -212,9 +256,9 @@ class App:
         cells = Cells(self.settings.home, self.settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard, cells)
+            return ways_to(spec, self.heard, cells, self.logins.of)
 
-        pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
+        pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
 
         def ended(event: Event) -> None:
@@ -223,6 +267,39 @@ class App:
 
         self.gateway.events.subscribe(ended)
         return pool
+
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
+
+    # ── editors ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def _open_to_editors(self) -> AsyncGenerator[None]:
+        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        task = asyncio.get_running_loop().create_task(self._welcome_editors())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _welcome_editors(self) -> None:
+        """The extension of an editor makes the folder it waits at: without it nobody would come."""
+        while self._editors is not None:
+            await asyncio.sleep(EDITOR_LOOK_SECONDS)
+            if (self.settings.home / EDITORS).is_dir():
+                await self._editors.load()
+                break
+        if self._ide is None:
+            return
+        try:
+            await self._ide.open_door(self.settings.home)
+        except (ClawftError, OSError) as failed:
+            log.warning("editors cannot come in: %s", failed)
 
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
@@ -239,7 +316,8 @@ class App:
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
         reader = await open_stdio(caller.accept, writer)
         caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
-        await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+        async with self._open_to_editors():
+            await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
         if not writer.broken.done():
             await caller.running.drain(GRACE_SECONDS)
@@ -264,7 +342,8 @@ class App:
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
         ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
-        await stop
+        async with self._open_to_editors():
+            await stop
         self.gateway.closing.set()
         await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
         return 0
@@ -274,6 +353,8 @@ class App:
         await self.files.close()
         if "pool" in self.__dict__:
             await self.pool.close()
+        if self._ide is not None:
+            await self._ide.close()
         await self.gateway.tasks.close()
         self._audit.close()
 
@@ -297,7 +378,16 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _url_policy(settings: Settings) -> object:
+    return settings.url_policy
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "oauth2": _url_policy,
+    "rest": _url_policy,
+}
 """What a family is told of the settings; made when it is loaded."""
 
 

@@ -10,6 +10,8 @@ from clawft.cli.parser import Options, Parser, folder
 from clawft.config.places import DEFAULT_AGENT, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
+    import logging
+
     from clawft.app import App
     from clawft.config.layers import Sources
     from clawft.config.load import Loaded
@@ -94,7 +96,20 @@ def _say_who_warns() -> None:
     import logging  # the app brings it anyway
 
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(logging.Formatter("weft: %(message)s"))
+        logging.lastResort.setFormatter(_concealing())
+
+
+def _concealing() -> logging.Formatter:
+    """What we log names no secret, whoever said it."""
+    import logging  # loaded by now
+
+    from clawft.store.secrets import conceal
+
+    class Concealing(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return conceal(super().format(record))
+
+    return Concealing("weft: %(message)s")
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:

@@ -21,11 +21,19 @@ from clawft.errors import ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
+    from clawft.config.layers import Found
 
 REDRAW_SECONDS = 1.0
 SHOWN_STDERR_LINES = 20
 
-COLOURS = {"connected": "green", "failed": "red", "pending": "yellow", "degraded": "yellow", "needs-auth": "yellow"}
+COLOURS = {
+    "connected": "green",
+    "waiting": "yellow",
+    "failed": "red",
+    "pending": "yellow",
+    "degraded": "yellow",
+    "needs-auth": "yellow",
+}
 GOOD = ("connected", "degraded", "disabled")
 
 HEAD = ("NAME", "STATE", "ERA", "TRANSPORT", "TOOLS", "TOKENS", "RESTARTS", "PID", "MEMORY")
@@ -78,9 +86,16 @@ def rows(app: App) -> Iterator[Row]:
         if not found.spec.enabled:
             yield _idle(name, "disabled", str(found.origin))
     for name, found in servers.waiting.items():
-        yield _idle(name, "waiting", str(found.origin), f"start it by hand: --mcp-config {found.origin.file}")
+        yield _idle(name, "waiting", str(found.origin), _waits(name, found))
     for name, refused in servers.refused.items():
         yield _idle(name, "failed", refused.file, str(refused.error))
+
+
+def _waits(name: str, found: Found) -> str:
+    from clawft.config.approved import grant_command  # loaded with the servers
+    from clawft.config.servers import told
+
+    return f"waits for approval to start {told(found.spec)}: {grant_command(name, found)}"
 
 
 def _running(app: App, name: str) -> Row:

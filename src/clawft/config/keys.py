@@ -24,6 +24,7 @@ ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
+Days = Annotated[int, Meta(ge=0, le=3650)]
 QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
@@ -133,6 +134,30 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
+    ),
+    Key(
+        "result.redact",
+        "redact",
+        bool,
+        "true or false",
+        False,
+        "Take keys and tokens out of results; a server's own `redact` wins.",
+    ),
+    Key(
+        "approvals.ask",
+        "ask",
+        Literal["untrusted", "all"],
+        "untrusted or all",
+        "untrusted",
+        "Whose tools need approval; with all, those that a trusted server calls read-only do not.",
+    ),
+    Key(
+        "approvals.days",
+        "approval_days",
+        Days,
+        "0 to 3650",
+        0,
+        "How long an answer to a question holds; 0: until the tool changes.",
     ),
     Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
     Key(

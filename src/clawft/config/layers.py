@@ -20,8 +20,10 @@ from clawft.config.launches import judge
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.config.places import agent_file, is_json, single_files, user_file, workspace_files
+from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER
+from clawft.store.secrets import keep_concealed
 from clawft.upstream.spec import UpstreamSpec
 
 GIVEN = "--mcp-config"
@@ -262,4 +264,5 @@ def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sourc
     )
     if isinstance(outcome, ConfigError):
         return Refused(outcome, origin.file, told.required)
+    keep_concealed(*secrets_in(outcome.args, outcome.url))
     return Found(outcome, origin, scope)

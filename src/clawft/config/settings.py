@@ -1,6 +1,7 @@
 """What the program runs with: one frozen struct, whatever files and options it was put together from."""
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -24,6 +25,10 @@ class Settings(Struct, frozen=True):
     surface: Surface = Surface()
     builtin: bool = True
     result_limit: int = 65_536
+    redact: bool = False
+    ask: Literal["untrusted", "all"] = "untrusted"
+    """Whose tools wait for the person's approval."""
+    approval_days: int = 0
     page_size: int = 2500
     audit: bool = True
     audit_values: bool = False

@@ -19,7 +19,8 @@ from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
+from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
@@ -27,13 +28,14 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
     Era,
     Grant,
+    LogLevel,
     Next,
     Origin,
     Reply,
@@ -82,11 +84,13 @@ class Gateway:
         self.tasks = Board(self.events)
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values)
+        self.resources = Resources(self._providers.values, self.events)
+        self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
         self._indexes: dict[Grant, Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
@@ -130,6 +134,9 @@ class Gateway:
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))
 
+    def log(self, level: LogLevel, params: bytes, principal: str) -> None:
+        self.events.publish(Said(level, params, principal))
+
     def _offer(self, known: Registered) -> Offer:
         end = _as_reply(end_of(known.provider))
 
@@ -165,6 +172,13 @@ class Gateway:
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
         return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+
+    def definition(self, entry: Entry, caller: Caller) -> bytes:
+        """A tool as this caller sees it in the list."""
+        wire = entry.wire
+        for guard in self._face_guards:
+            wire = guard.face(wire, entry.tool, entry.origin, caller)
+        return wire
 
     def listed(self, caller: Caller) -> list[Entry]:
         """The tools this caller is shown at once; the others it finds by search."""

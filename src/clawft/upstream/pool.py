@@ -26,7 +26,9 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
+from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
@@ -71,13 +73,15 @@ class ServerStatus(Struct, frozen=True):
     stderr: str = ""
     sandbox: str = ""
     """What holds its process, and what that leaves open."""
+    scope: str = ""
+    """The layer of the configuration it came from: user, workspace, agent, command line."""
 
 
 class News:
     """Who hears of changes. The pool calls; whoever wires the house fills it in."""
 
     def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream], None] = lambda upstream: None
+        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
         self.state_changed: Callable[[Upstream], None] = lambda upstream: None
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
@@ -224,7 +228,8 @@ class Pool:
         spec = self._known(name)
         upstream = self._running.get(name)
         if upstream is None:
-            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=spec.trust == "trusted")
+            trusted = spec.trust == "trusted"
+            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
         session = upstream.session
         child = getattr(session.link, "child", None) if session is not None else None
         return ServerStatus(
@@ -240,8 +245,9 @@ class Pool:
             pid=child.pid if child is not None else None,
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=child.stderr.text() if child is not None else "",
+            stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
+            scope=spec.scope,
         )
 
     async def settled(self, seconds: float) -> None:
@@ -267,8 +273,8 @@ class Pool:
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def offer_changed(self, upstream: Upstream) -> None:
-        self.news.offer_changed(upstream)
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.news.offer_changed(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed(upstream)
