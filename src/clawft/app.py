@@ -223,7 +223,7 @@ class App:
 
             self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
             self.gateway.register(self._own)
-        for function in finding_tools(self.gateway.search, self.gateway.call):
+        for function in finding_tools(self.gateway.search, self.gateway.call, self.gateway.find):
             self._own.add(function)
 
     @cached_property
