@@ -23,7 +23,7 @@ PYTHON_LOCKS = {
     "dev": "requirements/dev.in",
     "lock": "requirements/lock.in",
 }
-NPM_FOLDERS = ("tests/peers", "tools/npm")
+NPM_FOLDERS = ("tests/peers", "tests/editors", "tools/npm")
 PLACES = ("resolved", "funding")
 """Keys of an npm lock that hold addresses; installing needs neither."""
 
