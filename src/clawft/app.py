@@ -18,17 +18,21 @@ from clawft.builtin import FAMILIES, families
 from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
-from clawft.config.follow import ServerFiles
+from clawft.catalog.surface import Form as Surface
+from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event
 from clawft.gateway.pipe import PipeCaller
+from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
 from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
+from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.link.lines import LineWriter
@@ -42,11 +46,14 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # loaded with the first server, or the first editor
+if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
+    from clawft.delegate.desk import Desk
+    from clawft.delegate.prompt import Connected
     from clawft.link.base import Link
     from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -85,7 +92,8 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self.files = ServerFiles(settings, lambda: self.pool)
+        self.approvals = Approvals(settings.home)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
         self._ide: IdeProvider | None = None
         """Loaded when one of its tools is called, or an editor waits."""
         self._editors: LazyFamily | None = None
@@ -99,11 +107,17 @@ class App:
             form=settings.names,
             instructions=settings.instructions,
             page_size=settings.page_size,
+            surface=settings.surface,
             key=_sealing_key(settings.home),
             question_seconds=settings.question_seconds,
         )
+        self._own: FunctionProvider | None = None
         if settings.builtin:
             self._register_builtins()
+        if settings.surface.form is not Surface.FULL:
+            self.offer_search()
+        if settings.delegation.is_on:
+            self._register_delegate()
         if outside:
             self._register_outside()
 
@@ -117,11 +131,34 @@ class App:
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
+            ApprovalGuard(
+                self.approvals,
+                self.offered,
+                settings.workspace,
+                asking=settings.ask,
+                days=settings.approval_days,
+                relisted=self._relist,
+            ),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
+            Redaction(self._redacts),
             Editors(lambda: self._ide.hub if self._ide is not None else None),
         ]
         return guards if settings.audit else guards[1:]
+
+    def _relist(self) -> None:
+        self.gateway.tools_changed()
+
+    def offered(self, server: str) -> Offered:
+        """What a server says now, for whoever has to decide about it."""
+        upstream = self.pool.find(server)
+        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def _redacts(self, server: str) -> bool:
+        """What a server's own entry says, else what holds for all."""
+        found = self.servers.found.get(server) if server else None
+        told = found.spec.redact if found is not None else None
+        return self.settings.redact if told is None else told
 
     def _names_of(self, canonical: str) -> tuple[str, ...]:
         return self.gateway.names_of(canonical)
@@ -144,6 +181,7 @@ class App:
             if provider.namespace == "ide" and isinstance(provider, LazyFamily):
                 self._editors = provider
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
+                self._own = provider
                 self._add_own_tools(provider)
             self.gateway.register(provider)
 
@@ -160,6 +198,41 @@ class App:
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
 
+    def offer_search(self) -> None:
+        """The pair of tools that find and call the others; listed only where it takes their place."""
+        from clawft.builtin.finding import finding_tools  # most callers are listed everything
+
+        if self.gateway.find("weft__search_tools") is not None:
+            return
+        if self._own is None:
+            from clawft.store.memory import MemoryStore  # a gateway without built-ins
+
+            self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
+            self.gateway.register(self._own)
+        for function in finding_tools(self.gateway.search, self.gateway.call):
+            self._own.add(function)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Where tasks are handed in."""
+        from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
+
+        tools = self.gateway
+        house = House(tools, tools.search, self.offer_search, self._connected, self.settings.workspace)
+        return Desk(self.settings.delegation, house)
+
+    def _register_delegate(self) -> None:
+        from clawft.delegate.tool import delegate_provider  # same
+
+        self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
+
+    def _connected(self) -> list[Connected]:
+        from clawft.delegate.prompt import Connected  # same
+
+        pool = self.pool if "pool" in self.__dict__ else ()
+        running = [upstream for upstream in pool if upstream.state.value in RUNNING]
+        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
+
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
 
@@ -175,6 +248,7 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
@@ -182,9 +256,9 @@ class App:
         cells = Cells(self.settings.home, self.settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard, cells)
+            return ways_to(spec, self.heard, cells, self.logins.of)
 
-        pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
+        pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
 
         def ended(event: Event) -> None:
@@ -193,6 +267,13 @@ class App:
 
         self.gateway.events.subscribe(ended)
         return pool
+
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
 
     # ── editors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -228,7 +309,7 @@ class App:
 
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         writer = LineWriter()
@@ -256,7 +337,7 @@ class App:
         access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
@@ -297,7 +378,16 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _url_policy(settings: Settings) -> object:
+    return settings.url_policy
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "oauth2": _url_policy,
+    "rest": _url_policy,
+}
 """What a family is told of the settings; made when it is loaded."""
 
 
@@ -313,7 +403,7 @@ def _grant(settings: Settings) -> Grant:
     return everything if told == everything else told
 
 
-def _stop_signal() -> asyncio.Future[None]:
+def stop_signal() -> asyncio.Future[None]:
     """Done at the first SIGTERM or SIGINT; the second ends us at once."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()

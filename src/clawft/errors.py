@@ -35,12 +35,14 @@
     │   ├── LinkRefused           an HTTP status instead of an answer
     │   ├── SessionLost           the server has forgotten our session
     │   └── JsonRpcFailure        the server answered with an error
+    ├── LoginFailed               an authorization server said no, or cannot be trusted
     ├── ServerNotFound, NotConnected
     ├── ConfigError
     │   ├── InvalidConfig
     │   ├── ConfigUnreadable
     │   └── ConfigUnparsable
-    └── DelegationFailed
+    └── DelegationFailed          a task that was handed over is not done
+        └── ModelFailed           the model's API said no, or broke off
 
 Each class knows its JSON-RPC code, HTTP status and exit code, and whom to blame; each instance says what happened and,
 in `hint`, what to do next.
@@ -270,6 +272,10 @@ class JsonRpcFailure(LinkError):
         self.error_data = data
 
 
+class LoginFailed(ClawftError):
+    blame = "the authorization server"
+
+
 class ServerNotFound(ClawftError):
     blame = "the caller"
 
@@ -296,4 +302,16 @@ class ConfigUnparsable(ConfigError):
 
 
 class DelegationFailed(ClawftError):
-    pass
+    blame = "the delegate"
+
+
+class ModelFailed(DelegationFailed):
+    """`http_status` is 0 where there was no answer; `passing`: another try may help, after `wait` seconds if told."""
+
+    def __init__(
+        self, message: str, *, http_status: int = 0, passing: bool = False, wait: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.http_status = http_status
+        self.passing = passing
+        self.wait = wait

@@ -200,6 +200,11 @@ class Question(Struct, frozen=True):
 class Talk(Protocol):
     """The way back to the caller while its call runs."""
 
+    @property
+    def level(self) -> str:
+        """The lowest level of log messages that the caller wants to hear of; empty for none."""
+        ...
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         """Report progress; silently nothing if the caller did not ask for it."""
         ...
@@ -242,6 +247,7 @@ class InputRequired(BaseException):
 class Silent:
     """A Talk to nobody: for calls from the library and the command line."""
 
+    level = ""
     carried = b""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:

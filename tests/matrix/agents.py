@@ -32,6 +32,12 @@ class Heard:
         self.id: Any = message.get("id")
         self.stream = stream
 
+    @property
+    def subscription(self) -> int:
+        """The listen it came by; 0 where there is none."""
+        meta: Json = self.params.get("_meta") or {}
+        return meta.get(META + "subscriptionId", 0)
+
 
 class Line(Protocol):
     """How messages go out. What comes back is given to the agent."""
@@ -111,6 +117,11 @@ class Agent:
             self.line.leave(id)
         else:
             self.notify("notifications/cancelled", requestId=id)
+
+    async def hang_up(self) -> None:
+        """Leave without a word: over HTTP only."""
+        assert isinstance(self.line, HttpLine)
+        await self.line.hang_up()
 
     # ── what comes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,6 +230,12 @@ class HttpLine:
     def leave(self, id: int) -> None:
         self._open[id].cancel()
 
+    async def hang_up(self) -> None:
+        """Close every connection, as a machine that goes away."""
+        for task in self.others:
+            task.cancel()
+        await asyncio.gather(*self.others, return_exceptions=True)
+
     def _headers(self, message: Json) -> dict[str, str]:
         headers = {"Accept": "application/json, text/event-stream", **self._given}
         method = message.get("method", "")
@@ -265,6 +282,4 @@ async def over_http(agent: Agent, url: str, headers: dict[str, str] | None = Non
         try:
             yield agent
         finally:
-            for task in line.others:
-                task.cancel()
-            await asyncio.gather(*line.others, return_exceptions=True)
+            await line.hang_up()

@@ -69,11 +69,13 @@ async def connected(
         async with over_http(agent, houses.url(cell.server)):
             await agent.open(revision)
             await agent.ready()
+            agent.heard.clear()
             yield agent
         return
     async with _over_pipe(agent, cell.server, folder):
         await agent.open(revision)
         await agent.ready()
+        agent.heard.clear()
         yield agent
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-COUNT = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+COUNT = int(sys.argv[2]) if __name__ == "__main__" and len(sys.argv) > 2 else 0
 SCHEMA: Json = {"type": "object", "properties": {"text": {"type": "string"}}}
 HIDDEN = "\x1b[31mred\u202eevil\u200b\U000e0041\x07"
 """A colour, a change of direction, a character of no width, a tag, a bell."""

@@ -27,6 +27,8 @@ FAMILIES = {
     "git": "clawft.builtin.git",
     "cargo": "clawft.builtin.cargo.tools",
     "build": "clawft.builtin.build.tools",
+    "oauth2": "clawft.builtin.oauth2",
+    "rest": "clawft.builtin.rest",
     "ide": "clawft.builtin.ide.provider",
     "weft": "clawft.builtin.workspace",
 }

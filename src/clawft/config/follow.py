@@ -18,6 +18,7 @@ from clawft.errors import ClawftError, NotConnected
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
+    from clawft.guard.approvals import Approvals
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -31,8 +32,9 @@ log = logging.getLogger("clawft")
 class ServerFiles:
     """`pool` is asked for when the first server is wanted."""
 
-    def __init__(self, settings: Settings, pool: Callable[[], Pool]) -> None:
+    def __init__(self, settings: Settings, pool: Callable[[], Pool], approvals: Approvals) -> None:
         self._settings = settings
+        self._approvals = approvals
         self._pool = pool
         self._watching: list[asyncio.Task[None]] = []
 
@@ -45,11 +47,13 @@ class ServerFiles:
     @cached_property
     def servers(self) -> Servers:
         """The servers that are named now, and what is wrong with those that cannot be used."""
+        from clawft.config.approved import launches
         from clawft.config.layers import Sources
         from clawft.config.servers import discover
 
         told = self._settings
-        return discover(Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders))
+        sources = Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+        return discover(sources, launches(self._approvals, sources))
 
     async def start(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another, or us, unless we must not run without it."""
@@ -100,7 +104,7 @@ class ServerFiles:
         from clawft.config.watch import stamps
 
         told = self._settings
-        return stamps(server_files(told.home, told.workspace, told.agent, told.mcp_config))
+        return stamps([*server_files(told.home, told.workspace, told.agent, told.mcp_config), self._approvals.path])
 
     def _asked(self) -> Stamps:
         from clawft.config.watch import folder_stamps

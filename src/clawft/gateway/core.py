@@ -10,14 +10,17 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
+from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
@@ -25,12 +28,14 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
     Era,
+    Grant,
+    LogLevel,
     Next,
     Origin,
     Reply,
@@ -38,7 +43,11 @@ from clawft.model import (
     Talk,
     Tool,
 )
+from clawft.policy.globs import any_matches
 from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+
+if TYPE_CHECKING:  # loaded with the first search
+    from clawft.catalog.search import Index
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -56,6 +65,7 @@ class Gateway:
         form: Form = Form.PLAIN,
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
+        surface: Surface = Surface(),  # noqa: B008 - frozen, safe to share
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
@@ -63,6 +73,7 @@ class Gateway:
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions
+        self.surface = surface
         self.server_info = msgspec.json.encode({"name": SERVER_NAME, "version": __version__})
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
@@ -73,10 +84,13 @@ class Gateway:
         self.tasks = Board(self.events)
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values)
+        self.resources = Resources(self._providers.values, self.events)
+        self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
+        self._indexes: dict[Grant, Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
@@ -105,6 +119,7 @@ class Gateway:
     def tools_changed(self) -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
         self._built = None
+        self._indexes.clear()
         self.pages.forget()
         self.events.publish(ListChanged(Topic.TOOLS))
 
@@ -118,6 +133,9 @@ class Gateway:
 
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))
+
+    def log(self, level: LogLevel, params: bytes, principal: str) -> None:
+        self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered) -> Offer:
         end = _as_reply(end_of(known.provider))
@@ -155,6 +173,28 @@ class Gateway:
         """The tools this caller may see, in catalog order."""
         return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
 
+    def definition(self, entry: Entry, caller: Caller) -> bytes:
+        """A tool as this caller sees it in the list."""
+        wire = entry.wire
+        for guard in self._face_guards:
+            wire = guard.face(wire, entry.tool, entry.origin, caller)
+        return wire
+
+    def listed(self, caller: Caller) -> list[Entry]:
+        """The tools this caller is shown at once; the others it finds by search."""
+        return self.surface.listed(self.visible(caller), lambda entry: any_matches(entry.names, self.surface.pinned))
+
+    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]:
+        """The tools of this caller that fit best."""
+        from clawft.catalog.search import Index  # most callers never search
+
+        index = self._indexes.get(caller.grant)
+        if index is None:
+            if len(self._indexes) >= _MAX_INDEXES:
+                self._indexes.clear()
+            index = self._indexes[caller.grant] = Index(without_finders(self.visible(caller)))
+        return index.search(query, limit)
+
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self._snapshot.table.get(name)
@@ -187,6 +227,7 @@ class Gateway:
             return Reply.error(str(lacking))
 
 
+_MAX_INDEXES = 64
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs

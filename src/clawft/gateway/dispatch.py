@@ -46,7 +46,7 @@ def check_method(method: str, caller: Caller) -> None:
 
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(entry.wire, revision) for entry in gateway.visible(caller)]
+    return [narrow.definition(gateway.definition(entry, caller), revision) for entry in gateway.listed(caller)]
 
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
@@ -86,7 +86,8 @@ def list_page(
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     member, render = LISTS[method]
     cursor = read_cursor(params)
-    return gateway.pages.page(member, (caller.grant, caller.revision), cursor, lambda: render(gateway, caller), finish)
+    audience = (caller.grant, caller.revision, caller.agent, caller.principal)
+    return gateway.pages.page(member, audience, cursor, lambda: render(gateway, caller), finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from clawft.gateway.http_visit import Visit
-from clawft.gateway.running import Running, Work
+from clawft.gateway.running import CodeOf, Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
 from clawft.link.asgi import JSON
@@ -54,9 +54,9 @@ class HttpAnswer:
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def serve(self, work: Work, running: Running, key: bytes, id: bytes) -> None:
+    async def serve(self, running: Running, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
-        message = await running.run_here(key, work, id)
+        message = await running.run_here(key, id, work, code_of)
         if self._stream is not None:
             await self._end_stream(self._stream, message)
         elif not self._gone:

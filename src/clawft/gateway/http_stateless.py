@@ -9,7 +9,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.http_answer import HttpAnswer
 from clawft.gateway.http_visit import Visit
-from clawft.gateway.running import Running, answered
+from clawft.gateway.running import Running
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.wire import jsonrpc, stateless
@@ -50,9 +50,8 @@ class StatelessDoor:
             self.running.cancel(key)
 
         stop_watching = visit.watch(leave)
-        work = answered(request.id, stateless.error_code, exchange.answer, heard, back)
         try:
-            await back.serve(work, self.running, key, request.id)
+            await back.serve(self.running, key, request.id, exchange.answer(heard, back), stateless.error_code)
         finally:
             stop_watching()
 

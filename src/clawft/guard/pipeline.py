@@ -29,6 +29,13 @@ class ListGuard(Protocol):
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
+@runtime_checkable
+class FaceGuard(Protocol):
+    """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
+
+    def face(self, wire: bytes, tool: Tool, origin: Origin, caller: Caller) -> bytes: ...
+
+
 def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> Next:
     """The way down for one tool: the first guard of the list is outermost."""
     step = end
@@ -39,4 +46,5 @@ def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> N
 
 
 def _bound(guard: Guard, after: Next) -> Next:
-    return lambda call: guard(call, after)
+    step = guard.__call__  # found once, and not for each call
+    return lambda call: step(call, after)

@@ -44,6 +44,10 @@ def fingerprint(spec: UpstreamSpec) -> str:
     return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
 
 
+def folder(home: Path) -> Path:
+    return home / "cache" / "servers"
+
+
 class SchemaCache:
     """One file per server. Old answers are still good for listing; only fresh ones save asking again."""
 
@@ -59,6 +63,10 @@ class SchemaCache:
             return None
         self._known[spec.name] = found
         return found
+
+    def last(self, name: str) -> Remembered | None:
+        """The last answers of whatever server had this name."""
+        return self._known.get(name) or self._load(name)
 
     def is_fresh(self, spec: UpstreamSpec) -> bool:
         found = self.get(spec)

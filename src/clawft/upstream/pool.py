@@ -26,7 +26,9 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
+from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
@@ -77,7 +79,7 @@ class News:
     """Who hears of changes. The pool calls; whoever wires the house fills it in."""
 
     def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream], None] = lambda upstream: None
+        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
         self.state_changed: Callable[[Upstream], None] = lambda upstream: None
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
@@ -240,7 +242,7 @@ class Pool:
             pid=child.pid if child is not None else None,
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=child.stderr.text() if child is not None else "",
+            stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
         )
 
@@ -267,8 +269,8 @@ class Pool:
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def offer_changed(self, upstream: Upstream) -> None:
-        self.news.offer_changed(upstream)
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.news.offer_changed(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed(upstream)

@@ -43,8 +43,13 @@ class UpstreamSpec(Struct, frozen=True):
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"
     tools: ToolRules = ToolRules()
+    redact: bool | None = None
+    """Take secrets out of its results; None: as for all servers."""
     asks: tuple[Asks, ...] = EVERYTHING
     """What it may ask the agent that calls it."""
+
+    def __repr__(self) -> str:
+        return f"UpstreamSpec({self.name!r}, …)"  # variables, headers and arguments may hold secrets
 
     @property
     def transport(self) -> Literal["stdio", "http"]:

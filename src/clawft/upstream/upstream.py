@@ -18,20 +18,22 @@ from clawft.errors import (
     ProtocolFailure,
     SpawnFailed,
 )
-from clawft.model import Tool
+from clawft.model import Era, Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
 from clawft.upstream.capabilities import declared
 from clawft.upstream.flights import Flight
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
-from clawft.upstream.listen import listen
+from clawft.upstream.interest import Interest
 from clawft.upstream.lists import Lists
 from clawft.upstream.opening import open_session
 from clawft.upstream.session import Session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
 from clawft.upstream.surroundings import Surroundings
+from clawft.upstream.telling import keep_told
 from clawft.wire.jsonrpc import Notification, Request
 
 OPEN_SECONDS = 60.0
@@ -44,6 +46,13 @@ LIST_CHANGED = {
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
+}
+
+_OF_INTEREST = {
+    "notifications/resources/updated": Interest.updated,
+    "notifications/tasks": Interest.task_changed,
+    "notifications/tasks/status": Interest.task_changed,
+    "notifications/subscriptions/acknowledged": Interest.acknowledged,
 }
 
 
@@ -72,7 +81,8 @@ class Upstream:
         self._ended: Session | None = None
         self.since = self.used = time.monotonic()
         self.health = Health(spec.name)
-        self.lists = Lists(spec, cache, lambda: surroundings.offer_changed(self))
+        self.lists = Lists(spec, cache, lambda parts: surroundings.offer_changed(self, parts))
+        self.interest = Interest()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -81,6 +91,11 @@ class Upstream:
     @property
     def answers(self) -> Remembered | None:
         return self.lists.answers
+
+    @property
+    def logs_per_request(self) -> bool:
+        """In the stateless era a server logs only for requests that want it, and only on their account."""
+        return self.session is not None and self.session.peer.era is Era.STATELESS
 
     # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +149,7 @@ class Upstream:
     @property
     def idle(self) -> bool:
         ready = self.state in (State.CONNECTED, State.DEGRADED)
-        return ready and not self.busy and not self._callers
+        return ready and not self.busy and not self._callers and not self.interest.resources
 
     @property
     def busy(self) -> bool:
@@ -158,7 +173,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = str(error)
+            self.error = conceal(str(error))
             wait = self._judge(error)
             if wait is None or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -190,10 +205,10 @@ class Upstream:
         final = isinstance(error, NO_USE_TO_TRY_AGAIN)
         wait = None if final else self.backoff.next_wait(time.monotonic())
         if wait is None:
-            log.error("%s: given up: %s", self.spec.name, error)
+            log.error("%s: given up: %s", self.spec.name, self.error)
             self._move(Event.GAVE_UP)
             return None
-        log.warning("%s: %s; next try in %.1f s", self.spec.name, error, wait)
+        log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
         self._tell_state()
         return wait
 
@@ -202,7 +217,7 @@ class Upstream:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 self.session = session = await self._open()
-                self._start_beside(listen(session, self._list_changed))
+                self._start_beside(keep_told(session, self.interest, self._list_changed))
                 await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
@@ -210,6 +225,8 @@ class Upstream:
         self.health.begin()
         self.used = time.monotonic()
         self._move(Event.OPENED)
+        if self.tried.is_set():
+            self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
 
@@ -278,6 +295,8 @@ class Upstream:
     def noticed(self, notification: Notification, stream: int | None) -> None:
         if notification.method in LIST_CHANGED:
             self._list_changed()
+        elif notification.method in _OF_INTEREST:
+            _OF_INTEREST[notification.method](self.interest, notification.params)
         else:
             self._surroundings.noticed(self, notification, stream)
 
@@ -292,7 +311,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = str(error or "")
+        self.error = conceal(str(error)) if error is not None else ""
         if self.state in (State.CONNECTED, State.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(Event.RESTED if error is None else Event.LOST)

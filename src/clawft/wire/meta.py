@@ -19,6 +19,7 @@ TASKS = PREFIX + "tasks"
 """The id of the tasks extension."""
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
 
 class Meta(Struct, frozen=True):

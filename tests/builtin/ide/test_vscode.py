@@ -261,6 +261,7 @@ async def test_a_window_that_fetches_its_calls_refuses_stale_and_foreign_invitat
             assert not edited["dirty"]
             assert "+ name;" in (project / "main.ts").read_text()
     trap.close()
+    await trap.wait_closed()
     assert visits == [], "a file that others could have written leads nowhere"
 
 

@@ -88,14 +88,13 @@ class Door:
         stream = Stream(http)
         answer = asyncio.ensure_future(self._server.answer(Asked(message, stream, http.headers)))
         self._running[message["id"]] = answer
+        answer.add_done_callback(lambda _: self._running.pop(message["id"], None))
         try:
             response = await stream.until(answer)
         except asyncio.CancelledError:
             if self._server.stateless:
                 answer.cancel()
             raise
-        finally:
-            self._running.pop(message["id"], None)
         if message["method"] == "initialize":
             response.headers["Mcp-Session-Id"] = SESSION
         return response
