@@ -108,5 +108,5 @@ async def updated(pipe: Pipe) -> str:
 async def test_without_an_editor_no_port_is_opened(project: Path, home: Path) -> None:
     async with agent(project, home) as ours:
         await ours.call("file__read", path="main.py")
-        await asyncio.sleep(1.5)  # longer than it takes to notice a folder
+        await asyncio.sleep(2.5)  # longer than it takes to notice a folder
         assert not (home / "ide").exists()

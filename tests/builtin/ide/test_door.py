@@ -134,7 +134,7 @@ async def test_another_windows_secret_is_no_secret(
     async with window(workspace, id="first-window") as one, window(workspace, id="second-window") as two:
         await register(told, one)
         await register(told, two)
-        body = {"connectionId": one.connection_id, "id": 1, "answer": {}}
+        body: dict[str, Any] = {"connectionId": one.connection_id, "id": 1, "answer": {}}
         for token in (two.secret, told["registrationToken"], "x"):
             assert (await post(told, f"/ide/{page}", token, body))[0] == 401
         assert len(hub.connections) == 2
