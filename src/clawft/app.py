@@ -62,7 +62,7 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
 EDITORS = "ide"
 """The folder of our home where editors wait for us."""
-EDITOR_LOOK_SECONDS = 1.0
+EDITOR_LOOK_SECONDS = 2.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -223,7 +223,7 @@ class App:
 
             self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
             self.gateway.register(self._own)
-        for function in finding_tools(self.gateway.search, self.gateway.call):
+        for function in finding_tools(self.gateway.search, self.gateway.call, self.gateway.find):
             self._own.add(function)
 
     @cached_property
