@@ -32,6 +32,7 @@ NO_BOUNDS = {
     "clawft.policy.url_rules.MAX_PORT": "the largest port",
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
+    "clawft.cli.asking.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
     "clawft.provider.refusal.DATA_CHARS": "manners of an error",
     "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
