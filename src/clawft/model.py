@@ -43,6 +43,7 @@ __all__ = [
     "ResourceTemplate",
     "Silent",
     "Talk",
+    "TaskSupport",
     "Tool",
     "Verdict",
 ]
@@ -72,6 +73,8 @@ class Grant(Struct, frozen=True):
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    within: tuple[str, ...] = ("*",)
+    """What the gateway offers at all: nothing is granted beyond it."""
 
 
 class Capabilities(Struct, frozen=True):
@@ -114,6 +117,9 @@ class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
     open_world_hint: bool = True
 
 
+TaskSupport = Literal["forbidden", "optional", "required", "server"]
+
+
 class Tool(Struct, frozen=True):
     """One tool. `wire` is the whole definition as JSON, unknown keys included; the other fields are a view of it."""
 
@@ -126,7 +132,8 @@ class Tool(Struct, frozen=True):
     annotations: Annotations = Annotations()
     alias: str = ""
     """A second name accepted on calls and used as the bare name (built-ins only)."""
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskSupport = "forbidden"
+    """May, or must, it run as a task? `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
     """What the caller must be able to do for this tool to work at all."""
 

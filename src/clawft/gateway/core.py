@@ -20,6 +20,7 @@ from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, withou
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
@@ -28,7 +29,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -80,6 +81,7 @@ class Gateway:
         self.events = Events()
         self.seal = Seal(key, question_seconds)
         self.question_seconds = question_seconds
+        self.handles = Handles(key)
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.calls = 0
@@ -90,6 +92,7 @@ class Gateway:
         self._built: Snapshot | None = None
         self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
@@ -200,6 +203,16 @@ class Gateway:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self._snapshot.table.get(name)
         return entry if entry is not None and self._shows(entry.names, caller) else None
+
+    def provider(self, namespace: str) -> Provider | None:
+        known = self._providers.get(namespace)
+        return known.provider if known is not None else None
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
+        """A result that comes after its call was answered, as the guards let it pass."""
+        for guard in reversed(self._reply_guards):
+            reply = guard.finish(call, reply)
+        return reply
 
     def _shows(self, names: Sequence[str], caller: Caller) -> bool:
         return all(guard.shows(names, caller) for guard in self._list_guards)

@@ -30,6 +30,13 @@ class ListGuard(Protocol):
 
 
 @runtime_checkable
+class ReplyGuard(Protocol):
+    """A guard that has to see every result, also one that comes after its call has been answered."""
+
+    def finish(self, call: Call, reply: Reply) -> Reply: ...
+
+
+@runtime_checkable
 class FaceGuard(Protocol):
     """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
 
