@@ -195,9 +195,22 @@ class App:
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
+        self.files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(self._leftovers))
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
+
+    def _offer_start(self, provider: FunctionProvider) -> None:
+        """A tool that asks the person about servers that wait, for as long as there are some."""
+        from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
+
+        waits = bool(self.servers.waiting)
+        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+            return
+        if waits:
+            provider.add(start_server_tool(self.files.waiting_launches, self.files.approve_launch))
+        else:
+            provider.remove(NAME)
 
     def offer_search(self) -> None:
         """The pair of tools that find and call the others; listed only where it takes their place."""
@@ -210,7 +223,7 @@ class App:
 
             self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
             self.gateway.register(self._own)
-        for function in finding_tools(self.gateway.search, self.gateway.call):
+        for function in finding_tools(self.gateway.search, self.gateway.call, self.gateway.find):
             self._own.add(function)
 
     @cached_property
@@ -320,8 +333,7 @@ class App:
         async with self._open_to_editors():
             await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
-        if not writer.broken.done():
-            await caller.running.drain(GRACE_SECONDS)
+        await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
         caller.close()
         await writer.finish(GRACE_SECONDS)
         return 0
@@ -401,6 +413,12 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
+def _shell_settings(settings: Settings) -> object:
+    from clawft.builtin.shell import ShellSettings  # loaded with the family
+
+    return ShellSettings(sandbox=settings.shell_sandbox)
+
+
 def _url_policy(settings: Settings) -> object:
     return settings.url_policy
 
@@ -408,6 +426,7 @@ def _url_policy(settings: Settings) -> object:
 FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
     "web": _web_settings,
     "git": _git_settings,
+    "shell": _shell_settings,
     "oauth2": _url_policy,
     "rest": _url_policy,
 }

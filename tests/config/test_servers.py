@@ -116,6 +116,7 @@ def test_a_workspace_that_waits_takes_nothing_away(files: Files) -> None:
     files.user("one", stdio(args=["mine"]))
     files.foreign({"one": {"command": PROGRAM, "args": ["theirs"]}})
     assert files.discover().wanted["one"].args == ("mine",)
+    assert files.discover().wanted["one"].scope == "user"
 
 
 @requirement("CONF-15", "CONF-06")
@@ -212,7 +213,7 @@ def test_every_key_arrives(files: Files, workspace: Path) -> None:
 @requirement("CONF-01", "CONF-03")
 def test_the_defaults(files: Files, workspace: Path) -> None:
     files.user("x", stdio())
-    assert files.discover().wanted["x"] == UpstreamSpec("x", command=PROGRAM, cwd=str(workspace))
+    assert files.discover().wanted["x"] == UpstreamSpec("x", command=PROGRAM, cwd=str(workspace), scope="user")
 
 
 @requirement("CONF-02")

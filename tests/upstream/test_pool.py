@@ -172,6 +172,18 @@ async def test_a_hundred_servers_without_a_cache_take_turns_in_twenty_places(tmp
         assert (len(ways.links), most) == (100, 20)
 
 
+@requirement("POOL-09", "QUAL-16")
+async def test_servers_are_opened_one_in_a_turn_so_that_callers_are_heard_in_between(tmp_path: Path) -> None:
+    async with pool(tmp_path, ways := Tables()) as mine:
+        await mine.set_servers({f"s{n}": table(f"s{n}") for n in range(20)})
+        opened: list[int] = []
+        while len(ways.links) < 20:
+            before = len(ways.links)
+            await asyncio.sleep(0)
+            opened.append(len(ways.links) - before)
+        assert max(opened) == 1
+
+
 @requirement("PROV-19", "S3-E02")
 async def test_a_server_without_tools_says_so_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     nothing: dict[str, Any] = {"tools": []}
@@ -334,7 +346,10 @@ async def test_status_shows_every_server_and_an_unknown_one_is_an_error(tmp_path
         assert (on.name, on.status, on.era, on.revision) == ("on", "connected", "handshake", "2025-11-25")
         assert (on.server_info["name"], len(on.tools), on.trusted) == ("honest", 10, False)
         assert on.pid is not None
-        assert off.status == "disabled"
+        assert (off.status, off.scope) == ("disabled", "")
+        moved = await mine.set_servers({"on": child("on", scope="workspace"), "off": child("off", enabled=False)})
+        assert moved.restarted == ()
+        assert (mine.server_status("on").scope, mine.server_status("on").pid) == ("workspace", on.pid)
         for ask in (mine.server_status, mine.find):
             with pytest.raises(ServerNotFound, match="there are: on, off"):
                 ask("nobody")

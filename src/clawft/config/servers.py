@@ -32,7 +32,11 @@ class Servers(Struct, frozen=True):
     @property
     def wanted(self) -> dict[str, UpstreamSpec]:
         """What is to run: enabled servers only."""
-        return {name: found.spec for name, found in self.found.items() if found.spec.enabled}
+        return {
+            name: msgspec.structs.replace(found.spec, scope=found.scope.value)
+            for name, found in self.found.items()
+            if found.spec.enabled
+        }
 
 
 def discover(sources: Sources, approved: Approved | None = None) -> Servers:

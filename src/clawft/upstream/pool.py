@@ -73,6 +73,8 @@ class ServerStatus(Struct, frozen=True):
     stderr: str = ""
     sandbox: str = ""
     """What holds its process, and what that leaves open."""
+    scope: str = ""
+    """The layer of the configuration it came from: user, workspace, agent, command line."""
 
 
 class News:
@@ -226,7 +228,8 @@ class Pool:
         spec = self._known(name)
         upstream = self._running.get(name)
         if upstream is None:
-            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=spec.trust == "trusted")
+            trusted = spec.trust == "trusted"
+            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
         session = upstream.session
         child = getattr(session.link, "child", None) if session is not None else None
         return ServerStatus(
@@ -244,6 +247,7 @@ class Pool:
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
+            scope=spec.scope,
         )
 
     async def settled(self, seconds: float) -> None:
