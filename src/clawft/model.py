@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 __all__ = [
     "EMPTY_OBJECT",
+    "LOCAL",
     "Allow",
     "Annotations",
     "Ask",
@@ -72,6 +73,8 @@ class Grant(Struct, frozen=True):
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    within: tuple[str, ...] = ("*",)
+    """What the gateway offers at all: nothing is granted beyond it."""
 
 
 class Capabilities(Struct, frozen=True):
@@ -84,10 +87,14 @@ class Capabilities(Struct, frozen=True):
     tasks: bool = False
 
 
+LOCAL = "local"
+"""The person at this machine, or whoever has their token: what they approve holds for all their agents."""
+
+
 class Caller(Struct, frozen=True):
     """The agent on the other side, as far as we know it. `client` is unverified: for logs, never for policy."""
 
-    principal: str = "local"
+    principal: str = LOCAL
     agent: str = "default"
     client: str = ""
     era: Era = Era.HANDSHAKE

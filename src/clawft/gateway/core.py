@@ -16,7 +16,7 @@ import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
@@ -90,7 +90,7 @@ class Gateway:
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
-        self._indexes: dict[Grant, Index] = {}
+        self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
@@ -174,14 +174,14 @@ class Gateway:
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+        return [self._as_seen(entry, caller) for entry in self._snapshot.entries if self._shows(entry.names, caller)]
 
-    def definition(self, entry: Entry, caller: Caller) -> bytes:
-        """A tool as this caller sees it in the list."""
-        wire = entry.wire
+    def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
         for guard in self._face_guards:
-            wire = guard.face(wire, entry.tool, entry.origin, caller)
-        return wire
+            note = guard.withheld(entry.tool, entry.origin, caller)
+            if note:
+                return without_words(entry, note)
+        return entry
 
     def listed(self, caller: Caller) -> list[Entry]:
         """The tools this caller is shown at once; the others it finds by search."""
@@ -191,11 +191,12 @@ class Gateway:
         """The tools of this caller that fit best."""
         from clawft.catalog.search import Index  # most callers never search
 
-        index = self._indexes.get(caller.grant)
+        audience = (caller.grant, caller.agent, caller.principal)
+        index = self._indexes.get(audience)
         if index is None:
             if len(self._indexes) >= _MAX_INDEXES:
                 self._indexes.clear()
-            index = self._indexes[caller.grant] = Index(without_finders(self.visible(caller)))
+            index = self._indexes[audience] = Index(without_finders(self.visible(caller)))
         return index.search(query, limit)
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:

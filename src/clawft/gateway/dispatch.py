@@ -49,7 +49,7 @@ def check_method(method: str, caller: Caller) -> None:
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
     return [
-        narrow.definition(_with_execution(gateway.definition(entry, caller), entry.tool, revision), revision)
+        narrow.definition(_with_execution(entry.wire, entry.tool, revision), revision)
         for entry in gateway.listed(caller)
     ]
 
