@@ -16,6 +16,8 @@ def report(results: Results, verdicts: Sequence[Verdict]) -> str:
     parts += [_starts(stage, results) for stage in STARTS if any(row.stage == stage for row in results.starts)]
     if results.crowd:
         parts.append(_crowd(results))
+    if results.searches:
+        parts.append(_searches(results))
     if results.imports:
         parts.append(_imports(results))
     if results.absent:
@@ -106,6 +108,19 @@ def _crowd(results: Results) -> str:
         ["own CPU ms per server up to there", each("cpu_ms_per_server")],
     ]
     return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
+
+
+def _searches(results: Results) -> str:
+    def each(measure: str) -> str:
+        return _range(spread(getattr(row, measure) for row in results.searches))
+
+    rows = [
+        ["one search, p50 ms", each("p50_ms")],
+        ["one search, p99 ms", each("p99_ms")],
+        ["index of all tools, ms", each("index_ms")],
+        ["found among the first five, %", _range(spread(row.recall * 100 for row in results.searches))],
+    ]
+    return table(f"search over {results.searches[0].tools} tools", ["", "weft"], rows)
 
 
 def _imports(results: Results) -> str:

@@ -58,6 +58,21 @@ class WarmStart(Struct, frozen=True):
     window: int = 0
 
 
+class Searched(Struct, frozen=True):
+    """The labelled queries of the tests over their thousand tools, once."""
+
+    contender: str
+    stage: str
+    round: int
+    index_ms: float
+    p50_ms: float
+    p99_ms: float
+    recall: float
+    """Share of queries whose tool is among the first five."""
+    tools: int
+    window: int = 0
+
+
 class ImportCost(Struct, frozen=True):
     what: str
     round: int
@@ -79,6 +94,7 @@ class Results(Struct, frozen=True):
     samples: Sequence[Sample] = ()
     starts: Sequence[Start] = ()
     crowd: Sequence[WarmStart] = ()
+    searches: Sequence[Searched] = ()
     imports: Sequence[ImportCost] = ()
     modules: Sequence[str] | None = None
     """None: not looked at."""

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bench.budget import Budget, Budgets, Imports, Verdict, as_share, judge, judge_imports, read
-from bench.contenders import CONTENDERS, CROWD, LEGS, STARTS, Fleet
+from bench.contenders import CONTENDERS, CROWD, LEGS, OURS, STARTS, Fleet
 from bench.family import family
 from bench.figures import share
 from bench.load import Bound
@@ -15,11 +15,12 @@ from bench.messages import FIRST_ID, HANDSHAKE, LAST_ID, STATELESS, Dialect, Ech
 from bench.report import report
 from bench.running import all_tools, started
 from bench.samples import Absent, Results, Sample, Start, WarmStart
+from bench.searches import STAGE as SEARCH
 from bench.starts import imported
 from tests.requirements import requirement
 
 WIDEST = 120
-STAGES = [*LEGS, *STARTS, CROWD.name]
+STAGES = [*LEGS, *STARTS, CROWD.name, SEARCH]
 
 
 def _sample(contender: str, round: int, cpu_us: float) -> Sample:
@@ -186,6 +187,7 @@ def test_the_report_fits_the_screen() -> None:
 def test_every_budget_names_what_is_measured() -> None:
     who = {**{leg.name: leg.contenders for leg in LEGS.values()}, CROWD.name: CROWD.contenders}
     who |= {stage: starts.contenders for stage, starts in STARTS.items()}
+    who[SEARCH] = (OURS,)
     for budget in read().budget:
         assert {budget.of, budget.against or budget.of} <= set(who[budget.stage]), budget.title
         assert budget.window in (LEGS[budget.stage].windows if budget.stage in LEGS else (0,)), budget.title
