@@ -35,7 +35,11 @@ NO_BOUNDS = {
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
+    "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",
+    "clawft.builtin.ide.text.MAX_NAMED": "manners of an error",
+    "clawft.builtin.ide.vscode.rendezvous.TOKEN_BYTES": "the size of a token",
     "clawft.provider.refusal.DATA_CHARS": "manners of an error",
+    "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
     "clawft.provider.upstream.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",
 }
