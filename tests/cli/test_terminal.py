@@ -69,6 +69,23 @@ def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: 
     assert [line for line in lines if cells(line) > columns] == []
 
 
+@requirement("AGENT-10", "AGENT-14")
+@pytest.mark.parametrize("columns", [60, 100])
+def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
+    at_terminal: Any, workspace: Path, columns: int
+) -> None:
+    (workspace / "note.txt").write_text("\x1b[31m" + "word " * 100)
+    call = '{ tool = "file__read", input = { path = "note.txt" } }'
+    (workspace / "scenario.toml").write_text(f'[[turns]]\ncalls = [{call}]\n[[turns]]\ntext = "done"\n')
+    said = at_terminal("agent", "-p", "x", "--scenario", "scenario.toml", columns=columns)
+    line = next(line for line in re.split(r"\n|\r\x1b\[K", said) if line.startswith("[tool]"))
+    assert "\x1b[32mok" in line
+    assert "\x1b[31m" not in line
+    plain = COLOUR.sub("", line)
+    assert cells(plain) <= columns
+    assert re.search(r"\d\.\d\d s$", plain)
+
+
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
