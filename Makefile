@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 PYRIGHT := node tools/npm/node_modules/pyright/index.js
-APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace >/dev/null
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # One stamp per set of packages, inside what it describes, so that removing the one forgets the other.
@@ -21,7 +21,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints
 	$(BIN)/python -m tests.conformance $(ARGS)
 
+matrix: $(TEST) ## Send every kind of message from each era of agent to each era of server and show what crosses
+	$(BIN)/python -m tests.matrix $(ARGS)
+
 requirements: $(TEST) ## Show which promises have a test and which are bare (ARGS="WIRE-05" for one)
 	@$(BIN)/python -m tests.requirements $(ARGS)
 
@@ -59,10 +62,10 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
-system: ## Install what tests need of the operating system: bubblewrap (not root, or no apt-get: say so and go on)
-	@command -v bwrap >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+system: ## Install what tests need of the system: bubblewrap, strace (not root, or no apt-get: say so and go on)
+	@{ command -v bwrap && command -v strace; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	{ $(APT) || { apt-get update -qq && $(APT); }; }; } || \
-	echo "no bwrap, and it cannot be installed here: tests of that sandbox will be skipped"
+	echo "no bwrap or no strace, and they cannot be installed here: tests that need them will be skipped"
 
 editors: ## Install a real VS Code and Neovim for the tests (900 MB; with apt only as root)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS) $(VSCODE); \
@@ -90,7 +93,7 @@ clean: ## Remove caches and build products
 	find src tests bench tools examples -name node_modules -prune -o -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove everything that was installed, too
-	rm -rf $(VENV) $(VENV)-lock tests/peers/node_modules tests/editors/node_modules tools/npm/node_modules
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-bench tests/peers/node_modules tests/editors/node_modules tools/npm/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clawft needs Python 3.11 or newer; try PYTHON=python3.12")'

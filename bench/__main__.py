@@ -21,9 +21,11 @@ from bench.measure import FULL, QUICK, Plan, run_leg
 from bench.report import report
 from bench.running import Failures
 from bench.samples import Absent, Results, Sample, Start
+from bench.searches import STAGE as SEARCH
+from bench.searches import run_searches
 from bench.starts import modules_of_start, run_crowd, run_imports, run_starts
 
-STAGES = (*LEGS, *STARTS, CROWD.name, EDITING, "imports")
+STAGES = (*LEGS, *STARTS, CROWD.name, SEARCH, EDITING, "imports")
 
 
 def measure(stages: Sequence[str], plan: Plan) -> Results:
@@ -57,6 +59,9 @@ def _with_others(results: Results, stages: Sequence[str], plan: Plan) -> Results
         results = replace(results, editing=editing, absent=[*results.absent, *_loudly(missing)])
     if "start" in stages:
         results = _with_modules(results)
+    if SEARCH in stages:
+        _say(f"{SEARCH} …")
+        results = replace(results, searches=run_searches(plan))
     if "imports" in stages:
         _say("imports …")
         results = replace(results, imports=run_imports(plan))

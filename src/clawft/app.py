@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
+    from clawft.gateway.people import People
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.provider.logins import ServerLogins
@@ -194,9 +195,22 @@ class App:
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
+        self.files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(self._leftovers))
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
+
+    def _offer_start(self, provider: FunctionProvider) -> None:
+        """A tool that asks the person about servers that wait, for as long as there are some."""
+        from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
+
+        waits = bool(self.servers.waiting)
+        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+            return
+        if waits:
+            provider.add(start_server_tool(self.files.waiting_launches, self.files.approve_launch))
+        else:
+            provider.remove(NAME)
 
     def offer_search(self) -> None:
         """The pair of tools that find and call the others; listed only where it takes their place."""
@@ -209,7 +223,7 @@ class App:
 
             self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
             self.gateway.register(self._own)
-        for function in finding_tools(self.gateway.search, self.gateway.call):
+        for function in finding_tools(self.gateway.search, self.gateway.call, self.gateway.find):
             self._own.add(function)
 
     @cached_property
@@ -279,7 +293,7 @@ class App:
 
     @asynccontextmanager
     async def _open_to_editors(self) -> AsyncGenerator[None]:
-        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        """While we serve, an editor that comes is let in. Costs a look now and then, and a port only for one."""
         task = asyncio.get_running_loop().create_task(self._welcome_editors())
         try:
             yield
@@ -297,7 +311,7 @@ class App:
         if self._ide is None:
             return
         try:
-            await self._ide.open_door(self.settings.home)
+            await self._ide.open_reception(self.settings.home)
         except (ClawftError, OSError) as failed:
             log.warning("editors cannot come in: %s", failed)
 
@@ -319,8 +333,7 @@ class App:
         async with self._open_to_editors():
             await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
-        if not writer.broken.done():
-            await caller.running.drain(GRACE_SECONDS)
+        await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
         caller.close()
         await writer.finish(GRACE_SECONDS)
         return 0
@@ -331,22 +344,44 @@ class App:
         from clawft.gateway.http import ENDPOINT, HttpApp
         from clawft.link.http_server import HttpServer
 
-        if token is None and host not in LOOPBACK:
-            raise InvalidConfig(f"no token on {host}: that would be open to the network", hint="leave out --no-auth")
+        if token is None and (host not in LOOPBACK or self.settings.auth_issuer):
+            raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(self.caller) if token is None else with_token(token, self.caller)
-        access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
+        people = self._people() if self.settings.auth_issuer else None
+        access = Access(
+            people.behind(authenticate) if people else authenticate,
+            LOOPBACK_HOSTS | _host_of(self.settings.auth_audience) if host in LOOPBACK else None,
+            people.metadata if people else None,
+        )
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
         stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
-        ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
+        url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
+        if people is not None:
+            people.serve_at(url)
+        ready(url)
         async with self._open_to_editors():
             await stop
         self.gateway.closing.set()
         await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
         return 0
+
+    def _people(self) -> People:
+        """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
+        from clawft.auth.bearer import Verifier, check_installed
+        from clawft.gateway.people import People
+        from clawft.provider.logins import web_for
+
+        told = self.settings
+        check_installed()
+        web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)
+        verifier = Verifier(
+            told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
+        )
+        return People(verifier, self.caller, told.auth_grants, told.auth_scopes)
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
@@ -378,6 +413,12 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
+def _shell_settings(settings: Settings) -> object:
+    from clawft.builtin.shell import ShellSettings  # loaded with the family
+
+    return ShellSettings(sandbox=settings.shell_sandbox)
+
+
 def _url_policy(settings: Settings) -> object:
     return settings.url_policy
 
@@ -385,10 +426,19 @@ def _url_policy(settings: Settings) -> object:
 FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
     "web": _web_settings,
     "git": _git_settings,
+    "shell": _shell_settings,
     "oauth2": _url_policy,
     "rest": _url_policy,
 }
 """What a family is told of the settings; made when it is loaded."""
+
+
+def _host_of(url: str) -> frozenset[str]:
+    """The name we are known by outside, where one was configured."""
+    from urllib.parse import urlsplit  # only where we serve HTTP
+
+    host = urlsplit(url).hostname
+    return frozenset({host}) if host else frozenset()
 
 
 def _roots(workspace: Path) -> list[Mapping[str, str]]:

@@ -254,8 +254,8 @@ class NeedsAuth(LinkError):
 
 
 class LinkRefused(LinkError):
-    def __init__(self, message: str, *, http_status: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, http_status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.http_status = http_status
 
 

@@ -11,6 +11,7 @@ from clawft.config.keys import BY_NAME, KEYS
 from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems
 from clawft.config.settings import Settings
 from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.policy.grant import GrantRule
 from tests.requirements import requirement
 
 
@@ -84,6 +85,8 @@ days = 30
 [audit]
 enabled = false
 values = true
+[shell]
+sandbox = "strict"
 [web]
 search_url = "http://127.0.0.1:8080/search"
 [git]
@@ -96,6 +99,13 @@ page_size = 5
 question_seconds = 30
 max_body = 2048
 instructions = "be kind"
+[gateway.auth]
+issuer = "https://login.example"
+audience = "https://weft.example/mcp"
+jwks_url = "https://login.example/keys"
+scopes = ["mcp"]
+groups = "roles"
+grants = [{ group = "dev", allow = ["git__*"] }]
 [mcp_servers.github]
 anything = true
 [delegation]
@@ -131,10 +141,13 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
+    assert settings.shell_sandbox == "strict"
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
     assert settings.question_seconds == 30
+    assert settings.auth_grants == (GrantRule(group="dev", allow=("git__*",)),)
+    assert (settings.auth_issuer, settings.auth_groups) == ("https://login.example", "roles")
     assert found.origins.keys() == BY_NAME.keys()
     assert found.origins["result.limit"] == (Origin(str(path), 20),)
 

@@ -34,7 +34,7 @@ const provider = new Provider(issuer, {
       }),
     },
   },
-  extraTokenClaims: async () => ({ groups: ['dev'] }),
+  extraTokenClaims: async (ctx, token) => ({ groups: token.accountId === 'ada' ? ['dev'] : ['ops'] }),
   findAccount: async (ctx, sub) => ({ accountId: sub, claims: async () => ({ sub }) }),
   cookies: { keys: ['test-only'] },
 });

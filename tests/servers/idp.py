@@ -90,8 +90,8 @@ async def _read(process: asyncio.subprocess.Process, served: Idp) -> None:
         served.lines.append(line.decode().strip())
 
 
-async def log_in(url: str, stop: str = "") -> str:
-    """As a person would: fill in the forms, agree, follow redirects. Gives the address that `stop` begins, or a page."""
+async def log_in(url: str, stop: str = "", person: str = "ada") -> str:
+    """As a person would: fill in the forms and agree. Gives the address that begins with `stop`, or the last page."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
         for _ in range(MAX_STEPS):
             if stop and url.startswith(stop):
@@ -103,7 +103,7 @@ async def log_in(url: str, stop: str = "") -> str:
                 if form is None:
                     return page
                 fields = {name: value for name, value in _FIELD.findall(form[2]) if name != "abort"}
-                fields |= {"login": "ada", "password": "x"}
+                fields |= {"login": person, "password": "x"}
                 action = urljoin(here, form[1].replace("&amp;", "&"))
                 async with client.post(action, data=fields, allow_redirects=False) as response:
                     target, page, here = response.headers.get("Location"), await response.text(), str(response.url)

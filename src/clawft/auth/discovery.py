@@ -92,12 +92,12 @@ def server_places(issuer: str) -> list[str]:
 
 def check_server(told: Mapping[str, Any], issuer: str, near: str) -> AuthServer:
     named = told.get("issuer")
-    if named != issuer:
+    if not isinstance(named, str) or not same_issuer(named, issuer):
         raise LoginFailed(f"the metadata of {place_of(issuer)} is that of another issuer: {str(named)[:200]!r}")
     if "S256" not in _texts(told.get("code_challenge_methods_supported")):
         raise LoginFailed(f"{place_of(issuer)} does not offer PKCE with S256, without which a login can be stolen")
     server = AuthServer(
-        issuer=issuer,
+        issuer=named,
         authorization_endpoint=_text(told, "authorization_endpoint"),
         token_endpoint=_text(told, "token_endpoint"),
         registration_endpoint=_text(told, "registration_endpoint"),
@@ -120,6 +120,11 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str) -> AuthServer:
         if endpoint:
             check_place(endpoint, near)
     return server
+
+
+def same_issuer(one: str, other: str) -> bool:
+    """To the letter, but for the slash after a bare host: many programs add it whenever they write a URL."""
+    return one == other or (urlsplit(one).path in ("", "/") and one.rstrip("/") == other.rstrip("/"))
 
 
 # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────────

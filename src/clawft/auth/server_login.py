@@ -11,14 +11,14 @@ from typing import Protocol
 import msgspec
 
 from clawft.auth.challenge import Challenge, read_challenge
-from clawft.auth.discovery import Protected, find_resource, find_server
+from clawft.auth.discovery import Protected, find_resource, find_server, same_issuer
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.flow import Flow, Returned, begin, finish
 from clawft.auth.register import find_client
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import AuthServer, Client, Login
 from clawft.auth.web import MakeWeb
-from clawft.errors import LoginFailed, NeedsAuth
+from clawft.errors import LinkRefused, LoginFailed, NeedsAuth
 from clawft.store.base import KeyValueStore
 from clawft.store.memory import MemoryStore
 
@@ -104,7 +104,7 @@ class ServerLogin:
     async def challenged(self, status: int, header: str, sent: str) -> bool:
         """True if another try, with a new header, makes sense. Raises NeedsAuth if a person has to log in first."""
         challenge = read_challenge(header)
-        if status == 403 and (not challenge.wants_scopes or self._steps >= MAX_STEPS):
+        if status == 403 and (not challenge.wants_scopes or (self._browser and self._steps >= MAX_STEPS)):
             return False
         stored = await self._stored()
         if status == 401 and stored is not None and stored.tokens.authorization != sent:
@@ -112,11 +112,22 @@ class ServerLogin:
             return True
         if status == 403:
             self._steps += 1
+            self._check_steps(challenge)
         try:
             self._login = await self._better(status, challenge, stored)
         except LoginFailed as failed:
             raise self._needs_auth(failed.message, header, failed.hint) from None
         return True
+
+    def _check_steps(self, challenge: Challenge) -> None:
+        """Further rights for one call need a person. Without one that call fails, and the others go on."""
+        if self._browser is None:
+            scopes = " ".join(f"--scope {scope}" for scope in challenge.scopes)
+            raise LinkRefused(
+                f"{self.url} wants further rights: {' '.join(challenge.scopes)}",
+                http_status=403,
+                hint=f"weft auth login {self.name} {scopes}".strip(),
+            )
 
     async def _better(self, status: int, challenge: Challenge, stored: Login | None) -> Login:
         """A login that may be taken: renewed where that is enough, else a new one."""
@@ -124,17 +135,16 @@ class ServerLogin:
             raise LoginFailed(f"{self.url} wants a login")
         web = self._make_web(self.url)
         protected = await find_resource(web, self.url, challenge)
-        if status == 401 and stored is not None and stored.renewable and stored.server.issuer == protected.issuer:
+        same = stored is not None and same_issuer(stored.server.issuer, protected.issuer)
+        if status == 401 and stored is not None and same and stored.renewable:
             try:
                 return await self._renewal.renew(self.name, stored)
             except TokenRefused:
                 if self._browser is None:
                     raise
         if self._browser is None:
-            scopes = " ".join(f"--scope {scope}" for scope in challenge.scopes)
-            wanted = f"further rights ({' '.join(challenge.scopes)})" if status == 403 else "a new login"
-            raise LoginFailed(f"{self.url} wants {wanted}", hint=f"weft auth login {self.name} {scopes}".strip())
-        had = stored.asked if stored is not None and stored.server.issuer == protected.issuer else ()
+            raise LoginFailed(f"{self.url} wants a new login")
+        had = stored.asked if stored is not None and same else ()
         return await self.log_in(challenge, protected, had)
 
     def _needs_auth(self, why: str, challenge: str = "", hint: str = "") -> NeedsAuth:

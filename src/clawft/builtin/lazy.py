@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -27,6 +27,7 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
+    TaskSupport,
     Tool,
 )
 from clawft.provider.base import Changes, Changing, Provider, RawProvider, ResourceProvider, end_of
@@ -127,7 +128,7 @@ class _Written(Struct, omit_defaults=True):
 
     wire: Raw
     alias: str = ""
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskSupport = "forbidden"
     needs: Capabilities = Capabilities()
 
 

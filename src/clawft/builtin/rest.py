@@ -4,7 +4,6 @@ import asyncio
 import base64
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlencode, urlsplit
 
@@ -205,6 +204,8 @@ def pause_before_again(found: Fetched, method: str, tries: int, now: float) -> f
 def _seconds(told: str, now: float) -> float | None:
     if told.isdigit():
         return float(told)
+    from email.utils import parsedate_to_datetime  # only for servers that name a date
+
     try:
         return max(0.0, parsedate_to_datetime(told).timestamp() - now)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
@@ -64,7 +65,7 @@ def _waits(name: str, found: Found) -> dict[str, str]:
         "server": name,
         "starts": told(found.spec),
         "origin": str(found.origin),
-        "command": grant_command(name, found),
+        "command": grant_command(name, found, Path.cwd()),
     }
 
 

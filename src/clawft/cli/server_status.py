@@ -95,7 +95,7 @@ def _waits(name: str, found: Found) -> str:
     from clawft.config.approved import grant_command  # loaded with the servers
     from clawft.config.servers import told
 
-    return f"waits for approval to start {told(found.spec)}: {grant_command(name, found)}"
+    return f"waits for approval to start {told(found.spec)}: {grant_command(name, found, Path.cwd())}"
 
 
 def _running(app: App, name: str) -> Row:

@@ -25,9 +25,8 @@ Schema = Mapping[str, Any]
 
 def find(app: App, name: str) -> Entry:
     """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
-    entry = app.gateway.find(name)
-    seen = app.gateway.visible(app.caller)
-    if entry is None or entry not in seen:
+    entry = app.gateway.find_visible(name, app.caller)
+    if entry is None:
         raise not_found(app, name)
     return entry
 

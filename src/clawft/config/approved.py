@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from clawft.config.layers import Found, Scope, Sources
+from clawft.builtin.start_server import Waiting
+from clawft.config.layers import Found, Sources
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
 from clawft.guard.approvals import Approvals
-from clawft.policy.approval import Approval, Standing, Use, judge
+from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.pin import PREFIX, Shown, canonical, pin
 
 MISSING = "there is no such program"
@@ -52,7 +53,9 @@ def _judged(known: Approval, book: Approvals, found: Found, sources: Sources) ->
     return judge([known], use, book.clock()).standing
 
 
-def launch_approval(found: Found, sources: Sources, now: float, expires: float | None, agent: str) -> Approval:
+def launch_approval(
+    found: Found, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
+) -> Approval:
     """For this workspace alone: a file of another one with the same words is another matter."""
     shown = shown_launch(found)
     return Approval(
@@ -113,13 +116,20 @@ def _digest(command: str) -> str:
         return MISSING
 
 
-def grant_command(name: str, found: Found) -> str:
-    """What approves the launch, from wherever it is typed."""
+def grant_command(name: str, found: Found, here: Path | None = None) -> str:
+    """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
     file = Path(found.origin.file)
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
-    here = "" if workspace == Path.cwd() else f" --workspace {shlex.quote(str(workspace))}"
-    return f"weft approvals grant {name}{here}"
+    place = "" if workspace == here else f" --workspace {shlex.quote(str(workspace))}"
+    return f"weft approvals grant {name}{place}"
 
 
-def is_of_workspace(found: Found) -> bool:
-    return found.scope is Scope.WORKSPACE
+def waiting_launch(name: str, found: Found) -> Waiting:
+    """A server that waits, as the person is asked about it."""
+    shown = shown_launch(found)
+    lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
+    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

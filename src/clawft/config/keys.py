@@ -13,6 +13,7 @@ from clawft.catalog.surface import Form as Surface
 from clawft.config.delegation import DELEGATION
 from clawft.config.key import Key, Texts
 from clawft.config.nearest import did_you_mean
+from clawft.policy.grant import GrantRule
 
 OPEN_TABLES = frozenset({"mcp_servers"})
 """Known, but judged by those who read them."""
@@ -178,6 +179,14 @@ KEYS: tuple[Key, ...] = (
         "Environment variables git gets in trusted repositories.",
         check=_are_variables,
     ),
+    Key(
+        "shell.sandbox",
+        "shell_sandbox",
+        Literal["auto", "off", "strict", "require"],
+        "auto, off, strict or require",
+        "auto",
+        "What holds the commands of shell__exec.",
+    ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
     Key(
@@ -187,6 +196,43 @@ KEYS: tuple[Key, ...] = (
         "1 to 86400 seconds",
         600,
         "How long a question to the agent may wait for its answer, and a call for its question.",
+    ),
+    Key(
+        "gateway.auth.issuer",
+        "auth_issuer",
+        str,
+        "a text: https://…",
+        "",
+        "Whose tokens (JWT) open the HTTP gateway.",
+        check=_is_http,
+    ),
+    Key(
+        "gateway.auth.audience",
+        "auth_audience",
+        str,
+        "a text: https://…",
+        "",
+        "The address tokens are for; empty: the one the gateway listens on.",
+        check=_is_http,
+    ),
+    Key(
+        "gateway.auth.jwks_url",
+        "auth_jwks_url",
+        str,
+        "a text: https://…",
+        "",
+        "Where the issuer's keys are; empty: where its metadata says.",
+        check=_is_http,
+    ),
+    Key("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
+    Key("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
+    Key(
+        "gateway.auth.grants",
+        "auth_grants",
+        tuple[GrantRule, ...],
+        "a list of tables of subject, group, scope, allow and deny",
+        (),
+        "Which tools whom; nobody else gets any.",
     ),
     Key(
         "gateway.instructions",

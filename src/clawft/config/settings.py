@@ -10,6 +10,7 @@ from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
+from clawft.policy.grant import GrantRule
 from clawft.policy.url import UrlPolicy
 
 
@@ -33,6 +34,7 @@ class Settings(Struct, frozen=True):
     audit: bool = True
     audit_values: bool = False
     search_url: str = ""
+    shell_sandbox: str = "auto"
     git_allow: tuple[str, ...] = ()
     git_hosts: tuple[str, ...] = ()
     git_local: bool = True
@@ -46,6 +48,13 @@ class Settings(Struct, frozen=True):
     """How long a question to the agent may wait for its answer."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
+    auth_issuer: str = ""
+    """Whose tokens open the HTTP gateway, beside the one in its own file."""
+    auth_audience: str = ""
+    auth_jwks_url: str = ""
+    auth_scopes: tuple[str, ...] = ()
+    auth_groups: str = "groups"
+    auth_grants: tuple[GrantRule, ...] = ()
     mcp_config: tuple[str, ...] = ()
     """Files or JSON texts that name servers, from the command line."""
     strict_servers: bool = False

@@ -16,10 +16,11 @@ import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
@@ -28,7 +29,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -80,6 +81,7 @@ class Gateway:
         self.events = Events()
         self.seal = Seal(key, question_seconds)
         self.question_seconds = question_seconds
+        self.handles = Handles(key)
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.calls = 0
@@ -88,8 +90,9 @@ class Gateway:
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
-        self._indexes: dict[Grant, Index] = {}
+        self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
@@ -171,14 +174,14 @@ class Gateway:
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+        return [self._as_seen(entry, caller) for entry in self._snapshot.entries if self._shows(entry.names, caller)]
 
-    def definition(self, entry: Entry, caller: Caller) -> bytes:
-        """A tool as this caller sees it in the list."""
-        wire = entry.wire
+    def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
         for guard in self._face_guards:
-            wire = guard.face(wire, entry.tool, entry.origin, caller)
-        return wire
+            note = guard.withheld(entry.tool, entry.origin, caller)
+            if note:
+                return without_words(entry, note)
+        return entry
 
     def listed(self, caller: Caller) -> list[Entry]:
         """The tools this caller is shown at once; the others it finds by search."""
@@ -188,17 +191,28 @@ class Gateway:
         """The tools of this caller that fit best."""
         from clawft.catalog.search import Index  # most callers never search
 
-        index = self._indexes.get(caller.grant)
+        audience = (caller.grant, caller.agent, caller.principal)
+        index = self._indexes.get(audience)
         if index is None:
             if len(self._indexes) >= _MAX_INDEXES:
                 self._indexes.clear()
-            index = self._indexes[caller.grant] = Index(without_finders(self.visible(caller)))
+            index = self._indexes[audience] = Index(without_finders(self.visible(caller)))
         return index.search(query, limit)
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self._snapshot.table.get(name)
         return entry if entry is not None and self._shows(entry.names, caller) else None
+
+    def provider(self, namespace: str) -> Provider | None:
+        known = self._providers.get(namespace)
+        return known.provider if known is not None else None
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
+        """A result that comes after its call was answered, as the guards let it pass."""
+        for guard in reversed(self._reply_guards):
+            reply = guard.finish(call, reply)
+        return reply
 
     def _shows(self, names: Sequence[str], caller: Caller) -> bool:
         return all(guard.shows(names, caller) for guard in self._list_guards)

@@ -18,8 +18,8 @@ from msgspec import Raw, Struct
 
 from clawft.errors import ClawftError
 from clawft.guard.approvals import Approvals
-from clawft.guard.consent import ONCE, Subject, chosen, question, question_key, why
-from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
+from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
 from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
 
@@ -27,8 +27,6 @@ LOOK_SECONDS = 0.5
 """How soon a running weft notices what was granted, revoked, or has run out."""
 DAY = 24 * 60 * 60.0
 RULE = "approval"
-LOCAL = "local"
-"""The person at this machine: what they approve holds for all their agents."""
 
 MAX_DECLINED = 1_000
 
@@ -187,20 +185,22 @@ class ApprovalGuard:
 
     # ── what is shown meanwhile ──────────────────────────────────────────────────────────────────────────────────────
 
-    def face(self, wire: bytes, tool: Tool, origin: Origin, caller: Caller) -> bytes:
-        """The definition as it is listed: one that was changed after it was approved is withheld until it is again."""
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """A definition that was changed after it was approved is not shown until it is approved again."""
         if not self.applies(tool, origin):
-            return wire
+            return ""
         if time.monotonic() >= self._look_at:
             self._look()
         if not self._book.of(origin.server):
-            return wire
+            return ""
         shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
-        found = self._book.judge(self._use(caller, origin.server, tool.name, pin(shown)))
+        use = self._use(caller, origin.server, tool.name, pin(shown))
+        found = self._book.judge(use)
         if found.standing is not Standing.CHANGED:
-            return wire
+            return ""
         self._withheld = True
-        return _withheld(wire, Subject(origin.server, tool, "", differs=_differences(found, shown)))
+        subject = Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+        return f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
 
 
 def approval_of(
@@ -227,7 +227,9 @@ def _differences(found: Found, shown: Shown) -> tuple[str, ...]:
     """Names of what has changed; one word if that cannot be told any more."""
     if found.standing is not Standing.CHANGED or found.by is None:
         return ()
-    return tuple(changed(approved_text(found.by), shown)) or ("its definition",)
+    names = changed(approved_text(found.by), shown)
+    known = [name for name in names if name in SEEN]
+    return tuple(known if len(known) == len(names) else [*known, "other members"]) or ("its definition",)
 
 
 def _readable(arguments: bytes) -> str:
@@ -240,15 +242,5 @@ def _refused(subject: Subject) -> Reply:
 
 
 def _declined(subject: Subject) -> Reply:
-    told = f"the person declined the use of {subject.tool.name} ({subject.command} would allow it)"
+    told = f"the person declined the use of {subject.name} ({subject.command} would allow it)"
     return Reply.error(f"refused by the rule {RULE}: {told}", refused=RULE)
-
-
-def _withheld(wire: bytes, subject: Subject) -> bytes:
-    name = msgspec.json.decode(wire, type=_Named).name
-    told = f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
-    return msgspec.json.encode({"name": name, "description": told, "inputSchema": {"type": "object"}})
-
-
-class _Named(Struct):
-    name: str

@@ -5,6 +5,7 @@ The words of a stranger stand behind a bar on every line: nothing a server says 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +17,13 @@ from clawft.model import Question, Tool
 SHOWN_CHARS = 4_000
 """Of a tool's own words in a question; the command that shows all of them stands below."""
 
+LONGEST_NAME = 64
+SEEN = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "server instructions")
+"""Members we know the names of. What else a definition has is a stranger's word, its name included."""
+
 ONCE, ALWAYS = "once", "always"
 _BAR = "│ "
+_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}")
 
 
 class Subject(Struct, frozen=True):
@@ -35,9 +41,19 @@ class Subject(Struct, frozen=True):
         return f"all tools of {self.server}"
 
     @property
+    def name(self) -> str:
+        """The tool's name as it may stand among our own words: an odd one is spelled out, on one line."""
+        return self.tool.name if _PLAIN.fullmatch(self.tool.name) else ascii(self.tool.name[:LONGEST_NAME])
+
+    @property
     def command(self) -> str:
         """What grants it outside of the conversation."""
-        return f"weft approvals grant {self.server} {shlex.quote(self.tool.name)}"
+        return f"weft approvals grant {self._words}"
+
+    @property
+    def _words(self) -> str:
+        """A tool with an odd name is granted with its whole server: nobody should have to type it."""
+        return f"{self.server} {self.name if _PLAIN.fullmatch(self.tool.name) else shlex.quote('*')}"
 
 
 def question_key(subject: Subject) -> str:
@@ -81,10 +97,10 @@ def why(subject: Subject) -> str:
     """Why somebody has to say something."""
     if subject.differs:
         return (
-            f"The tool {subject.tool.name} of {subject.server} is not the one you approved: changed is "
-            f"{', '.join(subject.differs)} (weft approvals diff {subject.server} {shlex.quote(subject.tool.name)})."
+            f"The tool {subject.name} of {subject.server} is not the one you approved: changed is "
+            f"{', '.join(subject.differs)} (weft approvals diff {subject.server})."
         )
-    return f"The tool {subject.tool.name} of {subject.server}, a server that is not trusted, was never used before."
+    return f"The tool {subject.name} of {subject.server}, a server that is not trusted, was never used before."
 
 
 def _quoted(head: str, text: str) -> Sequence[str]:

@@ -30,10 +30,19 @@ class ListGuard(Protocol):
 
 
 @runtime_checkable
+class ReplyGuard(Protocol):
+    """A guard that has to see every result, also one that comes after its call has been answered."""
+
+    def finish(self, call: Call, reply: Reply) -> Reply: ...
+
+
+@runtime_checkable
 class FaceGuard(Protocol):
     """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
 
-    def face(self, wire: bytes, tool: Tool, origin: Origin, caller: Caller) -> bytes: ...
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """What stands in its place; empty if nothing does."""
+        ...
 
 
 def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> Next:

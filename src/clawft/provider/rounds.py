@@ -30,7 +30,7 @@ async def complete(spec: UpstreamSpec, call: Call, wanted: Wanted, send: Send, r
     Where the agent answers with a later request this raises InputRequired, and is called again then.
     """
     for _ in range(MAX_ROUNDS):
-        result = await send(await _answers(spec, call, wanted, roots))
+        result = await send(await answers(spec, call, wanted, roots, carried.encode(carried.Round(wanted))))
         more = read_wanted(result)
         if more is None:
             return result
@@ -38,8 +38,11 @@ async def complete(spec: UpstreamSpec, call: Call, wanted: Wanted, send: Send, r
     raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
 
 
-async def _answers(spec: UpstreamSpec, call: Call, wanted: Wanted, roots: Roots) -> dict[str, Any]:
-    """As members of the next request. What the agent has no folders for, the house answers."""
+async def answers(spec: UpstreamSpec, call: Call, wanted: Wanted, roots: Roots, carry: bytes) -> dict[str, Any]:
+    """As members of the next request. What the agent has no folders for, the house answers.
+
+    `carry` is what the next run needs, where the agent answers with a later request.
+    """
     if len(wanted.input_requests) > MAX_AT_ONCE:
         raise ProtocolFailure(f"the server asks {len(wanted.input_requests)} questions at once; {MAX_AT_ONCE} at most")
     questions = {
@@ -51,12 +54,12 @@ async def _answers(spec: UpstreamSpec, call: Call, wanted: Wanted, roots: Roots)
     for question in theirs.values():
         if not can_answer(call.caller.capabilities, question):
             raise ExecutionFailed(f"{spec.name} asks, but {cannot(question)}")
-    answers: dict[str, Mapping[str, Any]] = {key: {"roots": roots()} for key in house}
+    responses: dict[str, Mapping[str, Any]] = {key: {"roots": roots()} for key in house}
     if theirs:
-        given = await call.talk.ask(theirs, carried.encode(carried.Round(wanted)))
-        answers |= {key: given[key] for key in theirs if key in given}
+        given = await call.talk.ask(theirs, carry)
+        responses |= {key: given[key] for key in theirs if key in given}
     state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
-    return {**state, "inputResponses": answers} if answers else state
+    return {**state, "inputResponses": responses} if responses else state
 
 
 def _is_ours(call: Call, question: Question) -> bool:

@@ -30,6 +30,8 @@ class Remembered(Struct):
     templates: list[Raw] = []
     prompts: list[Raw] = []
     instructions: str = ""
+    tasks: bool = False
+    """Can calls become tasks there?"""
 
     def is_fresh(self, now: float, ttl: float = TTL_SECONDS) -> bool:
         return 0 <= now - self.stored < ttl

@@ -63,7 +63,9 @@ class Lists:
             self._changed(parts)
 
     def _read_tools(self) -> tuple[Tool, ...]:
-        return offered.read_tools(self.answers.tools, self._spec.name) if self.answers is not None else ()
+        if self.answers is None:
+            return ()
+        return offered.read_tools(self.answers.tools, self._spec.name, self.answers.era if self.answers.tasks else "")
 
     def invalidate(self) -> bool:
         """They have changed. True if someone must ask again; a flood of such news is one."""

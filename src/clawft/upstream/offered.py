@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
-from clawft.model import Annotations, Tool
+from clawft.model import Annotations, TaskSupport, Tool
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
 from clawft.wire.visible import make_visible
 
 log = logging.getLogger("clawft.upstream")
+
+
+class _Execution(Struct, rename="camel"):
+    """2025-11-25 only."""
+
+    task_support: Any = None
 
 
 class _ToolView(Struct, rename="camel"):
@@ -23,14 +30,18 @@ class _ToolView(Struct, rename="camel"):
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
+    execution: _Execution | UnsetType = UNSET
 
 
 _tool_view = msgspec.json.Decoder(_ToolView)
 _EMPTY_SCHEMA = b'{"type":"object"}'
 
 
-def read_tool(wire: bytes) -> Tool:
-    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError."""
+def read_tool(wire: bytes, tasks: str = "") -> Tool:
+    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError.
+
+    `tasks` is the era of the server if it knows tasks.
+    """
     shown = make_visible(wire)
     view = _tool_view.decode(shown)
     schema = _EMPTY_SCHEMA if view.input_schema is UNSET else bytes(view.input_schema)
@@ -42,15 +53,24 @@ def read_tool(wire: bytes) -> Tool:
         input_schema=schema,
         output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
         annotations=Annotations() if view.annotations is UNSET else view.annotations,
+        task=_task(view, tasks),
     )
 
 
-def read_tools(items: list[Raw], server: str) -> tuple[Tool, ...]:
-    """Those that can be read; of two with one name the first."""
+def _task(view: _ToolView, tasks: str) -> TaskSupport:
+    """In the stateless era the server decides with each call; before, the definition said it."""
+    if tasks == "stateless":
+        return "server"
+    told = None if view.execution is UNSET else view.execution.task_support
+    return told if tasks and told in ("optional", "required") else "forbidden"
+
+
+def read_tools(items: list[Raw], server: str, tasks: str = "") -> tuple[Tool, ...]:
+    """Those that can be read; of two with one name the first. `tasks`: the era of a server that knows tasks."""
     tools: dict[str, Tool] = {}
     for item in items:
         try:
-            tool = read_tool(bytes(item))
+            tool = read_tool(bytes(item), tasks)
         except (msgspec.DecodeError, RecursionError) as wrong:
             log.warning("%s: a tool was left out: %s", server, wrong)
             continue
@@ -64,6 +84,7 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
     peer = session.peer
     answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
     answers.instructions = peer.instructions
+    answers.tasks = peer.knows_tasks
     if peer.supports("tools"):
         answers.tools = await _tools(session)
     if peer.supports("prompts"):

@@ -217,7 +217,7 @@ class Upstream:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 self.session = session = await self._open()
-                self._start_beside(keep_told(session, self.interest, self._list_changed))
+                self.start_beside(keep_told(session, self.interest, self._list_changed))
                 await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
@@ -282,9 +282,9 @@ class Upstream:
 
     def _list_changed(self) -> None:
         if self.lists.invalidate() and self.session is not None:
-            self._start_beside(self.lists.ask_again(self.session))
+            self.start_beside(self.lists.ask_again(self.session))
 
-    def _start_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs along with the session, and ends with it."""
         task = asyncio.get_running_loop().create_task(work)
         self._beside.add(task)

@@ -145,6 +145,12 @@ async def test_the_tools_work_in_a_real_window(tmp_path: Path) -> None:
         await picture(browser, "vscode.png")
         status = await browser.do("text", page="one", selector="#clawft\\.clawft\\.clawft\\.status, [id*=clawft]")
         assert any("weft" in each for each in status)
+        await browser.do("press", page="one", keys=["F1"])
+        await browser.do("wait", page="one", selector=".quick-input-widget input")
+        await browser.do("type", page="one", text="MCP: List Servers")
+        await browser.do("wait", page="one", selector=".quick-input-list .focused:has-text('MCP: List Servers')")
+        await browser.do("press", page="one", keys=["Enter"])
+        await browser.do("wait", page="one", selector=".quick-input-list .label-name:text-is('weft')")
 
 
 async def attacks(home: Path, project: Path) -> None:
