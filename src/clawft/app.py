@@ -293,7 +293,7 @@ class App:
 
     @asynccontextmanager
     async def _open_to_editors(self) -> AsyncGenerator[None]:
-        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        """While we serve, an editor that comes is let in. Costs a look now and then, and a port only for one."""
         task = asyncio.get_running_loop().create_task(self._welcome_editors())
         try:
             yield
@@ -311,7 +311,7 @@ class App:
         if self._ide is None:
             return
         try:
-            await self._ide.open_door(self.settings.home)
+            await self._ide.open_reception(self.settings.home)
         except (ClawftError, OSError) as failed:
             log.warning("editors cannot come in: %s", failed)
 
