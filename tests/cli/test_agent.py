@@ -228,6 +228,17 @@ def test_explain_says_which_rule_decides_and_why(run: Any, home: Path) -> None:
     assert "rule 2 ('deploy' → claude)" in shown.out
 
 
+@requirement("DELEG-23", "DELEG-11")
+def test_doctor_says_who_could_take_a_task(run: Any, home: Path) -> None:
+    rules = 'rules = [{ pattern = "(", target = "claude" }]\n'
+    (home / "config.toml").write_text(f"[delegation]\nclaude_enabled = true\nopenai_enabled = true\n{rules}")
+    said = run("doctor", ANTHROPIC_API_KEY="sk-secret-key-123").out
+    assert "claude can take tasks" in said
+    assert "openai: delegation.openai_model names no model" in said
+    assert "rule 1" in said
+    assert "sk-secret-key-123" not in said
+
+
 @requirement("DELEG-24", "DELEG-20")
 def test_the_tool_is_offered_only_where_a_target_is_configured(run: Any, home: Path) -> None:
     def names() -> set[str]:
