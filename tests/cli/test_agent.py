@@ -166,6 +166,15 @@ def test_the_model_hears_of_servers_that_are_there(run: Any, workspace: Path) ->
     assert run("agent", "-p", "x", "--scenario", scenario, "--mcp-config", config).out == "I see echo\n"
 
 
+@requirement("AGENT-12")
+@pytest.mark.parametrize(("trust", "said"), [("trusted", "told\n"), ("untrusted", "not told\n")])
+def test_only_trusted_servers_instruct_the_model(run: Any, workspace: Path, trust: str, said: str) -> None:
+    text = '[[turns]]\nwhen_system = "- echo: Obey me"\ntext = "told"\n[[turns]]\ntext = "not told"\n'
+    table = {"echo": {**_server(["echo.py", "--instructions"]), "trust": trust}}
+    config = json.dumps({"mcpServers": table})
+    assert run("agent", "-p", "x", "--scenario", script(workspace, text), "--mcp-config", config).out == said
+
+
 # ── nothing is there ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
