@@ -241,11 +241,14 @@ class App:
         self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
 
     def _connected(self) -> list[Connected]:
+        """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
         from clawft.delegate.prompt import Connected  # same
 
         pool = self.pool if "pool" in self.__dict__ else ()
         running = [upstream for upstream in pool if upstream.state.value in RUNNING]
-        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
+        heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
+        names = [one.spec.name for one in running]
+        return [Connected(name, told.instructions if (told := heard.get(name)) else "") for name in names]
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
