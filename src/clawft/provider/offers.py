@@ -49,14 +49,21 @@ class LoginOffers:
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def state_changed(self, upstream: Upstream) -> None:
+        """An offer ends when the server is connected, or wants another login."""
         name = upstream.spec.name
-        if upstream.state is State.NEEDS_AUTH and upstream.spec.url and name not in self._open:
-            task = self._open[name] = asyncio.get_running_loop().create_task(self._serve(upstream))
-            task.add_done_callback(lambda _: self._open.pop(name, None))
+        if upstream.state not in (State.NEEDS_AUTH, State.CONNECTED):
+            return
+        earlier = self._open.pop(name, None)
+        if earlier is not None:
+            earlier.cancel()
+        if upstream.state is State.NEEDS_AUTH and upstream.spec.url:
+            self._open[name] = asyncio.get_running_loop().create_task(self._serve(upstream, earlier))
 
-    async def _serve(self, upstream: Upstream) -> None:
+    async def _serve(self, upstream: Upstream, earlier: asyncio.Task[None] | None) -> None:
         name = upstream.spec.name
         file = self._folder / f"{check_name(name)}.json"
+        if earlier is not None:
+            await asyncio.gather(earlier, return_exceptions=True)  # it takes its file away
         try:
             async with asyncio.timeout(LIFETIME_S):
                 await self._wait_for_person(upstream, file)

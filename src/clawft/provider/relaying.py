@@ -101,9 +101,7 @@ class Relaying:
         try:
             return await upstream.connected(min(seconds, CONNECT_SECONDS))
         except NotConnected as down:
-            if (
-                upstream.login_url and call.caller.principal == LOCAL
-            ):  # nobody else logs in for the user of this machine
+            if upstream.login_url and call.caller.principal == LOCAL:  # nobody else logs in for this user
                 await ask_for_urls(self._server, call, login_wanted(upstream.login_url))
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
