@@ -16,6 +16,8 @@ def report(results: Results, verdicts: Sequence[Verdict]) -> str:
     parts += [_starts(stage, results) for stage in STARTS if any(row.stage == stage for row in results.starts)]
     if results.crowd:
         parts.append(_crowd(results))
+    if results.editing:
+        parts.append(_editing(results))
     if results.searches:
         parts.append(_searches(results))
     if results.imports:
@@ -108,6 +110,15 @@ def _crowd(results: Results) -> str:
         ["own CPU ms per server up to there", each("cpu_ms_per_server")],
     ]
     return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
+
+
+def _editing(results: Results) -> str:
+    rows = [
+        ["hover p50 ms", _range(spread(row.hover_ms for row in results.editing))],
+        ["references p50 ms", _range(spread(row.references_ms for row in results.editing))],
+        ["edit to fresh diagnostics p50 ms", _range(spread(row.edit_ms for row in results.editing))],
+    ]
+    return table("the IDE tools without an editor, basedpyright warm", ["", "weft"], rows)
 
 
 def _searches(results: Results) -> str:

@@ -73,6 +73,19 @@ class Searched(Struct, frozen=True):
     window: int = 0
 
 
+class Editing(Struct, frozen=True):
+    """Medians of one round of calls to the IDE tools, with a warm language server and no editor."""
+
+    contender: str
+    stage: str
+    round: int
+    hover_ms: float
+    references_ms: float
+    edit_ms: float
+    """From the edit to diagnostics of the new text."""
+    window: int = 0
+
+
 class ImportCost(Struct, frozen=True):
     what: str
     round: int
@@ -95,6 +108,7 @@ class Results(Struct, frozen=True):
     starts: Sequence[Start] = ()
     crowd: Sequence[WarmStart] = ()
     searches: Sequence[Searched] = ()
+    editing: Sequence[Editing] = ()
     imports: Sequence[ImportCost] = ()
     modules: Sequence[str] | None = None
     """None: not looked at."""

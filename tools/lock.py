@@ -25,7 +25,7 @@ PYTHON_LOCKS = {
     "bench": "requirements/bench.in",  # the gateways of others, each with its own idea of the SDK
     "bench-proxy": "requirements/bench-proxy.in",
 }
-NPM_FOLDERS = ("tests/peers", "tools/npm")
+NPM_FOLDERS = ("tests/peers", "tests/editors", "tools/npm")
 PLACES = ("resolved", "funding")
 """Keys of an npm lock that hold addresses; installing needs neither."""
 

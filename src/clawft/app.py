@@ -64,7 +64,7 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
 EDITORS = "ide"
 """The folder of our home where editors wait for us."""
-EDITOR_LOOK_SECONDS = 1.0
+EDITOR_LOOK_SECONDS = 2.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -298,7 +298,7 @@ class App:
 
     @asynccontextmanager
     async def _open_to_editors(self) -> AsyncGenerator[None]:
-        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        """While we serve, an editor that comes is let in. Costs a look now and then, and a port only for one."""
         task = asyncio.get_running_loop().create_task(self._welcome_editors())
         try:
             yield
@@ -316,7 +316,7 @@ class App:
         if self._ide is None:
             return
         try:
-            await self._ide.open_door(self.settings.home)
+            await self._ide.open_reception(self.settings.home)
         except (ClawftError, OSError) as failed:
             log.warning("editors cannot come in: %s", failed)
 
