@@ -31,6 +31,7 @@ async def answer(upstream: Upstream, request: Request, stream: int | None, roots
     if question.method == ROOTS and not agent.capabilities.roots:
         return {"roots": roots()}
     if isinstance(flight, Flight):
+        flight.guessed = flight.guessed or stream is None
         return await _ask(flight, question)
     if flight == UNCLEAR:
         log.warning(

@@ -50,14 +50,19 @@ class Conversing:
     ) -> Response | Failure:
         """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
 
-        def ended() -> None:
-            del upstream.flights[flight]
-            if token is not None:
-                self._following.end(token)
-
         request = session.link.request(outgoing, flight.patience)
-        opened = flight.opened = OpenCall(self._spec.name, flight, request, ended, token)
+        opened = flight.opened = OpenCall(self._spec.name, flight, request, token)
+        opened.answer.add_done_callback(lambda _: self._landed(upstream, opened))
         return await self._follow(call, opened)
+
+    def _landed(self, upstream: Upstream, opened: OpenCall) -> None:
+        """The server has answered, or will not."""
+        del upstream.flights[opened.flight]
+        if opened.token is not None:
+            self._following.end(opened.token)
+        heir = opened.flight.heir(upstream.flights)
+        if heir is not None and isinstance(heir.opened, OpenCall):
+            opened.bequeath(heir.opened)
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
         """The agent has come back. Raises BadParams if there is nothing to go on with."""
@@ -129,7 +134,7 @@ class Conversing:
             return await session.link.request(outgoing, flight.patience)
         finally:
             del upstream.flights[flight]
-            flight.land()
+            flight.land(upstream.flights)
 
 
 def _result(answer: Response | Failure) -> bytes:

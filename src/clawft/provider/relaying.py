@@ -108,7 +108,7 @@ class Relaying:
         finally:
             del upstream.flights[flight]
             if flight.answering:
-                flight.land()
+                flight.land(upstream.flights)
             if token is not None:
                 self._following.end(token)
         return await self._reply(call, upstream, session, answer, seconds, last=last)
