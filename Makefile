@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 PYRIGHT := node tools/npm/node_modules/pyright/index.js
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # One stamp per set of packages, inside what it describes, so that removing the one forgets the other.
@@ -18,7 +19,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance requirements bench peers hosts lock clean distclean
+.PHONY: help run test check conformance requirements bench peers system hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -26,7 +27,7 @@ help: ## Show this list
 run: $(RUN) ## Install what weft needs and start the gateway (ARGS="--port 9000" for more)
 	$(BIN)/weft gateway $(ARGS)
 
-test: $(TEST) peers ## Install everything the tests need and run all of them (ARGS="-k name" for some)
+test: $(TEST) peers system ## Install everything the tests need and run all of them (ARGS="-k name" for some)
 	$(PYTEST) $(ARGS)
 
 check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast tests
@@ -50,6 +51,11 @@ bench: $(TEST) ## Measure against the budgets, beside the gateways of others
 peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
+
+system: ## Install what tests need of the operating system: bubblewrap (not root, or no apt-get: say so and go on)
+	@command -v bwrap >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	{ $(APT) || { apt-get update -qq && $(APT); }; }; } || \
+	echo "no bwrap, and it cannot be installed here: tests of that sandbox will be skipped"
 
 hosts: ## Install Claude Code and claude-flow (1.3 GB) for the tests that run them where they are
 	cd tests/hosts && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error

@@ -9,7 +9,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -136,11 +136,8 @@ class App:
             self.gateway.register(provider)
 
     def _load_family(self, namespace: str) -> Provider:
-        from clawft.builtin.web import WebSettings  # loaded with the first family that is called
-
-        settings = self.settings
-        web = WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
-        return families(settings.workspace, self._store_for, web=web, only=[namespace])[0]
+        told = {namespace: made(self.settings)} if (made := FAMILY_SETTINGS.get(namespace)) else None
+        return families(self.settings.workspace, self._store_for, settings=told, only=[namespace])[0]
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
@@ -163,11 +160,14 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
 
+        cells = Cells(self.settings.home, self.settings.workspace)
+
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard)
+            return ways_to(spec, self.heard, cells)
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
@@ -231,6 +231,29 @@ class App:
             await self.pool.close()
         await self.gateway.tasks.close()
         self._audit.close()
+
+
+def _web_settings(settings: Settings) -> object:
+    from clawft.builtin.web import WebSettings  # loaded with the family
+
+    return WebSettings(search_url=settings.search_url, url_policy=settings.url_policy)
+
+
+def _git_settings(settings: Settings) -> object:
+    from clawft.builtin.git import GitSettings  # loaded with the family
+    from clawft.builtin.trust import trusted_in
+
+    return GitSettings(
+        trusted=partial(trusted_in, settings.workspace),
+        granted=settings.git_allow,
+        hosts=settings.git_hosts,
+        local=settings.git_local,
+        variables=settings.git_variables,
+    )
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+"""What a family is told of the settings; made when it is loaded."""
 
 
 def _roots(workspace: Path) -> list[Mapping[str, str]]:

@@ -57,6 +57,8 @@ class Era(Enum):
     STATELESS = "stateless"
     """2026-07-28: every request stands alone."""
 
+    __hash__ = object.__hash__  # there is one of each, and this one needs no Python to run
+
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -198,6 +200,11 @@ class Question(Struct, frozen=True):
 class Talk(Protocol):
     """The way back to the caller while its call runs."""
 
+    @property
+    def level(self) -> str:
+        """The lowest level of log messages that the caller wants to hear of; empty for none."""
+        ...
+
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         """Report progress; silently nothing if the caller did not ask for it."""
         ...
@@ -240,6 +247,7 @@ class InputRequired(BaseException):
 class Silent:
     """A Talk to nobody: for calls from the library and the command line."""
 
+    level = ""
     carried = b""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
@@ -280,6 +288,8 @@ class Kind(Enum):
     COMPLETE = "complete"
     INPUT_REQUIRED = "input_required"
     TASK = "task"
+
+    __hash__ = object.__hash__  # as for Era
 
 
 class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):

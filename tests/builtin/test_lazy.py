@@ -1,9 +1,13 @@
 """Families that are listed without being loaded."""
 
+import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 from clawft.builtin import lazy
 from clawft.model import Tool
@@ -42,3 +46,41 @@ def test_a_start_loads_no_family_that_nobody_calls(tmp_path: Path) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.strip() == "[]"
+
+
+class _Slow:
+    """A family whose loading takes until it is told to go on, and fails the first time."""
+
+    def __init__(self, *fails: bool) -> None:
+        self.loads = 0
+        self.go_on = threading.Event()
+        self._fails = list(fails)
+
+    def load(self, namespace: str) -> Provider:
+        self.loads += 1
+        assert self.go_on.wait(10)
+        if self._fails and self._fails.pop():
+            raise RuntimeError("a part is missing")
+        return next(each for each in lazy.everything() if each.namespace == namespace)
+
+
+@requirement("QUAL-16")
+async def test_loading_keeps_nobody_else_waiting_and_happens_once() -> None:
+    slow = _Slow()
+    (family,) = lazy.lazily(["memory"], slow.load)
+    calls = [asyncio.ensure_future(family.call_tool("list", {})) for _ in range(3)]
+    await asyncio.sleep(0)
+    calls.pop().cancel()
+    slow.go_on.set()
+    assert [result.is_error for result in await asyncio.gather(*calls)] == [False, False]
+    assert slow.loads == 1
+
+
+@requirement("QUAL-16")
+async def test_a_family_that_could_not_be_loaded_is_tried_again() -> None:
+    slow = _Slow(True)
+    slow.go_on.set()
+    (family,) = lazy.lazily(["memory"], slow.load)
+    with pytest.raises(RuntimeError, match="a part is missing"):
+        await family.call_tool("list", {})
+    assert not (await family.call_tool("list", {})).is_error

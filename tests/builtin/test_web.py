@@ -63,7 +63,7 @@ def web(workspace: Path) -> Callable[..., Provider]:
     """The family with some settings."""
 
     def make(**settings: Any) -> Provider:
-        return families(workspace, store_for, web=WebSettings(**settings), only=["web"])[0]
+        return families(workspace, store_for, settings={"web": WebSettings(**settings)}, only=["web"])[0]
 
     return make
 

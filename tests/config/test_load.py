@@ -79,6 +79,11 @@ enabled = false
 values = true
 [web]
 search_url = "http://127.0.0.1:8080/search"
+[git]
+allow = ["push"]
+hosts = ["git.example.org"]
+local = false
+variables = ["SSH_AUTH_SOCK"]
 [gateway]
 page_size = 5
 question_seconds = 30
@@ -95,6 +100,8 @@ too = 1
     assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
     assert settings.command_folders == ("/usr/bin",)
+    assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
+    assert settings.git_variables == ("SSH_AUTH_SOCK",)
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")

@@ -69,6 +69,7 @@ class Script:
     def __init__(self, **answers: Mapping[str, Any]) -> None:
         self.answers = answers
         self.told: list[object] = []
+        self.level = ""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         self.told.append((progress, total))
@@ -108,6 +109,9 @@ class Noted:
 
     def resource_updated(self, uri: str) -> None:
         self.seen.append(uri)
+
+    def log(self, level: str, params: bytes, principal: str) -> None:
+        self.seen.append(level)
 
 
 @pytest.fixture

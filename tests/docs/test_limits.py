@@ -26,6 +26,7 @@ NO_BOUNDS = {
     "clawft.link.http_exchange.PIECE_BYTES": "a piece of work",
     "clawft.link.http_reader.SLICE_BYTES": "a piece of work",
     "clawft.link.fetch.CHUNK_BYTES": "a piece of work",
+    "clawft.sandbox.door.PIECE_BYTES": "a piece of work",
     "clawft.policy.address.MAX_IPV4": "the largest IPv4 address",
     "clawft.cli.gateway.MAX_PORT": "the largest port",
     "clawft.policy.url_rules.MAX_PORT": "the largest port",

@@ -27,7 +27,7 @@ def config(folder: Path, isolation: str) -> str:
 
 def children(served: Served) -> int:
     running = psutil.Process(served.pid).children(recursive=True)
-    return sum(str(HONEST) in " ".join(child.cmdline()) for child in running)
+    return sum(str(HONEST) in " ".join(child.cmdline()) for child in running if child.name() != "bwrap")
 
 
 async def until(served: Served, count: int) -> None:

@@ -342,6 +342,7 @@ def _pairs(text: bytes) -> list[tuple[str, Any]]:
 @requirement("PROV-16")
 @given(_members, st.booleans())
 def test_any_result_passes_with_its_members_order_and_numbers(members: dict[str, str], stateless: bool) -> None:
+    members = {**members, "content": "[]"}
     inner = [f"{json.dumps(key)}: {value}" for key, value in members.items()]
     plain = "{" + ", ".join(inner) + "}"
     sent = "{" + ", ".join(['"resultType":"complete"', *inner]) + "}" if stateless else plain
@@ -354,11 +355,22 @@ def test_any_result_passes_with_its_members_order_and_numbers(members: dict[str,
 def test_only_the_keys_of_the_hop_leave_the_meta() -> None:
     sent = b'{"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/x":1.50},"resultType":"complete","content":[]}'
     assert relay.reply_of(sent, stateless=True).result == b'{"_meta":{"vendor/x":1.50},"content":[]}'
-    assert relay.reply_of(b'{"_meta":7}', stateless=True).result == b'{"_meta":7}'
+    assert relay.reply_of(b'{"_meta":7}', stateless=True).result == b'{"_meta":7,"content":[]}'
     for odd in (b'{"resultType":"task"}', b'{"resultType":["x"]}', b"7"):
         with pytest.raises(ProtocolFailure):
             relay.reply_of(odd, stateless=True)
     assert relay.reply_of(b'{"resultType":"input_required"}', stateless=True).kind is Kind.INPUT_REQUIRED
+
+
+@requirement("PROV-16", "QUAL-03")
+def test_a_result_always_has_its_list_of_content() -> None:
+    assert relay.with_blocks(b'{"content" : [ {"type":"text","text":"x"}]}').startswith(b'{"content" : [')
+    assert relay.with_blocks(b'{"isError":true,"content":[{}]}') == b'{"isError":true,"content":[{}]}'
+    assert relay.with_blocks(b'{"structuredContent":{"a":1.50}}') == b'{"structuredContent":{"a":1.50},"content":[]}'
+    assert relay.with_blocks(b'{"task":{}}') == b'{"task":{}}'
+    for odd in (b'{"content":7}', b'{"content":[7]}', b'{"content":null}', b'{"content":{}}'):
+        with pytest.raises(ProtocolFailure, match="no list of blocks"):
+            relay.with_blocks(odd)
 
 
 # ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

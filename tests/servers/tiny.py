@@ -3,7 +3,8 @@
 usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute]
 
 `--say` writes a line to stderr at the start, `--crash` ends at once with status 3, `--mute` reads and never answers.
-Tools: `echo` gives its text and the server's title back, `pid` its process, `env` one variable, `hold` waits until the
+Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
+sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
 """
 
@@ -36,6 +37,7 @@ OPTIONS = options()
 CAPABILITIES: dict[str, Any] = {"tools": {}, "prompts": {}, "resources": {}}
 INFO = {"name": f"tiny-{OPTIONS.title}", "version": "1.2.3"}
 WRITING = threading.Lock()
+BEGAN = time.time_ns()
 
 
 def tool(name: str, *properties: str) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def call(name: str, arguments: dict[str, Any]) -> str:
         case "echo":
             return f"{OPTIONS.title}: {arguments.get('text', '')}"
         case "pid":
-            return str(os.getpid())
+            return str(BEGAN)
         case "env":
             return os.environ.get(str(arguments.get("name")), "(unset)")
         case "hold":

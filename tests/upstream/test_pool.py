@@ -116,7 +116,7 @@ async def test_a_changed_list_is_read_again_once_for_a_flood_of_news(tmp_path: P
     async with pool(tmp_path, ways := Tables()) as mine:
         await mine.connect(table("a"))
         told: list[str] = []
-        mine.news.offer_changed = lambda changed: told.append(changed.spec.name)
+        mine.news.offer_changed = lambda changed, parts: told.append(changed.spec.name)
         ways.last("a").answers.update(answers("one", "two"))
         for _ in range(50):
             ways.last("a").say("notifications/tools/list_changed")
@@ -131,7 +131,7 @@ async def test_the_next_start_lists_from_the_cache_before_any_server_is_up(tmp_p
     ways = Tables({"a": answers("x", "y", "z")})
     async with pool(tmp_path, ways) as mine:
         told: list[int] = []
-        mine.news.offer_changed = lambda changed: told.append(len(changed.tools))
+        mine.news.offer_changed = lambda changed, parts: told.append(len(changed.tools))
         await mine.set_servers({"a": table("a")})
         assert [tool.name for tool in mine.find("a").tools] == ["x", "y"]
         assert ways.links == {}

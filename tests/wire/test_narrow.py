@@ -3,7 +3,9 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import Raw
 
 from clawft.wire import narrow
 from clawft.wire.revisions import REVISIONS
@@ -97,3 +99,65 @@ def test_what_is_left_out_is_said_in_text() -> None:
 )
 def test_what_is_no_tool_result_passes(odd: bytes) -> None:
     assert json.loads(narrow.result(odd, REVISIONS["2024-11-05"])) == json.loads(odd)
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize(
+    "schema", [{"type": "array"}, {"anyOf": [{"type": "object"}]}, {"type": ["object", "null"]}, True]
+)
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_schema_that_promises_no_object_is_for_stateless_callers_only(revision: str, schema: Any) -> None:
+    narrowed = json.loads(
+        narrow.definition(json.dumps({"name": "t", "outputSchema": schema}).encode(), REVISIONS[revision])
+    )
+    assert ("outputSchema" in narrowed) is (revision == "2026-07-28")
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize(("revision", "titled"), [("2024-11-05", False), ("2025-03-26", False), ("2025-06-18", True)])
+def test_titles_of_a_prompts_arguments(revision: str, titled: bool) -> None:
+    wire = b'{"name":"p","arguments":[{"name":"a","title":"A","x":1.10},{"name":"b"}]}'
+    narrowed = narrow.definition(wire, REVISIONS[revision])
+    assert ("title" in json.loads(narrowed)["arguments"][0]) is titled
+    assert b"1.10" in narrowed
+    odd = b'{"name":"p","arguments":[1,"title"]}'
+    assert json.loads(narrow.definition(odd, REVISIONS[revision])) == json.loads(odd)
+
+
+@requirement("RES-13")
+def test_structure_that_is_left_out_is_told_in_text_unless_it_was_told_already() -> None:
+    old = REVISIONS["2025-03-26"]
+    assert json.loads(narrow.result(b'{"structuredContent":{"n":1.10}}', old)) == {
+        "content": [{"type": "text", "text": '{"n":1.10}'}]
+    }
+    told = b'{"content":[{"type":"text","text":"n is 1"}],"structuredContent":{"n":1}}'
+    assert json.loads(narrow.result(told, old)) == {"content": [{"type": "text", "text": "n is 1"}]}
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize(("structured", "unknown"), [(b"[1]", True), (b"null", True), (b'"a"', True), (b"{}", False)])
+def test_structure_that_is_no_object(structured: bytes, unknown: bool) -> None:
+    assert narrow.is_unknown_structure(Raw(structured)) is unknown
+    without = narrow.without_structure({"content": Raw(b"[]"), "structuredContent": Raw(structured), "k": Raw(b"1")})
+    assert json.loads(msgspec.json.encode(without)) == {
+        "k": 1,
+        "content": [{"type": "text", "text": structured.decode()}],
+    }
+
+
+@requirement("RES-13")
+def test_a_prompt_has_blocks_its_reader_knows() -> None:
+    prompt = json.dumps(
+        {
+            "messages": [
+                {"role": "user", "content": {"type": "resource_link", "uri": "file:///x", "name": "x"}},
+                {"role": "user", "content": {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, "k": 1},
+                {"role": "user", "content": {"type": "image", "data": "AAAA", "mimeType": "image/png"}},
+            ],
+            "x-future": 1,
+        }
+    ).encode()
+    read = json.loads(narrow.prompt(prompt, REVISIONS["2024-11-05"]))
+    assert [message["content"]["type"] for message in read["messages"]] == ["text", "text", "image"]
+    assert (read["messages"][1]["k"], read["x-future"]) == (1, 1)
+    assert narrow.prompt(b'{"messages":5}', REVISIONS["2024-11-05"]) == b'{"messages":5}'

@@ -51,7 +51,7 @@ def test_what_each_revision_knows() -> None:
         "2024-11-05": set[str](),
         "2025-03-26": since_2025_03 | {"batches"},
         "2025-06-18": since_2025_06,
-        "2025-11-25": since_2025_06 | {"icons", "url_elicitation", "polling"},
+        "2025-11-25": since_2025_06 | {"icons", "url_elicitation", "polling", "core_tasks"},
         "2026-07-28": since_2025_06 | {"icons", "url_elicitation"},
     }
 

@@ -7,6 +7,7 @@ since is loaded at once, and a test asks for the file to be made again.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -34,21 +35,32 @@ class LazyFamily:
         self._tools = tools
         self._load = load
         self._loaded: Provider | None = None
+        self._loading: asyncio.Future[Provider] | None = None
 
     def list_tools(self) -> Sequence[Tool]:
         return self._tools
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        return await self._provider().call_tool(name, arguments)
+        provider = self._loaded or await self._arrived()
+        return await provider.call_tool(name, arguments)
 
     async def run(self, call: Call) -> Reply:
-        provider = self._provider()
+        provider = self._loaded or await self._arrived()
         return await (provider.run(call) if isinstance(provider, RawProvider) else end_of(provider)(call))
 
-    def _provider(self) -> Provider:
-        if self._loaded is None:
-            self._loaded = self._load(self.namespace)
-        return self._loaded
+    async def _arrived(self) -> Provider:
+        """Loaded once, in a thread: importing a large family would keep all others waiting."""
+        loading = self._loading
+        if loading is None:
+            loading = self._loading = asyncio.ensure_future(asyncio.to_thread(self._load, self.namespace))
+            loading.add_done_callback(self._ended)
+        return await asyncio.shield(loading)
+
+    def _ended(self, loading: asyncio.Future[Provider]) -> None:
+        """What could not be loaded is tried again by the next call."""
+        self._loading = None
+        if not loading.cancelled() and loading.exception() is None:
+            self._loaded = loading.result()
 
 
 def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:
@@ -148,7 +160,8 @@ def everything() -> list[Provider]:
     from clawft.store.memory import MemoryStore
 
     store = MemoryStore()
-    return families(Path.cwd(), lambda agent, name: store, web=WebSettings(search_url="https://search.example"))
+    settings = {"web": WebSettings(search_url="https://search.example")}
+    return families(Path.cwd(), lambda agent, name: store, settings=settings)
 
 
 if __name__ == "__main__":

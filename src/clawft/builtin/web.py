@@ -48,6 +48,13 @@ class Hit(Struct, frozen=True):
     snippet: str
 
 
+def tools_with(settings: WebSettings | None) -> list[tuple[Callable[..., Any], bool]]:
+    """A search without an engine is not listed."""
+    told = settings or WebSettings()
+    page, search = web_tools(told)
+    return [(page, True), (search, bool(told.search_url))]
+
+
 def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`fetch` and `search`, bound to these settings."""
 

@@ -56,6 +56,18 @@ def runtime() -> Iterator[Finding]:
         yield ok("uvloop", uvloop.__version__)
 
 
+def sandbox(folder: Path) -> Iterator[Finding]:
+    from clawft.sandbox.probe import means  # tries programs out
+
+    found = means(folder / "cache")
+    if found.level == "bwrap":
+        yield ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
+    elif found.level == "landlock":
+        yield warn("sandbox", f"{found.name}: {found.reason}", "apt-get install bubblewrap, or your system's way")
+    else:
+        yield warn("sandbox", f"servers run without one: {found.reason}", "see docs/guides/sandbox.md")
+
+
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -77,9 +89,16 @@ def home(folder: Path) -> Iterator[Finding]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Regular files below, up to a bound; links are not followed."""
-    found = (Path(place, name) for place, _, names in os.walk(folder) for name in names)
+    """Regular files below, up to a bound; links are not followed. What servers keep in their own folders is theirs."""
+    found = (Path(place, name) for place, names in _ours(folder) for name in names)
     return (path for path in islice(found, MAX_FILES) if not path.is_symlink())
+
+
+def _ours(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    for place, folders, names in os.walk(folder):
+        if place == str(folder):
+            folders[:] = [name for name in folders if name != "sandbox"]
+        yield place, names
 
 
 def _exposed(path: Path) -> Finding | None:

@@ -22,11 +22,16 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def _options(parser: Parser) -> None:
+    parser.add_argument("--scan", action="store_true", help="start all servers and look at what they tell the model")
     json_option(parser)
     common_options(parser)
 
 
 def _doctor(options: Options) -> int:
+    if options.scan:
+        from clawft.cli.scan import scan_servers  # only for those who ask
+
+        return scan_servers(options)
     found = list(examine(options))
     broken = any(finding.level == "fail" for finding in found)
     if options.json:
@@ -41,6 +46,7 @@ def examine(options: Options) -> Iterator[Finding]:
     """Every check, from the ground up. Tools are looked at only if the configuration can be loaded."""
     home = home_folder()
     yield from checks.runtime()
+    yield from checks.sandbox(home)
     yield from checks.home(home)
     yield from checks.audit(home)
     yield from checks.workspace(Path(options.workspace))

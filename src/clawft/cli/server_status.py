@@ -102,6 +102,7 @@ def _running(app: App, name: str) -> Row:
         "server": " ".join(str(info[key]) for key in ("name", "version") if key in info),
         "origin": str(app.servers.found[name].origin),
         "trust": app.servers.found[name].spec.trust,
+        "sandbox": status.sandbox,
         "stderr": status.stderr,
     }
 
@@ -155,7 +156,13 @@ def _print_table(found: list[Row]) -> None:
         print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(row["error"])] for row in found])
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
-    print_fields([(row["name"], one_line(row["error"])) for row in found])
+    print_fields([(row["name"], one_line(row["error"] or _weakness(row))) for row in found])
+
+
+def _weakness(row: Row) -> str:
+    """What its sandbox leaves open that it should not."""
+    told = str(row.get("sandbox") or "")
+    return f"sandbox: {told}" if "(" in told.removeprefix("landlock(") else ""
 
 
 def _named(found: list[Row], name: str) -> Row:
@@ -186,7 +193,8 @@ def _print_one(row: Row, options: Options) -> int:
         print_json(row)
     else:
         print(paint(row["name"], "bold"), paint(row["state"], COLOURS.get(row["state"], "dim")), sep="  ")
-        keys = ("server", "origin", "trust", "transport", "era", "revision", "tools", "tokens", "restarts", "pid")
+        who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
+        keys = (*who, *how, "tools", "tokens", "restarts", "pid")
         print_fields([*((key, _cell(row, key)) for key in keys), ("memory", size_of(row)), ("error", row["error"])])
         lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
         print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")

@@ -75,11 +75,14 @@ def find(options: Options) -> UpstreamSpec:
 
 async def _connect(app: App, spec: UpstreamSpec, steps: list[tuple[str, float]]) -> tuple[ServerStatus, dict[str, int]]:
     """In a pool of its own with nothing remembered, so that every step is really taken."""
+    from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool  # loaded by now or never
     from clawft.upstream.ways import ways_to
 
+    cells = Cells(app.settings.home, app.settings.workspace)
+
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways_to(spec)]
+        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways_to(spec, cells=cells)]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from clawft.cli.screen import paint, safe, tell
 from clawft.upstream.state import State
 
 if TYPE_CHECKING:
+    from clawft.upstream.lists import Parts
     from clawft.upstream.pool import Pool
     from clawft.upstream.upstream import Upstream
 
@@ -42,8 +43,8 @@ class Trace:
             case state:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
 
-    def _offer_changed(self, upstream: Upstream) -> None:
-        self._offered(upstream)
+    def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self._offered(upstream, parts)
         answers = upstream.answers
         prompts, resources = (len(answers.prompts), len(answers.resources)) if answers else (0, 0)
         found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"
@@ -75,5 +76,7 @@ def _who(upstream: Upstream) -> str:
         return "again"
     info = session.peer.server_info
     named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
-    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools")
+    child = getattr(session.link, "child", None)
+    sandbox = f"sandbox {child.sandbox}" if child is not None and child.sandbox else ""
+    told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools", sandbox)
     return ", ".join(filter(None, told))

@@ -35,6 +35,7 @@ class Sandbox(Struct, frozen=True, forbid_unknown_fields=True):
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     network: tuple[str, ...] = ()
+    require: bool = False
 
 
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +79,7 @@ WORDS = {
     "trust": "trusted or untrusted",
     "required": "true or false",
     "isolation": "shared or per-session",
-    "sandbox": "auto, off, strict, require, or a table of read, write and network",
+    "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
     "asks": "a list of elicitation, sampling and roots",
 }

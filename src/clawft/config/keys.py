@@ -4,7 +4,7 @@ Loading, `weft config show` and the reference in the docs all read this table.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,6 +21,7 @@ Check = Callable[[Any], str]
 """What is wrong with a value of the right type; nothing if it is fine."""
 
 Texts = tuple[str, ...]
+Grants = tuple[Literal["push", "force"], ...]
 ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
@@ -66,6 +67,11 @@ def _are_networks(values: Sequence[str]) -> str:
         except ValueError as wrong:
             return f"holds no network: {wrong}"
     return ""
+
+
+def _are_variables(values: Sequence[str]) -> str:
+    odd = next((value for value in values if not value.isidentifier()), None)
+    return f"holds no name of a variable: {odd!r}" if odd is not None else ""
 
 
 def _are_absolute(values: Sequence[str]) -> str:
@@ -136,6 +142,18 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http
+    ),
+    Key("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
+    Key("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
+    Key("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
+    Key(
+        "git.variables",
+        "git_variables",
+        Texts,
+        'a list of names, like ["SSH_AUTH_SOCK"]',
+        (),
+        "Environment variables git gets in trusted repositories.",
+        check=_are_variables,
     ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),

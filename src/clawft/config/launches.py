@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawft.catalog.names import refuse_server
-from clawft.config.entry import SANDBOXES, Entry
+from clawft.config.entry import SANDBOXES, Entry, Sandbox
 from clawft.config.load import Origin
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
@@ -84,11 +84,23 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
         return f"trust is trusted or untrusted, not {told.trust!r}"
     if isinstance(told.sandbox, str) and told.sandbox not in SANDBOXES:
         return f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}"
+    if by_workspace and (opened := _opens(told.sandbox)):
+        return f"a workspace file may not {opened}; say it in a file of your own"
     if by_workspace and any(
         text.startswith(WORKSPACE_SECRETS) for text in (*told.env.values(), *told.headers.values())
     ):
         return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
+
+
+def _opens(sandbox: str | Sandbox) -> str:
+    """What a workspace may not allow its own servers: whoever wrote the file may be the one to be held."""
+    if isinstance(sandbox, str):
+        return "switch its own sandbox off" if sandbox == "off" else ""
+    outside = [
+        path for path in (*sandbox.read, *sandbox.write) if path.startswith(("/", "~")) or ".." in path.split("/")
+    ]
+    return f"open {outside[0]!r} to its own servers" if outside else ""
 
 
 def _wrong_url(url: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from clawft.errors import BadEnvelope, ParseError
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.talk import Outlet
-from clawft.wire import jsonrpc
+from clawft.wire import handshake, jsonrpc
 from clawft.wire.jsonrpc import Notification, Request
 
 MAX_BATCH = 100
@@ -51,7 +51,7 @@ class Batch:
             self._one_ended(jsonrpc.failure_of(request.id, BadEnvelope("initialize cannot be part of a batch")))
             return
         work = self._conversation.answer(request, self._outlet)
-        self._conversation.running.start(request.id, work, self._one_ended)
+        self._conversation.running.start(request.id, work, handshake.error_code, self._one_ended)
 
     def _one_ended(self, answer: bytes) -> None:
         """Answered, or cancelled and so without an answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -13,19 +13,22 @@ from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
-from clawft.gateway.events import ConversationEnded, Event, ListChanged, ResourceUpdated
-from clawft.gateway.running import Running, answered, answered_now
+from clawft.gateway.events import ConversationEnded, Event, ListChanged, Said
+from clawft.gateway.running import Running, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
 from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.meta import RANK
 from clawft.wire.meta import read as read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS
 from clawft.wire.visible import make_visible
 
 MAX_SUBSCRIPTIONS = 1_000
+
+Release = Callable[[], None]
 
 _encode = msgspec.json.encode
 
@@ -37,7 +40,7 @@ class Conversation:
         self._gateway = gateway
         self._aside = aside
         self._level: str | UnsetType = UNSET
-        self._subscribed: set[str] = set()
+        self._watched: dict[str, Release] = {}
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
@@ -56,10 +59,8 @@ class Conversation:
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)
 
     def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
-        """The whole answer message."""
-        if request.method in CALLS:
-            return answered(request.id, handshake.error_code, self._call, request, outlet)
-        return answered(request.id, handshake.error_code, self._result, request)
+        """The bare result."""
+        return self._call(request, outlet) if request.method in CALLS else self._result(request)
 
     async def _result(self, request: Request) -> bytes:
         method = request.method
@@ -69,18 +70,20 @@ class Conversation:
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)
         quick = _QUICK.get(method)
-        if quick is None:
+        if quick is not None:
+            return quick(self, request)
+        slow = _SLOW.get(method)
+        if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
-        return quick(self, request)
+        return await slow(self, request)
 
     async def _call(self, request: Request, outlet: Outlet) -> bytes:
         target = dispatch.read_target(request.method, request.params)
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
         talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
-        if self._narrows and request.method == "tools/call":
-            return narrow.result(reply.result, REVISIONS[self.caller.revision])
-        return reply.result
+        narrowed = _NARROWED.get(request.method) if self._narrows else None
+        return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
 
     def _list(self, request: Request) -> bytes:
         return dispatch.list_page(self._gateway, self.caller, request.method, request.params)
@@ -108,21 +111,35 @@ class Conversation:
     def _ping(self, request: Request) -> bytes:
         return EMPTY_OBJECT
 
-    def _set_level(self, request: Request) -> bytes:
+    async def _set_level(self, request: Request) -> bytes:
         try:
             self._level = _level_params.decode(request.params or EMPTY_OBJECT).level
         except msgspec.DecodeError as wrong:
             raise BadParams(f"logging/setLevel: {wrong}") from None
+        await self._gateway.loudness.want(self, self._level)
         return EMPTY_OBJECT
 
-    def _subscribe(self, request: Request) -> bytes:
-        if len(self._subscribed) >= MAX_SUBSCRIPTIONS:
+    async def _subscribe(self, request: Request) -> bytes:
+        """Answered when whoever has the resource knows of it."""
+        uri = _read_uri(request)
+        if uri in self._watched:
+            return EMPTY_OBJECT
+        if len(self._watched) >= MAX_SUBSCRIPTIONS:
             raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
-        self._subscribed.add(_read_uri(request))
+        self._watched[uri] = _nothing
+        try:
+            release = await self._gateway.resources.watch(uri, self.caller, self._updated)
+        except BaseException:
+            self._watched.pop(uri, None)
+            raise
+        if uri in self._watched:
+            self._watched[uri] = release
+        else:  # unsubscribed, or gone, while we asked
+            release()
         return EMPTY_OBJECT
 
-    def _unsubscribe(self, request: Request) -> bytes:
-        self._subscribed.discard(_read_uri(request))
+    async def _unsubscribe(self, request: Request) -> bytes:
+        self._watched.pop(_read_uri(request), _nothing)()
         return EMPTY_OBJECT
 
     # ── notifications, both ways ─────────────────────────────────────────────────────────────────────────────────────
@@ -140,11 +157,17 @@ class Conversation:
         match event:
             case ListChanged(topic):
                 self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
-            case ResourceUpdated(uri) if uri in self._subscribed:
-                params = b'{"uri":' + _encode(uri) + b"}"
-                self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
+            case Said(level, params, principal) if self._hears(level) and principal == self.caller.principal:
+                self._aside.send(jsonrpc.notification("notifications/message", params))
             case _:
                 pass
+
+    def _hears(self, level: str) -> bool:
+        return self._level is not UNSET and RANK[level] >= RANK[self._level]
+
+    def _updated(self, uri: str) -> None:
+        params = b'{"uri":' + _encode(uri) + b"}"
+        self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
 
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -184,6 +207,9 @@ class Conversation:
 
     def close(self) -> None:
         self._leave()
+        self._gateway.loudness.leave(self)
+        while self._watched:
+            self._watched.popitem()[1]()
         if self.caller.session:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
         for waiter in self._asked.drain():
@@ -205,10 +231,18 @@ _CAPABILITIES = _encode({**_ALWAYS, "completions": {}})
 _QUICK = {
     "initialize": Conversation._initialize,  # pyright: ignore[reportPrivateUsage]  # the table of this very class
     "ping": Conversation._ping,  # pyright: ignore[reportPrivateUsage]  # same
+}
+
+_SLOW = {
     "logging/setLevel": Conversation._set_level,  # pyright: ignore[reportPrivateUsage]  # same
     "resources/subscribe": Conversation._subscribe,  # pyright: ignore[reportPrivateUsage]  # same
     "resources/unsubscribe": Conversation._unsubscribe,  # pyright: ignore[reportPrivateUsage]  # same
 }
+"""What others have to be told first."""
+
+
+def _nothing() -> None:
+    pass
 
 
 class _LevelParams(Struct):
@@ -219,6 +253,7 @@ class _UriParams(Struct):
     uri: str
 
 
+_NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
 _answer = msgspec.json.Decoder(dict[str, Any])
 _level_params = msgspec.json.Decoder(_LevelParams)
 _uri_params = msgspec.json.Decoder(_UriParams)

@@ -17,7 +17,8 @@ from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Topic
+from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
@@ -31,6 +32,7 @@ from clawft.model import (
     Call,
     Caller,
     Era,
+    LogLevel,
     Next,
     Origin,
     Reply,
@@ -73,7 +75,8 @@ class Gateway:
         self.tasks = Board(self.events)
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values)
+        self.resources = Resources(self._providers.values, self.events)
+        self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
@@ -118,6 +121,9 @@ class Gateway:
 
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))
+
+    def log(self, level: LogLevel, params: bytes, principal: str) -> None:
+        self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered) -> Offer:
         end = _as_reply(end_of(known.provider))

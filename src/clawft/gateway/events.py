@@ -8,6 +8,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from clawft.model import LogLevel
+
 log = logging.getLogger("clawft.events")
 
 
@@ -33,11 +35,19 @@ class TaskChanged(Struct, frozen=True):
     payload: bytes
 
 
+class Said(Struct, frozen=True):
+    """A log message of a server that belongs to no call."""
+
+    level: LogLevel
+    params: bytes
+    principal: str
+
+
 class ConversationEnded(Struct, frozen=True):
     session: str
 
 
-Event = ListChanged | ResourceUpdated | TaskChanged | ConversationEnded
+Event = ListChanged | ResourceUpdated | TaskChanged | Said | ConversationEnded
 Listener = Callable[[Event], None]
 
 

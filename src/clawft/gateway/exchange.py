@@ -13,20 +13,18 @@ from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
-from clawft.gateway.events import Event, ListChanged, ResourceUpdated, TaskChanged, Topic
+from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required, read_answers
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
-from clawft.wire import jsonrpc, stateless
+from clawft.wire import stateless
 from clawft.wire.headers import BadMirror, Headers, Mirror
 from clawft.wire.jsonrpc import Request
-from clawft.wire.meta import SUBSCRIPTION, TASKS
+from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
 from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
-
-MAX_SUBSCRIPTIONS = 1_000
 
 _encode = msgspec.json.encode
 
@@ -138,18 +136,7 @@ class Exchange:
         return self._finish(await dispatch.complete(self._gateway, caller, request.params))
 
     async def _listen(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        """Open until the caller closes the stream, cancels, or we shut down."""
-        wanted = _read_filter(request.params)
-        mark = b'"_meta":{"%s":' % SUBSCRIPTION.encode() + request.id + b"}"
-        honoured = b'"notifications":' + _encode(wanted)
-        acknowledged = b"{" + mark + b"," + honoured + b"}"
-        outlet.send(jsonrpc.notification("notifications/subscriptions/acknowledged", acknowledged))
-        leave = self._gateway.events.subscribe(_forwarder(wanted, caller, mark, outlet))
-        try:
-            await self._gateway.closing.wait()
-        finally:
-            leave()
-        return self._finish(b"{" + mark + b"}")
+        return self._finish(await Listen(self._gateway, caller, request, outlet).run())
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         return self._finish(self._gateway.tasks.get(caller, _read_task(request, caller).id).shape())
@@ -211,63 +198,6 @@ def _decode_arguments(raw: bytes) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def _mirrors(schema: bytes) -> tuple[Mirror, ...] | BadMirror:
     return headers_of.mirrors(msgspec.json.decode(schema))
-
-
-# ── subscriptions ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Filter(Struct, rename="camel", omit_defaults=True):
-    """What a listen asks for; written back as the part we honour, which is all of it."""
-
-    tools_list_changed: bool = False
-    prompts_list_changed: bool = False
-    resources_list_changed: bool = False
-    resource_subscriptions: list[str] | UnsetType = UNSET
-    task_ids: list[str] | UnsetType = UNSET
-
-
-class _ListenParams(Struct):
-    notifications: Filter
-
-
-_listen_params = msgspec.json.Decoder(_ListenParams)
-
-
-def _read_filter(params: bytes) -> Filter:
-    try:
-        wanted = _listen_params.decode(params).notifications
-    except msgspec.DecodeError as wrong:
-        raise BadParams(f"subscriptions/listen: {wrong}") from None
-    for uris in (wanted.resource_subscriptions, wanted.task_ids):
-        if uris is not UNSET and len(uris) > MAX_SUBSCRIPTIONS:
-            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one listen")
-    return wanted
-
-
-def _forwarder(wanted: Filter, caller: Caller, mark: bytes, outlet: Outlet) -> Callable[[Event], None]:
-    """Sends on what was asked for, tagged with the listen it belongs to."""
-    topics = {
-        Topic.TOOLS: wanted.tools_list_changed,
-        Topic.PROMPTS: wanted.prompts_list_changed,
-        Topic.RESOURCES: wanted.resources_list_changed,
-    }
-    uris = frozenset[str]() if wanted.resource_subscriptions is UNSET else frozenset(wanted.resource_subscriptions)
-    tasks = frozenset[str]() if wanted.task_ids is UNSET else frozenset(wanted.task_ids)
-
-    def forward(event: Event) -> None:
-        match event:
-            case ListChanged(topic) if topics[topic]:
-                outlet.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed", b"{" + mark + b"}"))
-            case ResourceUpdated(uri) if uri in uris:
-                params = b'{"uri":' + _encode(uri) + b"," + mark + b"}"
-                outlet.send(jsonrpc.notification("notifications/resources/updated", params))
-            case TaskChanged(task, principal, payload) if task in tasks and principal == caller.principal:
-                params = payload[:-1] + b"," + mark + b"}"
-                outlet.send(jsonrpc.notification("notifications/tasks", params))
-            case _:
-                pass
-
-    return forward
 
 
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────

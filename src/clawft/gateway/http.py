@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 
 from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
@@ -11,10 +11,10 @@ from clawft.gateway.access import Access, Refusal
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_sessions import SessionDoor
 from clawft.gateway.http_stateless import StatelessDoor
-from clawft.gateway.http_visit import Visit
+from clawft.gateway.http_visit import Look, Visit
 from clawft.gateway.status import Status
 from clawft.link import asgi
-from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
+from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.headers import Headers
@@ -22,6 +22,8 @@ from clawft.wire.jsonrpc import Message, Request
 from clawft.wire.revisions import HANDSHAKE
 
 ENDPOINT = "/mcp"
+MAX_LOOKS = 256
+"""A client sends the same headers again and again: what they tell is remembered for so many of them."""
 
 
 class HttpApp:
@@ -35,6 +37,7 @@ class HttpApp:
         self._max_body = max_body
         self._stateless = StatelessDoor(gateway)
         self._sessions = SessionDoor(gateway)
+        self._known_look = lru_cache(maxsize=MAX_LOOKS)(self._look)
         self._status = Status(gateway, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,41 +51,37 @@ class HttpApp:
         await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = dict(scope["headers"])
+        headers: Sequence[Header] = scope["headers"]
+        look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
-        refusal = self._access.check_place(headers)
-        if refusal is not None:
-            await _refuse(send, refusal)
+        if look.out_of_place is not None:
+            await _refuse(send, look.out_of_place)
         elif path != self._path and path != self._path + "/":
             await self._status.answer(scope["method"], path, send)
         else:
-            caller = self._access.caller(headers)
+            caller = self._access.caller(look.headers)
             if isinstance(caller, Refusal):
                 await _refuse(send, caller)
             else:
-                await self._enter(Visit(scope, headers, caller, receive, send))
+                await self._enter(Visit(scope, look, caller, receive, send))
 
     def _enter(self, visit: Visit) -> Awaitable[None]:
         method: str = visit.scope["method"]
         if method == "POST":
             return self._post(visit)
-        if method in ("GET", "DELETE") and not _is_stateless(visit.headers):
+        if method in ("GET", "DELETE") and not visit.look.stateless:
             return self._sessions.stream_or_end(visit)
-        allowed = b"POST" if _is_stateless(visit.headers) else b"POST, GET, DELETE"
+        allowed = b"POST" if visit.look.stateless else b"POST, GET, DELETE"
         return asgi.answer(visit.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
 
     async def _post(self, visit: Visit) -> None:
         """One message in. Every way out of here has answered."""
-        headers = visit.headers
-        if not _is_json(headers.get(b"content-type", b"")):
-            await asgi.answer(visit.send, 415, b"the body must be application/json", [TEXT])
-            return
-        if not _accepts(headers.get(b"accept", b"*/*")):
-            await asgi.answer(visit.send, 406, b"accept application/json and text/event-stream", [TEXT])
+        if visit.look.unfit is not None:
+            await _refuse(visit.send, visit.look.unfit)
             return
         try:
-            body = await asgi.read_body(visit.receive, self._max_body)
-            door, message = self._choose(body, headers)
+            body = await visit.body(self._max_body)
+            door, message = self._choose(body, visit.look)
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
@@ -90,9 +89,9 @@ class HttpApp:
             return
         await door(visit, message, body)
 
-    def _choose(self, body: bytes, headers: Headers) -> tuple[Door, Message | None]:
+    def _choose(self, body: bytes, look: Look) -> tuple[Door, Message | None]:
         """The door of the era this message belongs to; None for a batch, which only sessions may know."""
-        if _is_stateless(headers):
+        if look.stateless:
             return self._stateless.post, jsonrpc.decode(body)
         if jsonrpc.is_batch(body):
             return self._sessions.post, None
@@ -100,6 +99,16 @@ class HttpApp:
         if isinstance(message, Request) and stateless.claims(message):
             return self._stateless.post, message
         return self._sessions.post, message
+
+    def _look(self, pairs: Sequence[Header]) -> Look:
+        headers = dict(pairs)
+        return Look(
+            headers,
+            stateless=_is_stateless(headers),
+            repeated=headers_of.repeated(pairs),
+            out_of_place=self._access.check_place(headers),
+            unfit=_unfit(headers),
+        )
 
 
 Door = Callable[[Visit, Message | None, bytes], Awaitable[None]]
@@ -111,12 +120,18 @@ def _is_stateless(headers: Headers) -> bool:
     return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
 
 
-@lru_cache(maxsize=256)
+def _unfit(headers: Headers) -> Refusal | None:
+    if not _is_json(headers.get(b"content-type", b"")):
+        return Refusal(415, "the body must be application/json")
+    if not _accepts(headers.get(b"accept", b"*/*")):
+        return Refusal(406, "accept application/json and text/event-stream")
+    return None
+
+
 def _is_json(content_type: bytes) -> bool:
     return content_type.partition(b";")[0].strip().lower() == b"application/json"
 
 
-@lru_cache(maxsize=256)
 def _accepts(accept: bytes) -> bool:
     accept = accept.lower()
     if b"*/*" in accept:

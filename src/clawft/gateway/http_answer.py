@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from clawft.gateway.running import Running, Work
+from clawft.gateway.http_visit import Visit
+from clawft.gateway.running import CodeOf, Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
-from clawft.link.asgi import JSON, Send
+from clawft.link.asgi import JSON
 
 
 def always_ok(answer: bytes) -> int:
@@ -18,16 +19,16 @@ def always_ok(answer: bytes) -> int:
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_new_stream", "_pump", "_send", "_status", "_stream")
+    __slots__ = ("_gone", "_new_stream", "_pump", "_status", "_stream", "_visit")
 
     def __init__(
         self,
-        send: Send,
+        visit: Visit,
         new_stream: Callable[[], EventStream] = EventStream,
         status: Callable[[bytes], int] = always_ok,
     ) -> None:
         """`status` gives the HTTP status of an answer."""
-        self._send = send
+        self._visit = visit
         self._new_stream = new_stream
         self._status = status
         self._stream: EventStream | None = None
@@ -48,14 +49,14 @@ class HttpAnswer:
         """The stream, begun with the first thing that is said on it."""
         if self._stream is None:
             self._stream = self._new_stream()
-            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._send, self._stream.read()))
+            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, self._stream.read()))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def serve(self, work: Work, running: Running, key: bytes, id: bytes) -> None:
+    async def serve(self, running: Running, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
-        message = await running.run_here(key, work, id)
+        message = await running.run_here(key, id, work, code_of)
         if self._stream is not None:
             await self._end_stream(self._stream, message)
         elif not self._gone:
@@ -63,9 +64,9 @@ class HttpAnswer:
 
     async def _send_whole(self, message: bytes) -> None:
         if message:
-            await asgi.answer(self._send, self._status(message), message, JSON_HEADERS)
+            await self._visit.answer(self._status(message), message, JSON_HEADERS)
         else:
-            await asgi.answer(self._send, 202)  # cancelled: nothing more is said about it, but HTTP wants an end
+            await self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
     async def _end_stream(self, stream: EventStream, message: bytes) -> None:
         if message:

@@ -14,7 +14,7 @@ from clawft.gateway.streams import EventStream, read_event_id
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Send
 from clawft.model import Caller
-from clawft.wire import jsonrpc
+from clawft.wire import handshake, jsonrpc
 from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
 
@@ -72,10 +72,11 @@ class SessionDoor:
         if answer is not None:
             await asgi.answer(visit.send, 200, answer, [JSON])
             return
-        back = HttpAnswer(visit.send, session.new_stream)
+        back = HttpAnswer(visit, session.new_stream)
         stop_watching = visit.watch(back.left)
         try:
-            await back.serve(conversation.answer(request, back), conversation.running, request.id, request.id)
+            work = conversation.answer(request, back)
+            await back.serve(conversation.running, request.id, request.id, work, handshake.error_code)
         finally:
             stop_watching()
 

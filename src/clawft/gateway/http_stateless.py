@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 
-from clawft.errors import BadEnvelope, ClawftError
+from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.http_answer import HttpAnswer
 from clawft.gateway.http_visit import Visit
-from clawft.gateway.running import Running, answered
+from clawft.gateway.running import Running
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
-from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.codes import status_of
+from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Message, Notification, Request
 
 MAX_IN_FLIGHT = 4_096
@@ -38,11 +38,11 @@ class StatelessDoor:
     async def _request(self, visit: Visit, request: Request) -> None:
         exchange = Exchange(self._gateway, visit.caller)
         try:
-            heard = exchange.read(request, headers_of.routing_headers(visit.scope["headers"]))
+            heard = exchange.read(request, _routing(visit))
         except ClawftError as wrong:
             await _refuse(visit.send, request.id, wrong)
             return
-        back = HttpAnswer(visit.send, status=status_of)
+        back = HttpAnswer(visit, status=status_of)
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
 
         def leave() -> None:
@@ -50,14 +50,19 @@ class StatelessDoor:
             self.running.cancel(key)
 
         stop_watching = visit.watch(leave)
-        work = answered(request.id, stateless.error_code, exchange.answer, heard, back)
         try:
-            await back.serve(work, self.running, key, request.id)
+            await back.serve(self.running, key, request.id, exchange.answer(heard, back), stateless.error_code)
         finally:
             stop_watching()
 
     async def drain(self, grace: float) -> None:
         await self.running.drain(grace)
+
+
+def _routing(visit: Visit) -> Headers:
+    if visit.look.repeated:
+        raise HeaderMismatch(f"the header {visit.look.repeated} occurs twice")
+    return visit.headers
 
 
 async def _refuse(send: Send, id: bytes | None, error: ClawftError) -> None:

@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
+from clawft.gateway.access import Refusal
 from clawft.link import asgi
-from clawft.link.asgi import Receive, Scope, Send
+from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 
 
-class Visit:
-    __slots__ = ("caller", "headers", "receive", "scope", "send")
+class Look(Struct, frozen=True):
+    """What the headers of a request tell before anything else of it is looked at."""
 
-    def __init__(self, scope: Scope, headers: Headers, caller: Caller, receive: Receive, send: Send) -> None:
+    headers: Headers
+    stateless: bool
+    repeated: str
+    """A header that routes and occurs twice."""
+    out_of_place: Refusal | None
+    """Why this host or origin is refused."""
+    unfit: Refusal | None
+    """Why a message cannot be posted with these."""
+
+
+class Visit:
+    __slots__ = ("_shortcut", "caller", "headers", "look", "receive", "scope", "send")
+
+    def __init__(self, scope: Scope, look: Look, caller: Caller, receive: Receive, send: Send) -> None:
         self.scope = scope
-        self.headers = headers
+        self.look = look
+        self.headers = look.headers
         self.caller = caller
         self.receive = receive
         self.send = send
+        self._shortcut: Shortcut | None = scope.get("extensions", _NONE).get(asgi.SHORTCUT)
+
+    def body(self, limit: int) -> Awaitable[bytes]:
+        """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
+        return asgi.read_body(self.receive, limit, self._shortcut)
+
+    async def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> None:
+        """One whole answer."""
+        if self._shortcut is None or not self._shortcut.answer(status, headers, body):
+            await asgi.answer(self.send, status, body, headers)
 
     def watch(self, gone: Callable[[], object]) -> Callable[[], object]:
         """Have `gone` called when the caller leaves; call what this returns when that is no longer of interest."""
-        tell = self.scope.get("extensions", _NONE).get(asgi.TELL_WHEN_GONE)
-        if tell is not None:
-            return tell(gone)
+        if self._shortcut is not None:
+            return self._shortcut.tell_when_gone(gone)
         return asgi.Watch(self.receive, gone).stop
 
 
-_NONE: dict[str, Callable[[Callable[[], object]], Callable[[], object]]] = {}
+_NONE: dict[str, Shortcut] = {}

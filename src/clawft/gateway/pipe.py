@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from clawft.errors import (
     INTERNAL_ERROR,
@@ -20,9 +19,9 @@ from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
-from clawft.gateway.running import Running, answered
+from clawft.gateway.running import Running
 from clawft.model import Caller, Era
-from clawft.wire import jsonrpc, stateless
+from clawft.wire import handshake, jsonrpc, stateless
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import Message, Notification, Request
@@ -106,13 +105,14 @@ class PipeCaller:
         if refusal is not None:
             self._write(jsonrpc.failure_of(request.id, refusal))
         elif self._era is Era.STATELESS:
-            self._running.start(request.id, self._stateless(request), self._deliver)
+            self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
         else:
             answer = self._conversation.answer_now(request)
             if answer is not None:
                 self._write(answer)
             else:
-                self._running.start(request.id, self._conversation.answer(request, self), self._deliver)
+                work = self._conversation.answer(request, self)
+                self._running.start(request.id, work, handshake.error_code, self._deliver)
 
     def _deliver(self, answer: bytes) -> None:
         if answer:  # a cancelled request has none
@@ -141,10 +141,7 @@ class PipeCaller:
         self._settled = self._era is Era.HANDSHAKE and self._conversation.opened
         return None
 
-    def _stateless(self, request: Request) -> Coroutine[Any, Any, bytes]:
-        return answered(request.id, stateless.error_code, self._answer_stateless, request)
-
-    async def _answer_stateless(self, request: Request) -> bytes:
+    async def _stateless(self, request: Request) -> bytes:
         return await self._exchange.answer(self._exchange.read(request), self)
 
     def _notice(self, notification: Notification) -> None:

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from clawft.catalog import uris
 from clawft.errors import ResourceNotFound
+from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.registered import Registered
 from clawft.model import (
     Call,
@@ -22,15 +23,16 @@ from clawft.model import (
     Talk,
     Tool,
 )
-from clawft.provider.base import AskingResources, ResourceProvider
+from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvider
 
 Contents = Sequence[ResourceContent] | bytes
 """What a provider reads: contents, or the whole result as its server said it."""
 
 
 class Resources:
-    def __init__(self, providers: Callable[[], Iterable[Registered]]) -> None:
+    def __init__(self, providers: Callable[[], Iterable[Registered]], events: Events) -> None:
         self._providers = providers
+        self._events = events
 
     def owned(self) -> list[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
@@ -57,6 +59,33 @@ class Resources:
             if contents is not None:
                 return contents if wrapped is None else _readdressed(contents, native, uri)
         raise ResourceNotFound(uri)
+
+    async def watch(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
+
+        Raises ClawftError if whoever has the resource will not tell.
+        """
+        wrapped = uris.unwrap(uri)
+        whose, native = wrapped or ("", uri)
+
+        def heard(changed_uri: str) -> None:
+            changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri))
+
+        for name, provider in self._holders():
+            if whose in ("", name) and isinstance(provider, WatchedProvider):
+                release = await provider.watch_resource(native, caller, heard)
+                if release is not None:
+                    return release
+        return self._watch_others(uri, changed)
+
+    def _watch_others(self, uri: str, changed: Callable[[str], None]) -> Callable[[], None]:
+        """Everyone else simply says what has changed."""
+
+        def heard(event: Event) -> None:
+            if isinstance(event, ResourceUpdated) and event.uri == uri:
+                changed(uri)
+
+        return self._events.subscribe(heard)
 
     def _holders(self) -> Iterator[tuple[str, ResourceProvider]]:
         for known in self._providers():

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from functools import cached_property
 from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, BadEnvelope, Busy, ClawftError
@@ -18,7 +19,10 @@ MAX_IDLE_WORKERS = 64
 log = logging.getLogger("clawft.gateway")
 
 Work = Coroutine[Any, Any, bytes]
+"""Gives the bare result of a request, or raises."""
 Answer = Callable[[bytes], None]
+CodeOf = Callable[[ClawftError], int]
+"""The code of an error in the caller's dialect."""
 
 NOTHING = b""
 """What a cancelled request is answered with."""
@@ -27,11 +31,13 @@ NOTHING = b""
 class Job:
     """One request in flight: queued, or run by a task."""
 
-    __slots__ = ("cancelled", "deliver", "id", "task", "work")
+    __slots__ = ("cancelled", "code_of", "deliver", "id", "key", "task", "work")
 
-    def __init__(self, id: bytes, work: Work, deliver: Answer | None = None) -> None:
+    def __init__(self, key: bytes, id: bytes, work: Work, code_of: CodeOf, deliver: Answer | None = None) -> None:
+        self.key = key
         self.id = id
         self.work = work
+        self.code_of = code_of
         self.deliver = deliver
         self.task: asyncio.Task[Any] | None = None
         self.cancelled = False
@@ -65,20 +71,25 @@ class Running:
     def __len__(self) -> int:
         return len(self._jobs)
 
+    @cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """Ours for good: to ask for it costs a system call each time."""
+        return asyncio.get_running_loop()
+
     def when_crowded(self, stop: Callable[[], None], go_on: Callable[[], None]) -> None:
         """Where the input can wait, `stop` is called when the limit is reached and `go_on` when half is done."""
         self._crowded = (stop, go_on)
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, key: bytes, work: Work, deliver: Answer) -> None:
+    def start(self, id: bytes, work: Work, code_of: CodeOf, deliver: Answer) -> None:
         """Have it run soon. Delivered is its answer, the refusal to run it, or NOTHING if it was cancelled."""
-        refusal = self._refusal(key)
+        refusal = self._refusal(id)
         if refusal is not None:
             work.close()
-            deliver(jsonrpc.failure_of(key, refusal))
+            deliver(jsonrpc.failure_of(id, refusal))
             return
-        job = self._jobs[key] = Job(key, work, deliver)
+        job = self._jobs[id] = Job(id, id, work, code_of, deliver)
         self._queue.append(job)
         if len(self._queue) == 1:
             self._wake_worker()
@@ -89,13 +100,13 @@ class Running:
     def _wake_worker(self) -> None:
         """One worker for the queue. What it leaves there, because it has to wait, is for others: see below."""
         self._wake(1)
-        asyncio.get_running_loop().call_soon(self._look_again)
+        self._loop.call_soon(self._look_again)
 
     def _look_again(self) -> None:
         """Calls that wait: as many workers as calls, all in one turn, so that their messages go out together."""
         if self._queue:
             self._wake(len(self._queue))
-            asyncio.get_running_loop().call_soon(self._look_again)
+            self._loop.call_soon(self._look_again)
 
     def _wake(self, count: int) -> None:
         while count > 0 and self._idle:
@@ -104,12 +115,12 @@ class Running:
                 idle.set_result(None)
                 count -= 1
         for _ in range(count):
-            worker = asyncio.get_running_loop().create_task(self._live_as_worker())
+            worker = self._loop.create_task(self._live_as_worker())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
 
     async def _live_as_worker(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         me = asyncio.current_task(loop)
         clean = copy_context()
         while me is not None:
@@ -129,35 +140,38 @@ class Running:
 
     # ── over HTTP ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def run_here(self, key: bytes, work: Work, id: bytes) -> bytes:
-        """Run it in the current task, which is its own. NOTHING if it was cancelled through us."""
+    async def run_here(self, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> bytes:
+        """Run it in the current task, which is its own. NOTHING if it was cancelled through us, by its `key`."""
         refusal = self._refusal(key)
-        me = asyncio.current_task(asyncio.get_running_loop())
+        me = asyncio.current_task(self._loop)
         if refusal is not None or me is None:
             work.close()
             return jsonrpc.failure_of(id, refusal or Busy("there is no task to run in"))
-        job = self._jobs[key] = Job(key, work)
-        return await self._answer_of(job, me, id)
+        job = self._jobs[key] = Job(key, id, work, code_of)
+        return await self._answer_of(job, me)
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _answer_of(self, job: Job, me: asyncio.Task[Any], id: bytes = b"") -> bytes:
+    async def _answer_of(self, job: Job, me: asyncio.Task[Any]) -> bytes:
+        """Exactly one, whatever breaks."""
         if job.cancelled:
             job.work.close()
             self._forget(job)
-            return self._last_word(id or job.id)
+            return self._last_word(job.id)
         job.task = me
         try:
-            answer = await job.work
-            return self._last_word(id or job.id) if job.cancelled else answer  # a tool may not let itself be cancelled
+            answer = jsonrpc.result(job.id, await job.work)
         except asyncio.CancelledError:
             if not job.cancelled:
                 raise  # it was our task that was cancelled, not the request
-            return self._last_word(id or job.id)
+            answer = NOTHING
+        except Exception as error:  # noqa: BLE001 - the caller gets an answer all the same
+            answer = _failed(job.id, error, job.code_of)
         finally:
             self._forget(job)
             if job.cancelled:
                 me.uncancel()
+        return self._last_word(job.id) if job.cancelled else answer  # a tool may not let itself be cancelled
 
     def _last_word(self, id: bytes) -> bytes:
         if not self._closing:
@@ -165,7 +179,7 @@ class Running:
         return jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
 
     def _forget(self, job: Job) -> None:
-        del self._jobs[job.id]
+        del self._jobs[job.key]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
         if self._is_crowded and self._crowded is not None and len(self._jobs) <= self._limit // 2:
@@ -217,28 +231,15 @@ class Running:
 _LAST_SECONDS = 2.0
 
 
-async def answered(
-    id: bytes, code_of: Callable[[ClawftError], int], work: Callable[..., Coroutine[Any, Any, bytes]], *given: Any
-) -> bytes:
-    """The result of `work(*given)` as an answer, or its error as one. `code_of` is the dialect's.
-
-    The work is begun in here: what is refused or cancelled before its turn leaves no coroutine that nobody awaits.
-    """
-    try:
-        return jsonrpc.result(id, await work(*given))
-    except Exception as error:  # noqa: BLE001 - the caller gets one answer whatever breaks
-        return _failed(id, error, code_of)
-
-
-def answered_now(id: bytes, work: Callable[[], bytes], code_of: Callable[[ClawftError], int]) -> bytes:
-    """The same for work that needs no waiting."""
+def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes:
+    """The answer to what needs no waiting."""
     try:
         return jsonrpc.result(id, work())
     except Exception as error:  # noqa: BLE001 - same
         return _failed(id, error, code_of)
 
 
-def _failed(id: bytes, error: Exception, code_of: Callable[[ClawftError], int]) -> bytes:
+def _failed(id: bytes, error: Exception, code_of: CodeOf) -> bytes:
     """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
     if isinstance(error, ClawftError):
         return jsonrpc.failure_of(id, error, code_of(error))

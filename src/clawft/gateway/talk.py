@@ -13,11 +13,9 @@ from clawft.gateway.questions import Answers, Detached, Opened, given, read_answ
 from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
 from clawft.wire.asking import answers_it, require
-from clawft.wire.meta import LEVELS, is_progress_token
+from clawft.wire.meta import RANK, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
-
-_RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
 NOT_ASKED = Opened()
 NO_RESPONSES: Mapping[str, Raw] = {}
@@ -42,7 +40,7 @@ class Reports:
         self._caller = caller
         self._outlet = outlet
         self._token = b"" if token is UNSET or not is_progress_token(token) else bytes(token)
-        self._level = level
+        self.level = "" if level is UNSET else level
         self._last = float("-inf")
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
@@ -57,7 +55,7 @@ class Reports:
         self._notify("notifications/progress", params)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
-        if self._level is UNSET or _RANK[level] < _RANK[self._level]:
+        if not self.level or RANK[level] < RANK[self.level]:
             return
         params = {"level": level, "data": data}
         if logger:

@@ -68,6 +68,7 @@ class Task:
 
     # the task is its own Talk: progress and log do not exist for tasks
 
+    level = ""
     carried = b""
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:

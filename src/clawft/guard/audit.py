@@ -109,7 +109,7 @@ class Audit:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
         call = happened.call
         self._count += 1
-        values = b',"arguments":' + _on_one_line(call.arguments) if self._keeps_values(call) else b""
+        values = b',"arguments":' + _on_one_line(call.arguments) if self._values and self._keeps_values(call) else b""
         return _LINE % (
             _timestamp(int(happened.when)),
             happened.when % 1 * 1000,

@@ -39,4 +39,5 @@ def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> N
 
 
 def _bound(guard: Guard, after: Next) -> Next:
-    return lambda call: guard(call, after)
+    step = guard.__call__  # found once, and not for each call
+    return lambda call: step(call, after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from typing import Any
+from typing import Any, Protocol, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
 
@@ -13,8 +13,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-TELL_WHEN_GONE = "clawft.tell_when_gone"
-"""An ASGI extension of our own server: `tell(callback)` instead of a task that waits for the disconnect message."""
+SHORTCUT = "clawft.shortcut"
+"""Where our own server's `Shortcut` stands among the ASGI extensions of a scope."""
 MAX_BODY = 4 * 1024 * 1024
 WATCH_AFTER_SECONDS = 0.02
 """Answers that take longer than this are watched for a caller that leaves."""
@@ -29,15 +29,33 @@ EVENTS: tuple[Header, ...] = (
 )
 
 
-async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
+class Shortcut(Protocol):
+    """What our own server offers beside ASGI: whole things at once instead of message by message."""
+
+    def take_body(self) -> bytes | None:
+        """The whole body, if it is here already. Then `receive` has none left."""
+        ...
+
+    def answer(self, status: int, headers: tuple[Header, ...], body: bytes) -> bool:
+        """Give a short answer whole; False if it has to go through `send`."""
+        ...
+
+    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+        """Have it called when the client goes; what is returned takes that back."""
+        ...
+
+
+async def read_body(receive: Receive, limit: int = MAX_BODY, shortcut: Shortcut | None = None) -> bytes:
     """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > limit:
-            raise _too_long(limit)
-        return body
-    return await _read_parts(message, receive, limit)
+    body = shortcut.take_body() if shortcut is not None else None
+    if body is None:
+        message = await receive()
+        if message["type"] != "http.request" or message.get("more_body"):
+            return await _read_parts(message, receive, limit)
+        body = cast("bytes", message.get("body", b""))
+    if len(body) > limit:
+        raise _too_long(limit)
+    return body
 
 
 async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int) -> bytes:

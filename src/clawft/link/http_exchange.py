@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
-from clawft.link.asgi import TELL_WHEN_GONE
+from clawft.link.asgi import SHORTCUT
 from clawft.link.http_answer import (
     BODYLESS,
     CONTINUE,
@@ -52,6 +52,11 @@ class Peer(Protocol):
 class Exchange:
     """Collects the body the connection reads, writes the answer the application sends."""
 
+    __slots__ = (
+        "_changed", "_delivered", "_framing", "_headers", "_left", "_peer", "_pieces", "_status", "_tell",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "received", "whole",
+    )  # fmt: skip
+
     def __init__(self, peer: Peer, head: Head, began: float) -> None:
         self.head = head
         self.began = began
@@ -80,25 +85,15 @@ class Exchange:
             "http_version": head.version,
             "method": head.method,
             "scheme": "http",
-            "path": _decoded(head.path),
-            "raw_path": head.path,
+            "path": head.path,
+            "raw_path": head.raw_path,
             "query_string": head.query,
             "root_path": "",
             "headers": head.headers,
             "client": self._peer.client,
             "server": self._peer.server,
-            "extensions": {TELL_WHEN_GONE: self.tell_when_gone},
+            "extensions": {SHORTCUT: self},
         }
-
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Have it called when the client goes; what is returned takes that back."""
-        self._tell = callback
-        if self.gone:
-            callback()
-        return self._tell_nobody
-
-    def _tell_nobody(self) -> None:
-        self._tell = None
 
     # The connection's side
 
@@ -240,13 +235,43 @@ class Exchange:
                 await peer.drained()
         peer.write(suffix)
 
+    # The application's side, in short: see `clawft.link.asgi.Shortcut`
+
+    def take_body(self) -> bytes | None:
+        if not self.whole or self._delivered:
+            return None
+        self._delivered = True
+        self.buffered = 0
+        pieces, self._pieces = self._pieces, []
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def answer(self, status: int, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> bool:
+        if self.gone or self._status or len(body) > PIECE_BYTES or self.head.method == "HEAD" or status in BODYLESS:
+            return False
+        self._status = status
+        self._headers = headers
+        self._framing = framing = self._frame(len(body), whole=True)
+        self._peer.write(framing.head + body)
+        self.ended = True
+        self.wake()
+        return True
+
+    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
+        self._tell = callback
+        if self.gone:
+            callback()
+        return self._tell_nobody
+
+    def _tell_nobody(self) -> None:
+        self._tell = None
+
     # The end
 
     def crash(self, error: Exception) -> None:
         """The application raised. Said to the log in full, to the client without a word about the inside."""
         if self.gone and isinstance(error, OSError):
             return
-        log.error("%s %s failed", self.head.method, _decoded(self.head.path), exc_info=error)
+        log.error("%s %s failed", self.head.method, self.head.path, exc_info=error)
         self.keep_alive = False
 
     def settle(self) -> bool:
@@ -266,11 +291,3 @@ def _chunk(prefix: bytes, size: int, *, last: bool) -> tuple[bytes, bytes]:
     if not size:
         return prefix, end
     return b"%b%x\r\n" % (prefix, size), b"\r\n" + end
-
-
-def _decoded(path: bytes) -> str:
-    if b"%" not in path:
-        return path.decode("ascii", "replace")
-    from urllib.parse import unquote  # rare on our paths, and dear at start
-
-    return unquote(path.decode("ascii", "replace"))

@@ -5,7 +5,6 @@ differently: a second Host, a foreign Transfer-Encoding, a target that names ano
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -50,7 +49,8 @@ class Head(Struct, frozen=True):
 
     method: str
     version: str
-    path: bytes
+    path: str
+    raw_path: bytes
     query: bytes
     headers: Headers
     length: int
@@ -62,16 +62,43 @@ class Head(Struct, frozen=True):
     """An Upgrade header is present. We never switch, but the parser stops there and has to be set going again."""
 
 
-SHORT_HEAD: Final = 2 * KIB
-"""Heads up to this size are worth remembering."""
+END_OF_HEAD: Final = b"\r\n\r\n"
+MAX_KNOWN_HEADS: Final = 512
+MAX_KNOWN_BYTES: Final = 2 * KIB
+"""Longer heads are not worth remembering."""
 
 
-@lru_cache(maxsize=512)
-def known_head(
-    method: bytes, version: str, target: bytes, headers: tuple[tuple[bytes, bytes], ...], limits: Limits
-) -> Head | Refusal:
-    """`read_head`, remembered: a client sends nearly the same head again and again."""
-    return read_head(method, version, target, headers, limits)
+class KnownHeads:
+    """Heads by the very bytes they came as: a client sends the same ones again and again, and they need no parsing."""
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, Head] = {}
+
+    def find(self, data: bytes) -> tuple[Head, int] | None:
+        """The head these bytes begin with, and where it ends."""
+        end = data.find(END_OF_HEAD) + len(END_OF_HEAD)
+        head = self._heads.get(data[:end])
+        return None if head is None else (head, end)
+
+    def keep(self, data: bytes, head: Head) -> None:
+        """Remember the head that was parsed out of these bytes, if it can only be read in one way."""
+        first = data[: data.find(END_OF_HEAD) + len(END_OF_HEAD)]
+        if len(first) <= MAX_KNOWN_BYTES and _is_plain(head) and _has_clear_end(first):
+            if len(self._heads) >= MAX_KNOWN_HEADS:
+                self._heads.clear()
+            self._heads[first] = head
+
+
+def _is_plain(head: Head) -> bool:
+    """Nothing about it but its length decides how to read on."""
+    return head.length >= 0 and head.keep_alive and not head.expects and not head.upgrade
+
+
+def _has_clear_end(first: bytes) -> bool:
+    """Does the first empty line end it? Not if there are blank lines before it, or line ends of any other form."""
+    if first[:1] in b"\r\n" or not first.endswith(END_OF_HEAD):
+        return False
+    return first.count(b"\r\n") == first.count(b"\n") == first.count(b"\r")
 
 
 def read_head(method: bytes, version: str, target: bytes, headers: Headers, limits: Limits) -> Head | Refusal:
@@ -98,7 +125,8 @@ def read_head(method: bytes, version: str, target: bytes, headers: Headers, limi
     return Head(
         method=METHODS[method],
         version=version,
-        path=place[0],
+        path=_decoded(place[0]),
+        raw_path=place[0],
         query=place[1],
         headers=headers,
         length=length,
@@ -180,3 +208,11 @@ def _relative(method: bytes, target: bytes, host: bytes | None) -> bytes | Refus
 
 def _has_token(value: bytes, token: bytes) -> bool:
     return token in value.lower() and any(part.strip() == token for part in value.lower().split(b","))
+
+
+def _decoded(path: bytes) -> str:
+    if b"%" not in path:
+        return path.decode("ascii", "replace")
+    from urllib.parse import unquote  # rare on our paths, and dear at start
+
+    return unquote(path.decode("ascii", "replace"))

@@ -4,11 +4,12 @@ Time is not kept per request: the server calls `check` now and then, and the sta
 """
 
 import asyncio
+from contextvars import copy_context
 from typing import Final, cast
 
 from clawft.link.http_answer import refusal_answer
 from clawft.link.http_exchange import Address, App, Exchange
-from clawft.link.http_head import Head, Limits, Refusal
+from clawft.link.http_head import Head, KnownHeads, Limits, Refusal
 from clawft.link.http_reader import SLICE_BYTES, RequestReader
 
 HOLD_BYTES: Final = 64 * 1024
@@ -27,6 +28,7 @@ class Roster:
     def __init__(self, app: App, limits: Limits) -> None:
         self.app = app
         self.limits = limits
+        self.known = KnownHeads()
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
         self.stopping = False
@@ -45,18 +47,22 @@ class Roster:
 
 
 class Connection(asyncio.Protocol):
-    """`current` is the exchange the application works on, in `task`; further ones wait in the reader."""
+    """`current` is the exchange the application works on, in `task`; further ones wait in the reader.
+
+    The task lives on between two requests, because starting one costs as much as many an answer.
+    """
 
     def __init__(self, roster: Roster) -> None:
         self.client: Address | None = None
         self.server: Address | None = None
         self.current: Exchange | None = None
         self.task: asyncio.Task[None] | None = None
+        self._idle: asyncio.Future[None] | None = None
         self.blocked_since = 0.0
         self._roster = roster
         self._limits = roster.limits
         self._now = roster.loop.time
-        self._reader = RequestReader(roster.limits, self._begin)
+        self._reader = RequestReader(roster.limits, roster.known, self._begin)
         self._heard = self._idle_since = self._head_since = self._now()
         self._served = False
         self._held: list[bytes] = []
@@ -90,8 +96,9 @@ class Connection(asyncio.Protocol):
             self.current.leave()
         if self._room is not None:
             self._room.set()
-        if self.task is None:
+        if self.current is None:
             self._roster.forget(self)
+            self._wake()
 
     def pause_writing(self) -> None:
         self.blocked_since = self._now()
@@ -161,12 +168,33 @@ class Connection(asyncio.Protocol):
             return
         if self._reader.found:
             self.current = self._reader.found.popleft()
-            self.task = self._roster.loop.create_task(self._serve(self.current))
+            if self.task is None:
+                self.task = self._roster.loop.create_task(self._serve())
+            else:
+                self._wake()
         elif self._reader.verdict is not None:
             self.write(refusal_answer(self._reader.verdict))
             self._linger()
 
-    async def _serve(self, exchange: Exchange) -> None:
+    def _wake(self) -> None:
+        idle, self._idle = self._idle, None
+        if idle is not None and not idle.done():
+            idle.set_result(None)
+
+    async def _serve(self) -> None:
+        """One request after the other, until the connection is gone."""
+        clean = copy_context()
+        while copy_context() == clean:  # what one request set in its context, the next must not see
+            if self.current is not None:
+                await self._answer(self.current)
+            elif self._gone:
+                break
+            else:
+                self._idle = self._roster.loop.create_future()
+                await self._idle
+        self.task = self._roster.loop.create_task(self._serve(), context=clean) if self.current is not None else None
+
+    async def _answer(self, exchange: Exchange) -> None:
         try:
             await self._roster.app(exchange.scope(), exchange.receive, exchange.send)
         except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
@@ -175,7 +203,7 @@ class Connection(asyncio.Protocol):
             self._done(exchange)
 
     def _done(self, exchange: Exchange) -> None:
-        self.current = self.task = None
+        self.current = None
         self._served = True
         self._idle_since = self._now()
         unbroken = exchange.settle()

@@ -12,7 +12,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from httptools.parser.errors import HttpParserCallbackError
 
 from clawft.link.http_exchange import BROKEN, Exchange
-from clawft.link.http_head import SHORT_HEAD, Head, Limits, Refusal, known_head, read_head, too_long, too_much_head
+from clawft.link.http_head import Head, KnownHeads, Limits, Refusal, read_head, too_long, too_much_head
 
 SLICE_BYTES: Final = 4096
 """How much is parsed at once: bounds the requests that one read can bring."""
@@ -33,16 +33,18 @@ class RequestReader:
     After a verdict, or after a request that ends the connection (`last`), no more bytes are to be fed.
     """
 
-    def __init__(self, limits: Limits, begin: Callable[[Head], Exchange]) -> None:
+    def __init__(self, limits: Limits, known: KnownHeads, begin: Callable[[Head], Exchange]) -> None:
         self.found: deque[Exchange] = deque()
         self.reading: Exchange | None = None
         self.in_head = False
         self.verdict: Refusal | None = None
         self.last = False
         self._limits = limits
+        self._known = known
         self._begin = begin
         self._parser = HttpRequestParser(self)
         self._resuming = False
+        self._unparsed = False
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
@@ -53,6 +55,40 @@ class RequestReader:
 
     def feed(self, data: bytes | memoryview) -> int:
         """Read a slice of `data`; how many bytes were taken."""
+        if self._unparsed:
+            return self._take_body(data, 0)
+        if self.reading is not None or self.in_head or not isinstance(data, bytes):
+            return self._parse(data)
+        known = self._known.find(data)
+        if known is None:
+            return self._parse_first(data)
+        self._unparsed = True
+        self._start(known[0])
+        return self._take_body(data, known[1])
+
+    def _take_body(self, data: bytes | memoryview, start: int) -> int:
+        """The body behind a known head. Its length is all there is to know of it, so the parser never sees it."""
+        exchange = self.reading
+        if exchange is None:
+            raise Refused
+        end = start + exchange.head.length - exchange.received
+        piece = bytes(data[start:end])
+        if piece:
+            exchange.take(piece)
+        if exchange.received == exchange.head.length:
+            self._unparsed = False
+            self._finish(exchange)
+        return start + len(piece)
+
+    def _parse_first(self, data: bytes) -> int:
+        """A head that we do not know; if it is a good one, we do from now on."""
+        before = len(self.found)
+        taken = self._parse(data)
+        if len(self.found) > before:
+            self._known.keep(data, self.found[before].head)
+        return taken
+
+    def _parse(self, data: bytes | memoryview) -> int:
         piece = data[: self._slice()]
         try:
             self._parser.feed_data(piece)
@@ -128,14 +164,16 @@ class RequestReader:
         parser, limits = self._parser, self._limits
         if self._head_bytes > limits.head_bytes or len(self._headers) > limits.headers:
             self._refuse(too_much_head(limits))
-        read = known_head if self._head_bytes <= SHORT_HEAD else read_head
-        head = read(parser.get_method(), parser.get_http_version(), self._target, tuple(self._headers), limits)
+        head = read_head(parser.get_method(), parser.get_http_version(), self._target, tuple(self._headers), limits)
         if isinstance(head, Refusal):
             self._refuse(head)
-        self.reading = self._begin(head)
-        self.found.append(self.reading)
+        self._start(head)
         self._headers = []  # what comes from here on are trailers: weighed with the body, and dropped
         self._wire_bytes = self._barren_bytes = self._received = 0
+
+    def _start(self, head: Head) -> None:
+        self.reading = self._begin(head)
+        self.found.append(self.reading)
 
     def on_body(self, piece: bytes) -> None:
         exchange = self.reading
@@ -149,6 +187,9 @@ class RequestReader:
         exchange = self.reading
         if exchange is None or (exchange.head.upgrade and self._parser.should_upgrade()):
             return
+        self._finish(exchange)
+
+    def _finish(self, exchange: Exchange) -> None:
         self.reading = None
         self.last = not exchange.head.keep_alive
         exchange.complete()

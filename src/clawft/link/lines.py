@@ -85,6 +85,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._reader: LineReader | None = None
         self._drained = asyncio.Event()
         self._drained.set()
+        self._paused = False
         self.broken: asyncio.Future[None] = self._loop.create_future()
         """Done when nobody reads our output any more."""
 
@@ -104,6 +105,11 @@ class LineWriter(asyncio.BaseProtocol):
         self._lines.append(message)
         self._waiting += len(message)
 
+    @property
+    def full(self) -> bool:
+        """More waits than the other side is likely to take soon; cheaper than to ask how much."""
+        return self._paused or self._waiting > PAUSE_READING_ABOVE
+
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
         return self._waiting + (self._transport.get_write_buffer_size() if self._transport else 0)
@@ -115,11 +121,13 @@ class LineWriter(asyncio.BaseProtocol):
             self._transport.writelines([join_lines(lines)] if waiting < LARGE else end_lines(lines))
 
     def pause_writing(self) -> None:
+        self._paused = True
         self._drained.clear()
         if self._reader is not None:
             self._reader.hold(_OUTPUT)
 
     def resume_writing(self) -> None:
+        self._paused = False
         self._drained.set()
         if self._reader is not None:
             self._reader.let_go(_OUTPUT)

@@ -47,14 +47,16 @@ class Patience:
         """Our id of the request, where its answer has a stream of its own (HTTP)."""
         self.expired = False
 
-    def begin(self, expire: Callable[[], object]) -> None:
-        """`expire` is called once, when time is up."""
-        self._clock = clock = _clock()
-        now = clock.loop.time()
+    def begin(self, expire: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
+        """`expire` is called once, when time is up. `loop` is the running one; to ask for it costs a system call."""
+        self._clock = clock = _clock_of(loop)
+        now = loop.time()
         self._expire = expire
         self._until = now + self._hard
-        self.due = now + self._seconds
-        clock.add(self)
+        self.due = due = now + self._seconds
+        clock.waiting.add(self)
+        if due < clock.rings_at:
+            clock.set(due)
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""
@@ -66,7 +68,7 @@ class Patience:
         self._holds += 1
         if self._clock is not None and self._holds == 1:
             self._held = self._clock.loop.time()
-            self._clock.drop(self)
+            self._clock.waiting.discard(self)
 
     def release(self) -> None:
         self._holds -= 1
@@ -78,7 +80,7 @@ class Patience:
 
     def end(self) -> None:
         if self._clock is not None:
-            self._clock.drop(self)
+            self._clock.waiting.discard(self)
             self._clock = None
 
     def left(self) -> float:
@@ -100,41 +102,37 @@ class _Clock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._waiting: set[Patience] = set()
+        self.waiting: set[Patience] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = inf
+        self.rings_at = inf
 
     def add(self, patience: Patience) -> None:
-        self._waiting.add(patience)
-        if patience.due < self._rings_at:
-            self._set(patience.due)
+        self.waiting.add(patience)
+        if patience.due < self.rings_at:
+            self.set(patience.due)
 
-    def drop(self, patience: Patience) -> None:
-        self._waiting.discard(patience)
-
-    def _set(self, when: float) -> None:
+    def set(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = when
+        self.rings_at = when
         self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self._rings_at = None, inf
+        self._timer, self.rings_at = None, inf
         now = self.loop.time()
-        for patience in [each for each in self._waiting if each.due <= now]:
-            self._waiting.discard(patience)
+        for patience in [each for each in self.waiting if each.due <= now]:
+            self.waiting.discard(patience)
             patience.ring()
-        if self._waiting:
-            self._set(min(each.due for each in self._waiting))
+        if self.waiting:
+            self.set(min(each.due for each in self.waiting))
 
 
 _latest: _Clock | None = None
 
 
-def _clock() -> _Clock:
-    """The clock of the running loop; there is hardly ever more than one loop."""
+def _clock_of(loop: asyncio.AbstractEventLoop) -> _Clock:
+    """There is hardly ever more than one loop."""
     global _latest  # noqa: PLW0603 - remembering the last loop's clock is what makes it cheap
-    loop = asyncio.get_running_loop()
     if _latest is None or _latest.loop is not loop:
         _latest = _Clock(loop)
     return _latest
@@ -146,7 +144,7 @@ async def within(patience: Patience | None, work: Awaitable[T]) -> T:
         return await work
     try:
         async with asyncio.timeout(None) as scope:
-            patience.begin(lambda: scope.reschedule(0))
+            patience.begin(lambda: scope.reschedule(0), asyncio.get_running_loop())
             return await work
     except TimeoutError:
         if not patience.expired:

@@ -9,24 +9,29 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 from msgspec import Struct
 
 from clawft.errors import SpawnFailed
+from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.probe import leash
 
 STOP_SECONDS = 2.0
 """How long each rung of the stop ladder waits: end of input, then SIGTERM, then SIGKILL."""
 STDERR_BYTES = 64 * 1024
 SHORT_TAIL = 2_000
 INHERITED = ("PATH", "HOME")
+UMASK = 0o077
+"""What a child makes is for its user only."""
 
 Said = Callable[[bytes], None]
 """Hears what a child writes to stderr."""
+Confine = Callable[[Sequence[str], str], Cell]
+"""The cell for a command, its program found, in a folder."""
 
 
 class Launch(Struct, frozen=True):
@@ -36,6 +41,8 @@ class Launch(Struct, frozen=True):
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     cwd: str = "."
+    confine: Confine | None = None
+    """Gives the cell it runs in; without one it runs free."""
 
 
 class Tail:
@@ -60,11 +67,17 @@ class Tail:
 class Child:
     """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, said: Said | None = None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], launch: Launch, said: Said | None = None, temporary: str = ""
+    ) -> None:
+        """`temporary`: a folder of its own, removed when it is gone."""
         self._process = process
         self._said = said
+        self._temporary = temporary
         self._loop = asyncio.get_running_loop()
         self.launch = launch
+        self.sandbox = ""
+        """Which one it runs in, in one line."""
         self.pid = process.pid
         self.stderr = Tail()
         self.ended: asyncio.Future[int] = self._loop.create_future()
@@ -79,6 +92,13 @@ class Child:
         if self._said is not None:
             self._said(data)
 
+    def keep_door(self, handed: socket.socket, hosts: Sequence[str]) -> None:
+        """Serve the way out of its cell for as long as it lives; what is refused is heard as if it had said so."""
+        from clawft.sandbox.door import Door  # only for those whose sandbox lists hosts
+
+        door = Door(handed, hosts, lambda refused: self.hear(f"sandbox: {refused}\n".encode()))
+        self.ended.add_done_callback(lambda _: door.close())
+
     def why_ended(self) -> str:
         """Exit status and last words, for an error."""
         status = self._process.returncode
@@ -91,7 +111,7 @@ class Child:
         close_input()
         if await self._gone_within(STOP_SECONDS):
             return
-        self._signal_group(signal.SIGTERM)
+        self._ask_to_end()
         if await self._gone_within(STOP_SECONDS):
             return
         self.kill()
@@ -103,6 +123,17 @@ class Child:
     async def _gone_within(self, seconds: float) -> bool:
         await asyncio.wait({self.ended}, timeout=seconds)
         return self.ended.done()
+
+    def _ask_to_end(self) -> None:
+        """All but bubblewrap itself, where it stands before the child: it would take everybody with it at once."""
+        others = _others_in(self.pid) if self.launch.confine is not None else []
+        if not others or self._process.returncode is not None:
+            self._signal_group(signal.SIGTERM)
+        for pid in others:
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except (ProcessLookupError, PermissionError):
+                continue
 
     def _signal_group(self, number: int) -> None:
         """Only while the child is not reaped: afterwards its number may be someone else's."""
@@ -137,15 +168,38 @@ class Child:
         self._loop.call_soon_threadsafe(self._note_end, status)
 
     def _note_end(self, status: int) -> None:
+        if self._temporary:
+            self._loop.run_in_executor(None, lambda: shutil.rmtree(self._temporary, ignore_errors=True))
         if not self.ended.done():
             self.ended.set_result(status)
 
 
 def _describe(status: int) -> str:
     if status >= 0:
-        return f"exited with status {status}"
-    known = -status in signal.valid_signals()
-    return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"
+        ended = f" ({_name_of(status - 128)}, or so it said)" if 128 < status < 192 else ""
+        return f"exited with status {status}{ended}"
+    return f"was ended by {_name_of(-status)}"
+
+
+def _name_of(number: int) -> str:
+    return signal.Signals(number).name if number in signal.valid_signals() else f"signal {number}"
+
+
+def _others_in(group: int) -> list[int]:
+    """Members of a process group beside its leader, as far as the system tells."""
+    try:
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    return [pid for pid in processes if pid != group and _group_of(pid) == group]
+
+
+def _group_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[2])
+    except OSError:
+        return 0  # gone in the meantime
 
 
 def start(launch: Launch, said: Said | None = None) -> Child:
@@ -153,20 +207,43 @@ def start(launch: Launch, said: Said | None = None) -> Child:
     command = find_command(launch.command, launch.cwd)
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     environment.update(launch.env)
+    argv = (command, *launch.args)
+    if launch.confine is None:
+        return _spawn(Start((*leash(), *argv), environment), launch, said)
+    cwd = os.path.realpath(launch.cwd)
+    cell = launch.confine((os.path.abspath(command), *launch.args), cwd)
+    child = _spawn(cell.start((os.path.abspath(command), *launch.args), cwd, environment), launch, said)
+    child.sandbox = cell.line
+    return child
+
+
+def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
     try:
         process = subprocess.Popen(
-            [*die_with_parent(), command, *launch.args],
+            how.argv,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=launch.cwd,
-            env=environment,
+            env=how.env,
             start_new_session=True,
             bufsize=0,
+            umask=UMASK,
+            pass_fds=how.descriptors,
         )
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
-        raise SpawnFailed(f"{command} could not be started: {failed}", hint="check the path and its mode") from None
-    return Child(process, launch, said)
+        if how.handed is not None:
+            how.handed.close()
+        raise SpawnFailed(
+            f"{launch.command} could not be started: {failed}", hint="check the path and its mode"
+        ) from None
+    finally:
+        for descriptor in how.descriptors:
+            os.close(descriptor)
+    child = Child(process, launch, said, how.temporary)
+    if how.handed is not None:
+        child.keep_door(how.handed, how.hosts)
+    return child
 
 
 def find_command(command: str, cwd: str) -> str:
@@ -184,13 +261,3 @@ def find_command(command: str, cwd: str) -> str:
     if not os.access(path, os.X_OK):
         raise SpawnFailed(f"{path} may not be executed", hint=f"chmod +x {path}")
     return path
-
-
-@lru_cache(maxsize=1)
-def die_with_parent() -> Sequence[str]:
-    """What to put before a command so that the kernel ends it with us, even after SIGKILL. Linux only.
-
-    `setpriv` execs the command in its place; elsewhere a child ends by the end of its input.
-    """
-    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
-    return (setpriv, "--pdeathsig", "KILL", "--no-new-privs", "--") if setpriv else ()

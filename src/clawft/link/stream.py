@@ -76,16 +76,16 @@ class StreamLink:
         id = self._waiting.open(waiter)
         self._write(jsonrpc.request(id, outgoing.method, outgoing.params))
         if patience is not None:
-            patience.begin(waiter.cancel)
+            patience.begin(waiter.cancel, self._loop)
         try:
             return await waiter
         except asyncio.CancelledError:
+            self._waiting.close(id)
             self._tell_cancelled(id, outgoing.method)
             if patience is not None and patience.expired and not _is_cancelled():
                 raise patience.timeout() from None
             raise
         finally:
-            self._waiting.close(id)
             if patience is not None:
                 patience.end()
 
@@ -103,7 +103,7 @@ class StreamLink:
         if self._broken is not None:
             return
         self._writer.write(message)
-        if self._writer.unread() > MAX_UNREAD_BYTES:
+        if self._writer.full and self._writer.unread() > MAX_UNREAD_BYTES:
             self._lose(LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait"))
 
     async def close(self) -> None:
@@ -132,7 +132,7 @@ class StreamLink:
         except WireError as wrong:
             self._note_bad_line(line, wrong)
             return
-        if isinstance(message, Response | Failure):
+        if isinstance(message, _ANSWERS):
             waiter = self._waiting.take(message.id) or self._only_one(message)
             if waiter is not None and not waiter.done():
                 waiter.set_result(message)
@@ -187,6 +187,7 @@ class StreamLink:
                 waiter.set_exception(error)
 
 
+_ANSWERS = (Response, Failure)
 _SHOWN_BAD_LINES = 5
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""

@@ -5,7 +5,7 @@ have resources, prompts, or a faster way to be called offer one of the further p
 once, when the provider is registered.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -13,7 +13,9 @@ import msgspec
 from clawft.errors import InvalidArguments
 from clawft.model import (
     Call,
+    Caller,
     CallToolResult,
+    LogLevel,
     Next,
     Prompt,
     Reply,
@@ -55,6 +57,29 @@ class ResourceProvider(Protocol):
 
 
 @runtime_checkable
+class WatchedProvider(Protocol):
+    """A provider of resources that wants to know which of them someone watches."""
+
+    async def watch_resource(
+        self, uri: str, caller: Caller, changed: Callable[[str], None]
+    ) -> Callable[[], None] | None:
+        """Have `changed` called with the URI of what changes, until what this returns is called.
+
+        None if this provider knows no such resource; raises ClawftError if nobody will tell of its changes.
+        """
+        ...
+
+
+@runtime_checkable
+class HeedingProvider(Protocol):
+    """A provider whose log messages reach agents."""
+
+    async def heed(self, level: str) -> None:
+        """The lowest level that any conversation wants to hear of now; empty for none."""
+        ...
+
+
+@runtime_checkable
 class AskingResources(Protocol):
     """A provider that may have to ask the caller something before it can read."""
 
@@ -89,6 +114,10 @@ class Changes(Protocol):
     def resources_changed(self) -> None: ...
 
     def resource_updated(self, uri: str) -> None: ...
+
+    def log(self, level: LogLevel, params: bytes, principal: str) -> None:
+        """A log message that belongs to no call, for the conversations of this principal."""
+        ...
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -10,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
+from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
 _CACHE_HINTS = ("ttlMs", "cacheScope")
@@ -26,16 +28,20 @@ def wants_progress(meta: bytes) -> bool:
 def outgoing_meta(meta: bytes, token: int | None) -> dict[str, Raw]:
     """The caller's `_meta` without the keys that belong to its hop; the progress token is ours."""
     members = {key: value for key, value in _object.decode(meta).items() if key not in _OURS} if meta else {}
-    members.pop("progressToken", None)
-    if token is not None:
+    if members.pop("progressToken", None) is not None and token is not None:
         members["progressToken"] = Raw(b"%d" % token)
-    return members
+    return continued(members, _new_span) if PARENT in members else members
+
+
+def _new_span() -> str:
+    return secrets.token_hex(8)
 
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:
     """`params` of a tools/call; `name` is the native one, encoded once per tool."""
-    head = b'{"name":' + name + b',"arguments":' + arguments
-    return head + b',"_meta":' + _encode(meta) + b"}" if meta else head + b"}"
+    if not meta:
+        return b'{"name":%b,"arguments":%b}' % (name, arguments)
+    return b'{"name":%b,"arguments":%b,"_meta":%b}' % (name, arguments, _encode(meta))
 
 
 class _Said(Struct, rename="camel"):
@@ -63,12 +69,38 @@ def reply_of(result: bytes, *, stateless: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
     if not stateless:
-        return Reply(result, is_error=_MAY_FAIL.search(result) is not None and _is_error(result))
+        result = with_blocks(result)
+        return Reply(result, _TRUE in result and _MAY_FAIL.search(result) is not None and _is_error(result))
     said = _said.decode(result)
     kind = _KINDS.get(bytes(said.result_type))
     if kind is None:
         raise ProtocolFailure(f"a result of the unknown kind {bytes(said.result_type)[:50].decode(errors='replace')}")
+    if kind is Kind.COMPLETE:
+        result = with_blocks(result)
     return Reply(_plain(result, ()), is_error=bytes(said.is_error) == _TRUE, kind=kind)
+
+
+_COMPACT = b'{"content":[{'
+_USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
+_NO_BLOCKS = Raw(b"[]")
+_blocks = msgspec.json.Decoder(list[dict[str, Raw]])
+
+
+def with_blocks(result: bytes) -> bytes:
+    """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out.
+
+    Raises ProtocolFailure for a list that is none, or of something else than blocks.
+    """
+    if result.startswith(_COMPACT) or _USUAL.match(result):
+        return result
+    members = _object.decode(result)
+    if "content" not in members:
+        return result if "task" in members else _encode({**members, "content": _NO_BLOCKS})
+    try:
+        _blocks.decode(members["content"])
+    except msgspec.DecodeError:
+        raise ProtocolFailure("its content is no list of blocks") from None
+    return result
 
 
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in (Kind.COMPLETE, Kind.INPUT_REQUIRED)}
@@ -120,15 +152,15 @@ def read_progress(params: bytes) -> Progress | None:
         return None
 
 
-class _Updated(Struct):
+class _Named(Struct):
     uri: str
 
 
-_updated = msgspec.json.Decoder(_Updated)
+_named = msgspec.json.Decoder(_Named)
 
 
 def read_uri(params: bytes) -> str | None:
     try:
-        return _updated.decode(params).uri
+        return _named.decode(params).uri
     except msgspec.DecodeError:
         return None

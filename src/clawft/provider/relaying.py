@@ -35,9 +35,12 @@ from clawft.upstream.peer import Wanted, read_wanted
 from clawft.upstream.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Response
 
 CONNECT_SECONDS = 30.0
+TELL_SECONDS = 5.0
+"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
 _encode = msgspec.json.encode
 
@@ -59,14 +62,24 @@ class Relaying:
         self._conversing = conversing
         self._native: dict[str, bytes] = {}
         self._server = upstream.spec.name
+        self._principals: set[str] = set()
+
+    @property
+    def only_principal(self) -> str:
+        """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
+        return next(iter(self._principals)) if len(self._principals) == 1 else ""
 
     async def run(self, call: Call) -> Reply:
-        upstream = self._upstream if self._own is None else self._of(call.caller)
+        if call.caller.principal not in self._principals:
+            self._principals.add(call.caller.principal)
+        upstream = self._upstream if self._own is None else self.of(call.caller)
         seconds = upstream.spec.deadline_of(call.tool.name)
         session = upstream.session or await self._connected(call, seconds)
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
+            if call.talk.level:
+                await self._be_loud(upstream, call.talk.level)
             if call.talk.carried:
                 return await self._go_on(call, upstream, session, seconds)
             return await self._relay(call, upstream, session, seconds)
@@ -75,22 +88,28 @@ class Relaying:
         finally:
             upstream.gate.leave()
 
-    def _of(self, caller: Caller) -> Upstream:
+    def of(self, caller: Caller) -> Upstream:
         """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
         return self._own(caller.session) if self._own is not None and caller.session else self._upstream
 
     async def _connected(self, call: Call, seconds: float) -> Session:
         try:
-            return await self._of(call.caller).connected(min(seconds, CONNECT_SECONDS))
+            return await self.of(call.caller).connected(min(seconds, CONNECT_SECONDS))
         except NotConnected as down:
             raise ExecutionFailed(down.message, hint=down.hint) from None
+
+    async def _be_loud(self, upstream: Upstream, level: str) -> None:
+        """Servers of the handshake era have one level for all their callers; the others are told with each call."""
+        if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
+            await upstream.interest.settled(TELL_SECONDS)
 
     async def _relay(
         self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
     ) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
-        token = self._following.begin(call.talk, patience) if relay.wants_progress(call.meta) else None
+        follows = call.meta and relay.wants_progress(call.meta)
+        token = self._following.begin(call.talk, patience) if follows else None
         flight = Flight(call, patience)
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
@@ -176,7 +195,9 @@ class Relaying:
         return Outgoing("tools/call", relay.call_params(name, call.arguments, meta))
 
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
-        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        if call.talk.level:
+            meta[metas.LOG_LEVEL] = call.talk.level
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
 
 

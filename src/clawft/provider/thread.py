@@ -17,6 +17,10 @@ class FromThread:
         self._loop = loop
 
     @property
+    def level(self) -> str:
+        return self._talk.level
+
+    @property
     def carried(self) -> bytes:
         return self._talk.carried
 

@@ -13,6 +13,7 @@ from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     BadParams,
+    Busy,
     ExecutionFailed,
     JsonRpcFailure,
 )
@@ -35,10 +36,14 @@ from clawft.provider.base import Changes
 from clawft.provider.conversing import Conversing
 from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
+from clawft.provider.hearing import belongs_to, pass_on, read_said
 from clawft.provider.parked import Park
-from clawft.provider.relaying import CONNECT_SECONDS, Relaying
+from clawft.provider.relaying import CONNECT_SECONDS, TELL_SECONDS, Relaying
+from clawft.upstream.interest import MAX_WATCHED
+from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
+from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
 
@@ -95,18 +100,56 @@ class UpstreamProvider:
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def noticed(self, notification: Notification) -> None:
+    def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
+        """`upstream` is the server as one conversation has it, if it is not the one we share."""
         if notification.method == "notifications/progress":
             self.following.progressed(notification.params)
-        elif notification.method == "notifications/resources/updated":
-            self._updated(notification)
         elif notification.method == "notifications/message":
-            log.info("%s says: %s", self.server, notification.params[:SHOWN_CHARS].decode(errors="replace"))
+            self._said(notification.params, upstream or self._upstream, stream)
 
-    def _updated(self, notification: Notification) -> None:
-        uri = relay.read_uri(notification.params)
-        if uri is not None and self._changes is not None:
-            self._changes.resource_updated(uri)
+    def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
+        """To the call it belongs to; else to the conversations of the only principal that uses this server."""
+        said = read_said(params)
+        if said is None:
+            return
+        flight = belongs_to(upstream.flights, stream, per_request=upstream.logs_per_request)
+        if flight is not None:
+            pass_on(flight, said)
+            return
+        if stream is not None:
+            return  # on the stream of a call that did not ask for it
+        principal = self._relaying.only_principal
+        if self._changes is not None and principal and upstream is self._upstream:
+            self._changes.log(said.level, make_visible(params), principal)
+        else:
+            log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
+
+    async def heed(self, level: str) -> None:
+        self._upstream.interest.hear(level)
+        if not self._upstream.logs_per_request:
+            await self._upstream.interest.settled(TELL_SECONDS)
+
+    # ── watched resources ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def watch_resource(
+        self, uri: str, caller: Caller, changed: Callable[[str], None]
+    ) -> Callable[[], None] | None:
+        if not self._read().may_have(uri):
+            return None
+        upstream = self._relaying.of(caller)
+        await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+        interest = upstream.interest
+        if len(interest.resources) >= MAX_WATCHED:
+            raise Busy(f"{MAX_WATCHED} resources of {self.server} are watched already", hint="watch fewer of them")
+        release = interest.resources.add(uri, lambda params: changed(relay.read_uri(params) or uri))
+        try:
+            await interest.settled(TELL_SECONDS)
+            if uri in interest.refused:
+                raise interest.refused[uri]
+        except BaseException:
+            release()
+            raise
+        return release
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,11 +228,15 @@ class UpstreamProvider:
     def watch(self, changes: Changes) -> None:
         self._changes = changes
 
-    def offer_changed(self) -> None:
-        """The server's lists differ from what was offered before."""
-        if self._changes is not None:
+    def offer_changed(self, parts: Parts) -> None:
+        """These lists of the server differ from what was offered before."""
+        if self._changes is None:
+            return
+        if "tools" in parts:
             self._changes.tools_changed()
+        if "prompts" in parts:
             self._changes.prompts_changed()
+        if parts & {"resources", "templates"}:
             self._changes.resources_changed()
 
 

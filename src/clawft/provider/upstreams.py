@@ -11,6 +11,7 @@ from clawft.provider import asking
 from clawft.provider.base import Provider
 from clawft.provider.parked import Park
 from clawft.provider.upstream import UpstreamProvider
+from clawft.upstream.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
@@ -62,10 +63,10 @@ class UpstreamProviders:
         if provider is not None:
             self._registry.unregister(provider.namespace)
 
-    def _offer_changed(self, upstream: Upstream) -> None:
+    def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         provider = self._providers.get(upstream.spec.name)
         if provider is not None:
-            provider.offer_changed()
+            provider.offer_changed(parts)
 
     async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
         return await asking.answer(upstream, request, stream, self._pool.roots)
@@ -73,4 +74,4 @@ class UpstreamProviders:
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         provider = self._providers.get(upstream.spec.name)
         if provider is not None:
-            provider.noticed(notification)
+            provider.noticed(notification, upstream, stream)

@@ -7,6 +7,7 @@ The hash covers `prev`, and so every line before it.
 from __future__ import annotations
 
 import hashlib
+from binascii import hexlify
 from collections.abc import Iterable
 
 import msgspec
@@ -43,8 +44,8 @@ def seal(entries: Iterable[bytes], after: Link) -> tuple[bytes, Link]:
     for entry in entries:
         seq += 1
         body = b'{"seq":%d,%b,"prev":"%b"' % (seq, entry[1:-1], end)
-        before, end = end, _sha256(body).hexdigest().encode()
-        lines.append(b'%b,"hash":"%b"}\n' % (body, end))
+        before, end = end, hexlify(_sha256(body).digest())
+        lines += (body, _SEAL, end, b'"}\n')
     return b"".join(lines), Link(seq, end.decode(), before.decode())
 
 

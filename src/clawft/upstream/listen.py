@@ -1,54 +1,141 @@
-"""One subscription for list changes, held for as long as a stateless server is connected."""
+"""A stateless server and what we want to hear: one subscription, replaced as a whole when that changes.
+
+The new one is acknowledged before the old one ends, so that nothing is missed in between.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from clawft.errors import LinkError, ProtocolFailure, WireError
-from clawft.model import Era
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError, ProtocolFailure, WireError
+from clawft.upstream.interest import Interest
 from clawft.upstream.peer import Peer
 from clawft.upstream.session import Session
+from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure
 
 AGAIN_SECONDS = 1.0
 LONGEST_AGAIN_SECONDS = 60.0
+ACKNOWLEDGE_SECONDS = 5.0
 
 log = logging.getLogger("clawft.upstream")
 
-_FILTERS = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
+_LISTS = {"tools": "toolsListChanged", "prompts": "promptsListChanged", "resources": "resourcesListChanged"}
 
 
-def wanted_from(peer: Peer) -> dict[str, bool]:
-    """The changes this server says it will tell of."""
-    if peer.era is not Era.STATELESS:
-        return {}
-    return {name: True for part, name in _FILTERS.items() if _declares(peer.capabilities.get(part))}
+def wanted_from(peer: Peer, interest: Interest) -> dict[str, Any]:
+    """The changes this server says it will tell of, as far as someone cares."""
+    wanted: dict[str, Any] = {name: True for part, name in _LISTS.items() if peer.declares(part, "listChanged")}
+    if interest.resources and peer.declares("resources", "subscribe"):
+        wanted["resourceSubscriptions"] = sorted(interest.resources.names)
+    if interest.tasks and metas.TASKS in peer.extensions:
+        wanted["taskIds"] = sorted(interest.tasks.names)
+    return wanted
 
 
-def _declares(capability: object) -> bool:
-    return isinstance(capability, Mapping) and capability.get("listChanged") is True  # pyright: ignore[reportUnknownMemberType]  # any JSON
+class Listening:
+    def __init__(self, session: Session, interest: Interest, missed: Callable[[], None]) -> None:
+        """`missed` is told when the stream was lost, as changes may have gone by unheard."""
+        self._session = session
+        self._interest = interest
+        self._missed = missed
+        self._filter: dict[str, Any] = {}
+        self._stream: asyncio.Task[bool] | None = None
+        self._pause = AGAIN_SECONDS
+
+    async def tell(self) -> None:
+        wanted = wanted_from(self._session.peer, self._interest)
+        if wanted != self._filter:
+            await self._replace(wanted)
+        self._note_refused()
+
+    async def _replace(self, wanted: dict[str, Any]) -> None:
+        old, self._filter = self._stream, wanted
+        acknowledged = self._interest.expect()
+        self._stream = asyncio.get_running_loop().create_task(self._listen(wanted)) if wanted else None
+        if self._stream is not None:
+            await asyncio.wait(
+                {acknowledged, self._stream}, timeout=ACKNOWLEDGE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        self._honoured = _read_honoured(acknowledged.result()) if acknowledged.done() else None
+        if old is not None:
+            old.cancel()
+
+    def _note_refused(self) -> None:
+        """Resources that the subscription did not take in."""
+        honoured = _uris_in(self._filter) if self._honoured is None else self._honoured & _uris_in(self._filter)
+        self._interest.refused = {uri: _NOT_TOLD for uri in self._interest.resources.names if uri not in honoured}
+
+    async def wait(self, version: int) -> None:
+        """Until what is wanted changes, or the stream ends and has to be opened again."""
+        changed = asyncio.ensure_future(self._interest.change_after(version))
+        try:
+            await asyncio.wait({changed, *_some(self._stream)}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+        if self._stream is not None and self._stream.done():
+            await self._again(await self._stream)
+
+    async def _again(self, worth_it: bool) -> None:
+        self._stream = None
+        if not worth_it:
+            return  # refused: the same will be refused again, something else may not
+        await asyncio.sleep(self._pause)
+        self._pause = min(self._pause * 2, LONGEST_AGAIN_SECONDS)
+        self._filter = {}
+        self._missed()
+
+    async def _listen(self, wanted: dict[str, Any]) -> bool:
+        """Until the stream ends. False if the server will not have it."""
+        try:
+            outgoing = self._session.outgoing("subscriptions/listen", {"notifications": wanted})
+            answer = await self._session.link.request(outgoing)
+            if isinstance(answer, Failure):
+                log.info("a subscription was refused: %s", answer.read())
+                return False
+        except (LinkError, WireError, ProtocolFailure) as broken:
+            log.debug("a subscription broke off: %s", broken)
+        return True
+
+    async def close(self) -> None:
+        for stream in _some(self._stream):
+            stream.cancel()
+            await asyncio.gather(stream, return_exceptions=True)
+
+    _honoured: frozenset[str] | None = None
+    """The resources that the server has acknowledged; None if it did not say."""
 
 
-async def listen(session: Session, missed: Callable[[], None]) -> None:
-    """Subscribe, and again when the stream ends; `missed` is told then, as changes may have gone by unheard."""
-    wanted = wanted_from(session.peer)
-    pause = AGAIN_SECONDS
-    while wanted and await _listen_once(session, {"notifications": wanted}):
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, LONGEST_AGAIN_SECONDS)
-        missed()
+_NOT_TOLD = JsonRpcFailure(METHOD_NOT_FOUND, "the server does not tell of changes to this resource")
 
 
-async def _listen_once(session: Session, members: Mapping[str, Any]) -> bool:
-    """False if the server will not have it."""
+def _some(stream: asyncio.Task[bool] | None) -> tuple[asyncio.Task[bool], ...]:
+    return () if stream is None else (stream,)
+
+
+def _uris_in(wanted: dict[str, Any]) -> frozenset[str]:
+    return frozenset(wanted.get("resourceSubscriptions", ()))
+
+
+class _Honoured(Struct, rename="camel", frozen=True):
+    resource_subscriptions: tuple[str, ...] = ()
+
+
+class _Acknowledged(Struct):
+    notifications: _Honoured = _Honoured()
+
+
+_acknowledged = msgspec.json.Decoder(_Acknowledged)
+
+
+def _read_honoured(params: bytes) -> frozenset[str] | None:
     try:
-        answer = await session.link.request(session.outgoing("subscriptions/listen", members))
-        if isinstance(answer, Failure):
-            log.info("a subscription was refused: %s", answer.read())
-            return False
-    except (LinkError, WireError, ProtocolFailure) as broken:
-        log.debug("a subscription broke off: %s", broken)
-    return True
+        return frozenset(_acknowledged.decode(params).notifications.resource_subscriptions)
+    except msgspec.DecodeError:
+        return None

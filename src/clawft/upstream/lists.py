@@ -20,13 +20,17 @@ DEBOUNCE_SECONDS = 0.05
 RELIST_SECONDS = 1.0
 """The least between two readings of the lists of a server that changes them all the time."""
 
+PARTS = ("tools", "prompts", "resources", "templates")
+Parts = frozenset[str]
+"""Which of a server's lists differ from before."""
+
 log = logging.getLogger("clawft.upstream")
 
 
 class Lists:
     """Readers never wait and never see half a list; `changed` is told when there is something new to see."""
 
-    def __init__(self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[], None]) -> None:
+    def __init__(self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[Parts], None]) -> None:
         self._spec = spec
         self._cache = cache
         self._changed = changed
@@ -53,9 +57,10 @@ class Lists:
             self._cache.put(self._spec, answers)
         if not answers.tools:
             log.info("%s: it has no tools", self._spec.name)
-        if before is None or _differs(before, answers):
+        parts = _differing(before or Remembered("", 0.0, answers.era), answers)
+        if parts or before is None:
             self.tools = self._read_tools()
-            self._changed()
+            self._changed(parts)
 
     def _read_tools(self) -> tuple[Tool, ...]:
         return offered.read_tools(self.answers.tools, self._spec.name) if self.answers is not None else ()
@@ -81,11 +86,8 @@ class Lists:
         self._stale = False
 
 
-def _differs(before: Remembered, after: Remembered) -> bool:
-    return any(
-        _joined(getattr(before, part)) != _joined(getattr(after, part))
-        for part in ("tools", "prompts", "resources", "templates")
-    )
+def _differing(before: Remembered, after: Remembered) -> Parts:
+    return frozenset(part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part)))
 
 
 def _joined(items: list[Raw]) -> bytes:

@@ -31,6 +31,14 @@ class Peer(Struct, frozen=True):
         """`tools`, `resources`, `prompts` … A server that declares nothing at all is asked for tools all the same."""
         return capability in self.capabilities or (capability == "tools" and not self.capabilities)
 
+    def declares(self, capability: str, feature: str) -> bool:
+        """`declares("resources", "subscribe")`: a part of a capability that a server may have or not."""
+        return _mapping(self.capabilities.get(capability)).get(feature) is True
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        return _mapping(self.capabilities.get("extensions"))
+
 
 class Asked(Struct):
     method: str

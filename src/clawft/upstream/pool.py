@@ -27,6 +27,7 @@ from clawft.errors import (
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.upstream.cache import SchemaCache
+from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session import Session
@@ -69,13 +70,15 @@ class ServerStatus(Struct, frozen=True):
     trusted: bool = False
     seconds: float = 0.0
     stderr: str = ""
+    sandbox: str = ""
+    """What holds its process, and what that leaves open."""
 
 
 class News:
     """Who hears of changes. The pool calls; whoever wires the house fills it in."""
 
     def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream], None] = lambda upstream: None
+        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
         self.state_changed: Callable[[Upstream], None] = lambda upstream: None
         self.added: Callable[[Upstream], None] = lambda upstream: None
         self.removed: Callable[[Upstream], None] = lambda upstream: None
@@ -239,6 +242,7 @@ class Pool:
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=child.stderr.text() if child is not None else "",
+            sandbox=child.sandbox if child is not None else "",
         )
 
     async def settled(self, seconds: float) -> None:
@@ -264,8 +268,8 @@ class Pool:
             return {"roots": self._roots}
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
-    def offer_changed(self, upstream: Upstream) -> None:
-        self.news.offer_changed(upstream)
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.news.offer_changed(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
         self.news.state_changed(upstream)

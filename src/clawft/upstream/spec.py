@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clawft.sandbox.bounds import Table as SandboxTable
+
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
 Asks = Literal["elicitation", "sampling", "roots"]
@@ -22,12 +24,6 @@ class ToolRules(Struct, frozen=True):
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     timeout_ms: dict[str, int] = {}
-
-
-class SandboxTable(Struct, frozen=True):
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
 
 
 class UpstreamSpec(Struct, frozen=True):

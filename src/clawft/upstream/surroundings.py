@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clawft.link.base import Link
+from clawft.upstream.lists import Parts
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.jsonrpc import Notification, Request
@@ -32,7 +33,7 @@ class Surroundings(Protocol):
         """The answer to a question of the server's; raises JsonRpcFailure to refuse it."""
         ...
 
-    def offer_changed(self, upstream: Upstream) -> None: ...
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None: ...
 
     def state_changed(self, upstream: Upstream) -> None: ...
 

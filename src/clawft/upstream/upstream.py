@@ -18,20 +18,21 @@ from clawft.errors import (
     ProtocolFailure,
     SpawnFailed,
 )
-from clawft.model import Tool
+from clawft.model import Era, Tool
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
 from clawft.upstream.capabilities import declared
 from clawft.upstream.flights import Flight
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
-from clawft.upstream.listen import listen
+from clawft.upstream.interest import Interest
 from clawft.upstream.lists import Lists
 from clawft.upstream.opening import open_session
 from clawft.upstream.session import Session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
 from clawft.upstream.surroundings import Surroundings
+from clawft.upstream.telling import keep_told
 from clawft.wire.jsonrpc import Notification, Request
 
 OPEN_SECONDS = 60.0
@@ -44,6 +45,13 @@ LIST_CHANGED = {
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
+}
+
+_OF_INTEREST = {
+    "notifications/resources/updated": Interest.updated,
+    "notifications/tasks": Interest.task_changed,
+    "notifications/tasks/status": Interest.task_changed,
+    "notifications/subscriptions/acknowledged": Interest.acknowledged,
 }
 
 
@@ -72,7 +80,8 @@ class Upstream:
         self._ended: Session | None = None
         self.since = self.used = time.monotonic()
         self.health = Health(spec.name)
-        self.lists = Lists(spec, cache, lambda: surroundings.offer_changed(self))
+        self.lists = Lists(spec, cache, lambda parts: surroundings.offer_changed(self, parts))
+        self.interest = Interest()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -81,6 +90,11 @@ class Upstream:
     @property
     def answers(self) -> Remembered | None:
         return self.lists.answers
+
+    @property
+    def logs_per_request(self) -> bool:
+        """In the stateless era a server logs only for requests that want it, and only on their account."""
+        return self.session is not None and self.session.peer.era is Era.STATELESS
 
     # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,7 +148,7 @@ class Upstream:
     @property
     def idle(self) -> bool:
         ready = self.state in (State.CONNECTED, State.DEGRADED)
-        return ready and not self.busy and not self._callers
+        return ready and not self.busy and not self._callers and not self.interest.resources
 
     @property
     def busy(self) -> bool:
@@ -202,7 +216,7 @@ class Upstream:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 self.session = session = await self._open()
-                self._start_beside(listen(session, self._list_changed))
+                self._start_beside(keep_told(session, self.interest, self._list_changed))
                 await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
@@ -210,6 +224,8 @@ class Upstream:
         self.health.begin()
         self.used = time.monotonic()
         self._move(Event.OPENED)
+        if self.tried.is_set():
+            self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
 
@@ -278,6 +294,8 @@ class Upstream:
     def noticed(self, notification: Notification, stream: int | None) -> None:
         if notification.method in LIST_CHANGED:
             self._list_changed()
+        elif notification.method in _OF_INTEREST:
+            _OF_INTEREST[notification.method](self.interest, notification.params)
         else:
             self._surroundings.noticed(self, notification, stream)
 

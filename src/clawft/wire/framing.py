@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 DEFAULT_LIMIT = 16 * 1024 * 1024
 """The longest message read, in bytes. Longer ones are skipped to their end and reported, the link lives on."""
 
@@ -36,7 +34,7 @@ TOO_LONG = TooLong()
 
 
 class LineFramer:
-    """Feed it what was read; it yields lines without their ending, and TOO_LONG once for each oversized one."""
+    """Feed it what was read; it gives lines without their ending, and TOO_LONG once for each oversized one."""
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
@@ -44,49 +42,47 @@ class LineFramer:
         self._held = 0
         self._skipping = False
 
-    def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
-        head, newline, rest = data.partition(b"\n")
-        if not newline:
-            yield from self._hold(head)
-            return
-        yield from self._finish(head)
-        lines = rest.split(b"\n")
-        tail = lines.pop()
-        for line in lines:
-            yield from self._whole(line)
-        if tail:
-            yield from self._hold(tail)
+    def feed(self, data: bytes) -> list[bytes | TooLong]:
+        *lines, tail = data.split(b"\n")
+        if not lines:
+            return self._hold(tail)
+        found = self._finish(lines[0])
+        for line in lines[1:]:
+            if line[-1:] == b"}" and len(line) <= self.limit:  # as nearly every line: nothing to be seen to
+                found.append(line)
+            else:
+                found += self._whole(line)
+        return found + self._hold(tail) if tail else found
 
-    def end(self) -> Iterator[bytes | TooLong]:
+    def end(self) -> list[bytes | TooLong]:
         """The stream is over: what is held counts as a last line."""
-        yield from self._finish(b"")
+        return self._finish(b"")
 
-    def _hold(self, part: bytes) -> Iterator[TooLong]:
+    def _hold(self, part: bytes) -> list[bytes | TooLong]:
         if self._skipping:
-            return
+            return []
         self._held += len(part)
-        if self._held > self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
-            self._parts.clear()
-            self._skipping = True
-            yield TOO_LONG
-        else:
+        if self._held <= self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
             self._parts.append(part)
+            return []
+        self._parts.clear()
+        self._skipping = True
+        return [TOO_LONG]
 
-    def _finish(self, last: bytes) -> Iterator[bytes | TooLong]:
+    def _finish(self, last: bytes) -> list[bytes | TooLong]:
         skipped, self._skipping = self._skipping, False
         parts, self._parts = self._parts, []
         self._held = 0
         if skipped:
-            return
+            return []
         if parts:
             parts.append(last)
             last = b"".join(parts)
-        yield from self._whole(last)
+        return self._whole(last)
 
-    def _whole(self, line: bytes) -> Iterator[bytes | TooLong]:
+    def _whole(self, line: bytes) -> list[bytes | TooLong]:
         if line[-1:] == b"\r":
             line = line[:-1]
         if len(line) > self.limit:
-            yield TOO_LONG
-        elif line and not line.isspace():
-            yield line
+            return [TOO_LONG]
+        return [line] if line and not line.isspace() else []

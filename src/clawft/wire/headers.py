@@ -7,15 +7,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-import msgspec
 from msgspec import Struct
 
 from clawft.errors import HeaderMismatch
-from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import Params
 from clawft.wire.methods import names_by_header
 
 Headers = Mapping[bytes, bytes]
-"""Lower-case names, last value; duplicates are refused before (`routing_headers`)."""
+"""Lower-case names, last value; duplicates are refused before (`repeated`)."""
 
 VERSION = b"mcp-protocol-version"
 METHOD = b"mcp-method"
@@ -31,15 +30,13 @@ _SAFE_INTEGER = 2**53 - 1
 _MAX_DEPTH = 32
 
 
-def routing_headers(pairs: Sequence[tuple[bytes, bytes]]) -> Headers:
-    """Headers by name. Raises HeaderMismatch if one that routes occurs twice."""
-    headers = dict(pairs)
-    if len(headers) != len(pairs):
-        names = [name for name, _ in pairs]
-        for name in headers:
-            if (name in ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
-                raise HeaderMismatch(f"the header {name.decode('latin-1')} occurs twice")
-    return headers
+def repeated(pairs: Sequence[tuple[bytes, bytes]]) -> str:
+    """The header that routes and occurs twice; empty if there is none."""
+    names = [name for name, _ in pairs]
+    for name in set(names):
+        if (name in ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+            return name.decode("latin-1")
+    return ""
 
 
 def encode_value(value: str) -> str:
@@ -65,15 +62,15 @@ def decode_value(header: bytes) -> str:
     return value
 
 
-def check_mirrors(request: Request, version: str, headers: Headers) -> None:
+def check_mirrors(method: str, version: str, params: Params, headers: Headers) -> None:
     """The headers must say what the body says. Raises HeaderMismatch."""
     if headers.get(VERSION) != version.encode():
         _check(headers, VERSION, version, _plain)
-    if headers.get(METHOD) != request.method.encode():
-        _check(headers, METHOD, request.method, _plain)
-    parameter = names_by_header(request.method)
+    if headers.get(METHOD) != method.encode():
+        _check(headers, METHOD, method, _plain)
+    parameter = names_by_header(method)
     if parameter:
-        name = _named(request.params, parameter)
+        name = params.named(parameter)
         if name is not None and not _says_plainly(headers.get(NAME), name):
             _check(headers, NAME, name, decode_value)
 
@@ -95,24 +92,6 @@ def _check(headers: Headers, header: bytes, expected: str, read: Callable[[bytes
     if read(headers[header]) != expected:
         told = headers[header].decode("latin-1")
         raise HeaderMismatch(f"the header {label} says {told!r}, the body {expected!r}")
-
-
-class _Named(Struct):
-    name: Any = None
-    uri: Any = None
-    task: Any = msgspec.field(default=None, name="taskId")
-
-
-_named_params = msgspec.json.Decoder(_Named)
-
-
-def _named(params: bytes, parameter: str) -> str | None:
-    try:
-        found = _named_params.decode(params)
-    except msgspec.DecodeError:
-        return None
-    value = found.name if parameter == "name" else found.uri if parameter == "uri" else found.task
-    return value if isinstance(value, str) else None
 
 
 # ── x-mcp-header ─────────────────────────────────────────────────────────────────────────────────────────────────────

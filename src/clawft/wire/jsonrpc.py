@@ -146,7 +146,7 @@ def _check_utf8(line: bytes) -> None:
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
     id = None if envelope.id is UNSET else bytes(envelope.id)
     params = b"" if envelope.params is UNSET else bytes(envelope.params)
-    if id is not None and not is_id(id):
+    if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
     if envelope.jsonrpc != "2.0":
         raise BadEnvelope('jsonrpc must be "2.0"', id=id)
@@ -244,8 +244,9 @@ def is_notification(message: bytes) -> bool:
 
 
 def request(id: int, method: str, params: bytes = b"") -> bytes:
-    tail = b',"params":' + params if params else b""
-    return b'{"jsonrpc":"2.0","id":%d,"method":' % id + encode(method) + tail + b"}"
+    if not params:
+        return b'{"jsonrpc":"2.0","id":%d,"method":%b}' % (id, encode(method))
+    return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, encode(method), params)
 
 
 def notification(method: str, params: bytes = b"") -> bytes:

@@ -19,6 +19,7 @@ TASKS = PREFIX + "tasks"
 """The id of the tasks extension."""
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
 
 class Meta(Struct, frozen=True):
@@ -29,8 +30,21 @@ class Meta(Struct, frozen=True):
     progress_token: Raw | UnsetType = field(default=UNSET, name="progressToken")
 
 
-class _Params(Struct, frozen=True):
-    meta: Meta | UnsetType = field(default=UNSET, name="_meta")
+NOTHING = Meta()
+
+
+class Params(Struct, frozen=True):
+    """What the protocol itself reads of any request's params: `_meta`, and what the `Mcp-Name` header may mirror."""
+
+    meta: Meta = field(default=NOTHING, name="_meta")
+    name: Raw | UnsetType = UNSET
+    uri: Raw | UnsetType = UNSET
+    task: Raw | UnsetType = field(default=UNSET, name="taskId")
+
+    def named(self, parameter: str) -> str | None:
+        """The value of this parameter, if it is there and a string."""
+        raw = self.name if parameter == "name" else self.uri if parameter == "uri" else self.task
+        return None if raw is UNSET or bytes(raw)[:1] != b'"' else _string.decode(raw)
 
 
 class _ElicitationModes(Struct, frozen=True):
@@ -50,22 +64,27 @@ class _Implementation(Struct, frozen=True):
     version: str = ""
 
 
-_params = msgspec.json.Decoder(_Params)
+_params = msgspec.json.Decoder(Params)
+_string = msgspec.json.Decoder(str)
 _capabilities = msgspec.json.Decoder(_ClientCapabilities)
 _implementation = msgspec.json.Decoder(_Implementation)
 
-NOTHING = Meta()
+_NO_PARAMS = Params()
 
 
 def read(params: bytes) -> Meta:
     """The `_meta` of these params; empty if there is none. Raises BadParams if it is not what the protocol says."""
+    return read_params(params).meta
+
+
+def read_params(params: bytes) -> Params:
+    """The same with the names. Raises BadParams for a `_meta` that is not what the protocol says."""
     if not params:
-        return NOTHING
+        return _NO_PARAMS
     try:
-        found = _params.decode(params).meta
+        return _params.decode(params)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"_meta: {wrong}") from None
-    return NOTHING if found is UNSET else found
 
 
 class _Claim(Struct, frozen=True):

@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct, field
 
+from clawft.model import Era
 from clawft.wire.revisions import Revision
 
 _object = msgspec.json.Decoder(dict[str, Raw])
-_blocks = msgspec.json.Decoder(list[Raw])
+_items = msgspec.json.Decoder(list[Raw])
+_encode = msgspec.json.encode
 
 
 class _Block(Struct):
@@ -25,17 +27,24 @@ class _Block(Struct):
 _block_view = msgspec.json.Decoder(_Block)
 
 
+# ── definitions: done once per list, not per request ─────────────────────────────────────────────────────────────────
+
+
 def definition(wire: bytes, revision: Revision) -> bytes:
-    """A tool, prompt or resource as this revision knows it. Done once per list, not per request."""
-    dropped = _unknown_members(revision)
+    """A tool, prompt or resource as this revision knows it."""
     members = _object.decode(wire)
-    if members.keys().isdisjoint(dropped):
+    dropped = _unknown_members(revision) & members.keys()
+    if "outputSchema" in members and not _promises_what(members["outputSchema"], revision):
+        dropped |= {"outputSchema"}
+    arguments = None if revision.titles else _untitled(members.get("arguments"))
+    if not dropped and arguments is None:
         return wire
-    return msgspec.json.encode({key: value for key, value in members.items() if key not in dropped})
+    kept = {key: value for key, value in members.items() if key not in dropped}
+    return _encode(kept if arguments is None else {**kept, "arguments": arguments})
 
 
 def _unknown_members(revision: Revision) -> frozenset[str]:
-    dropped = {"execution"} if revision.name != "2025-11-25" else set[str]()
+    dropped = set[str]() if revision.core_tasks else {"execution"}
     if not revision.annotations:
         dropped.add("annotations")
     if not revision.titles:
@@ -47,6 +56,37 @@ def _unknown_members(revision: Revision) -> frozenset[str]:
     return frozenset(dropped)
 
 
+class _Typed(Struct):
+    type: Any = None
+
+
+_typed = msgspec.json.Decoder(_Typed)
+
+
+def _promises_what(schema: Raw, revision: Revision) -> bool:
+    """Before the stateless era structure was always an object; a schema that says otherwise promises the unknown."""
+    if revision.era is Era.STATELESS:
+        return True
+    try:
+        return _typed.decode(schema).type == "object"
+    except msgspec.DecodeError:
+        return False
+
+
+def _untitled(arguments: Raw | None) -> Raw | None:
+    """The arguments of a prompt without their titles; None if there is nothing to take away."""
+    if arguments is None or b'"title"' not in bytes(arguments):
+        return None
+    try:
+        items = [_object.decode(item) for item in _items.decode(arguments)]
+    except msgspec.DecodeError:
+        return None
+    return Raw(_encode([{key: value for key, value in item.items() if key != "title"} for item in items]))
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def is_needed(revision: Revision) -> bool:
     """Do results need a look for callers of this revision?"""
     return not (revision.structured and revision.audio and revision.resource_links)
@@ -56,14 +96,58 @@ def result(payload: bytes, revision: Revision) -> bytes:
     """A tool result as this revision knows it. One that is no tool result at all passes as it is."""
     try:
         members = _object.decode(payload)
-        blocks = _blocks.decode(members.get("content", _NO_BLOCKS))
+        blocks = _items.decode(members.get("content", _NO_BLOCKS))
     except msgspec.DecodeError:
         return payload
+    narrowed = [_block(bytes(block), revision) for block in blocks]
     if not revision.structured:
-        members.pop("structuredContent", None)
-    if "content" in members:
-        members["content"] = Raw(b"[" + b",".join(_block(bytes(block), revision) for block in blocks) + b"]")
-    return msgspec.json.encode(members)
+        narrowed += _told(members.pop("structuredContent", None), narrowed)
+    if "content" in members or narrowed:
+        members["content"] = Raw(b"[" + b",".join(narrowed) + b"]")
+    return _encode(members)
+
+
+def is_unknown_structure(structured: Raw | None) -> bool:
+    """Structure that callers of the handshake era cannot read: theirs is an object."""
+    return structured is not None and bytes(structured)[:1] != b"{"
+
+
+def without_structure(members: dict[str, Raw]) -> dict[str, Raw]:
+    """The members of a tool result with its structure said in text, if the server has not said it there itself."""
+    try:
+        blocks = [bytes(block) for block in _items.decode(members.get("content", _NO_BLOCKS))]
+    except msgspec.DecodeError:
+        return members
+    kept = {key: value for key, value in members.items() if key != "structuredContent"}
+    told = [*blocks, *_told(members.get("structuredContent"), blocks)]
+    return {**kept, "content": Raw(b"[" + b",".join(told) + b"]")}
+
+
+def _told(structured: Raw | None, blocks: list[bytes]) -> list[bytes]:
+    """A structure that is left out, as text; servers should have put it there, and then it is not said twice."""
+    if structured is None or any(_kind_of(block) == "text" for block in blocks):
+        return []
+    return [_text(bytes(structured).decode())]
+
+
+def _kind_of(wire: bytes) -> Any:
+    try:
+        return _block_view.decode(wire).type
+    except msgspec.DecodeError:
+        return None
+
+
+def prompt(payload: bytes, revision: Revision) -> bytes:
+    """The messages of a prompt, each with a block this revision knows."""
+    try:
+        members = _object.decode(payload)
+        messages = [_object.decode(message) for message in _items.decode(members["messages"])]
+    except (KeyError, msgspec.DecodeError):
+        return payload
+    for message in messages:
+        if "content" in message:
+            message["content"] = Raw(_block(bytes(message["content"]), revision))
+    return _encode({**members, "messages": messages})
 
 
 _NO_BLOCKS = Raw(b"[]")
@@ -82,4 +166,4 @@ def _block(wire: bytes, revision: Revision) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    return msgspec.json.encode({"type": "text", "text": text})
+    return _encode({"type": "text", "text": text})

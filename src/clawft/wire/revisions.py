@@ -24,6 +24,8 @@ class Revision(Struct, frozen=True):
     url_elicitation: bool = True
     version_header: bool = True
     polling: bool = False
+    core_tasks: bool = False
+    """The experiment of 2025-11-25: tasks as part of the protocol, not as an extension."""
 
 
 REVISIONS = {
@@ -56,7 +58,7 @@ REVISIONS = {
             version_header=False,
         ),
         Revision("2025-06-18", Era.HANDSHAKE, icons=False, url_elicitation=False),
-        Revision("2025-11-25", Era.HANDSHAKE, polling=True),
+        Revision("2025-11-25", Era.HANDSHAKE, polling=True, core_tasks=True),
         Revision("2026-07-28", Era.STATELESS),
     )
 }

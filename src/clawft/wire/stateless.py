@@ -48,12 +48,13 @@ def claims(request: Request) -> bool:
 
 def read_caller(request: Request, headers: Headers | None = None) -> Told:
     """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
-    meta = metas.read(request.params)
+    params = metas.read_params(request.params)
+    meta = params.meta
     if meta.version is UNSET or meta.capabilities is UNSET:
         missing = metas.VERSION if meta.version is UNSET else metas.CAPABILITIES
         raise BadParams(f"_meta lacks {missing}", hint="every request of 2026-07-28 carries it")
     if headers is not None:
-        check_mirrors(request, meta.version, headers)
+        check_mirrors(request.method, meta.version, params, headers)
     if meta.version not in STATELESS:
         raise unsupported(meta.version)
     if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
@@ -83,12 +84,18 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
     """
     if b'"_meta"' in payload or b'"resultType"' in payload:
         return _merge(payload, server, kind, cache)
-    head = b'{"resultType":"%s",' % kind.value.encode() + cache
-    tail = b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
+    head, tail = _around(server, kind, cache)
     inner = payload[1:-1]
     if not inner or inner.isspace():
         return head.rstrip(b",") + tail
     return head + inner + tail
+
+
+@lru_cache(maxsize=16)
+def _around(server: bytes, kind: Kind, cache: bytes) -> tuple[bytes, bytes]:
+    """What stands before and after the members of a result."""
+    head = b'{"resultType":"%s",' % kind.value.encode() + cache
+    return head, b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])

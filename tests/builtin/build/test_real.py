@@ -1,5 +1,6 @@
 """Declared tasks, run for real."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from clawft.builtin.build.task import environment
 from clawft.builtin.build.tasks import Task
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest
+from tests import peers
 from tests.builtin.build.trusting import Listener, call_as, gone, provider_of, until
 from tests.requirements import requirement
 
@@ -33,6 +35,14 @@ def test_later():
 """
 
 
+VITEST_TESTS = """
+import { describe, expect, it } from "vitest";
+describe("sums", () => {
+  it("adds", () => expect(1 + 1).toBe(2));
+  it("multiplies", () => expect(2 * 3).toBe(7));
+  it.skip("divides", () => {});
+});
+"""
 UNIT = """
 [tasks.unit]
 runner = "pytest"
@@ -147,6 +157,23 @@ async def test_npm_runs_a_script(trusting: Path) -> None:
     told = await run(trusting, task="lint")
     assert not told["success"]
     assert told["diagnostics"][0]["message"] == "--strict"
+
+
+@pytest.mark.slow
+async def test_vitest_reports_each_test(trusting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installed as npm does it: a package in node_modules with its command beside it."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(peers.node().parent), os.environ["PATH"]]))
+    peers.bin("vitest")
+    (trusting / "node_modules").symlink_to(peers.PACKAGES)
+    (trusting / "package.json").write_text('{"name": "x", "version": "1.0.0", "type": "module"}')
+    (trusting / "sums.test.js").write_text(VITEST_TESTS)
+    declare(trusting, '[tasks.js]\nrunner = "vitest"\nkind = "test"\nargs = ["--no-cache"]\n')
+    told = await run(trusting, "test", task="js")
+    assert (told["success"], told["timed_out"]) == (False, False), told
+    cases = {each["name"]: each["ending"] for each in told["tests"]["cases"]}
+    assert cases == {"sums adds": "passed", "sums multiplies": "failed", "sums divides": "ignored"}
+    failed = next(each for each in told["tests"]["cases"] if each["ending"] == "failed")
+    assert "expected 6 to be 7" in failed["output"]
 
 
 async def test_test_runs_test_tasks_only_and_asks_which(trusting: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.build.trust import LIST, MAX_LIST_BYTES, list_is_safe, trusted
+from clawft.builtin.trust import LIST, MAX_LIST_BYTES, list_is_safe, trusted
 from clawft.errors import PermissionDenied
 from tests.builtin.build.trusting import Listener, call_as, provider_of
 from tests.requirements import requirement

@@ -6,7 +6,7 @@ import pytest
 
 from clawft.builtin.git import GitSettings
 from clawft.builtin.git.settings import PEOPLE
-from tests.builtin.git.plain import Tools, new, save
+from tests.builtin.git.plain import GRANTED, Tools, new, save
 
 
 @pytest.fixture(autouse=True)
@@ -36,4 +36,4 @@ def tools(workspace: Path) -> Tools:
 @pytest.fixture
 def trusting(workspace: Path) -> Tools:
     """The tools where a person approved every repository."""
-    return Tools(workspace, GitSettings(trusted=lambda repository: True))
+    return Tools(workspace, GitSettings(trusted=lambda repository: True, granted=GRANTED))

@@ -64,12 +64,15 @@ def save(repo: Path, message: str = "more", **files: str) -> str:
     return said(repo, "rev-parse", "HEAD")
 
 
+GRANTED = ("push", "force")
+
+
 class Tools:
     """`await tools("status", repo_path="r")`: the structured result, as a caller gets it."""
 
     def __init__(self, workspace: Path, settings: GitSettings | None = None) -> None:
         self.provider = FunctionProvider(
-            "git", git_tools(settings or GitSettings()), workspace=workspace, store=MemoryStore()
+            "git", git_tools(settings or GitSettings(granted=GRANTED)), workspace=workspace, store=MemoryStore()
         )
 
     async def whole(self, name: str, /, **arguments: Any) -> CallToolResult:

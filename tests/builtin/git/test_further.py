@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.git import TOOLS, GitSettings
+from clawft.builtin.git import GitSettings, git_tools
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
-from clawft.provider.function import definition_of
+from clawft.provider.function import FunctionProvider, definition_of
+from tests.builtin.build.trusting import Listener, call_as
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
 from tests.requirements import requirement
 
@@ -30,7 +31,7 @@ def copy(workspace: Path, repo: Path) -> Path:
 
 @requirement("GIT-01")
 def test_annotations_are_honest() -> None:
-    hints = {definition_of(each).name: definition_of(each).tool.annotations for each in TOOLS}
+    hints = {definition_of(each).name: definition_of(each).tool.annotations for each in git_tools(GitSettings())}
     reading = {name for name, hint in hints.items() if hint.read_only_hint}
     assert reading == {"branch", "diff", "blame", "log", "status", "show", "conflicts"}
     losing = {name for name, hint in hints.items() if hint.destructive_hint}
@@ -219,6 +220,36 @@ async def test_push_by_default_and_by_force_with_a_lease(trusting: Tools, worksp
     with pytest.raises(ExecutionFailed, match="has moved since the last fetch"):
         await trusting("push", repo_path="copy", force=True)
     assert said(origin, "rev-parse", "main") == moved
+
+
+@requirement("GIT-12")
+async def test_push_and_force_need_a_word_of_the_user(workspace: Path, copy: Path) -> None:
+    def granting(*what: str) -> FunctionProvider:
+        settings = GitSettings(trusted=lambda place: True, granted=what)
+        return Tools(workspace, settings).provider
+
+    head = save(copy, a_txt="mine\n")
+    with pytest.raises(PermissionDenied, match=r"sends refs/heads/main to 'origin', and nobody granted that") as denied:
+        await granting().call_tool("push", {"repo_path": "copy"})
+    assert 'add "push" to git.allow' in denied.value.hint
+    with pytest.raises(PermissionDenied, match="commits can be lost"):
+        await granting("push").call_tool("push", {"repo_path": "copy", "force": True})
+    assert said(workspace / "origin.git", "rev-parse", "main") != head
+
+    person = Listener({"action": "accept", "content": {"allow": False}})
+    with pytest.raises(PermissionDenied):
+        await call_as(person, granting(), "push", can_answer=True, repo_path="copy")
+    assert person.asked[0].params["message"].startswith("git push sends refs/heads/main")
+    person = Listener({"action": "accept", "content": {"allow": True}})
+    await call_as(person, granting(), "push", can_answer=True, repo_path="copy")
+    assert said(workspace / "origin.git", "rev-parse", "main") == head
+
+    (copy / "a.txt").write_text("not committed\n")
+    git(copy, "worktree", "add", "--quiet", "../tree")
+    (workspace / "tree" / "a.txt").write_text("not committed\n")
+    with pytest.raises(PermissionDenied, match="removes 'tree' with what was not committed"):
+        await granting().call_tool("worktree", {"repo_path": "copy", "action": "remove", "path": "tree", "force": True})
+    assert (workspace / "tree" / "a.txt").exists()
 
 
 @requirement("GIT-12")

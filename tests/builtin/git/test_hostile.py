@@ -169,7 +169,7 @@ async def test_what_cannot_be_made_harmless_is_refused_by_name(tools: Tools, rep
     with pytest.raises(PermissionDenied, match="not trusted") as refused:
         await tools("pull", repo_path="r", ff_only=False, **WHO)
     assert f"'{lowered}'" in str(refused.value)
-    assert "approve" in refused.value.hint
+    assert ".clawft/trusted" in refused.value.hint
 
 
 @requirement("GIT-12")

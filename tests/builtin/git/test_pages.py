@@ -34,13 +34,11 @@ async def whole(tools: Tools, name: str, **arguments: Any) -> list[Any]:
 
 
 @requirement("QUAL-12", "QUAL-14")
-def test_the_guide_names_every_bound_and_its_value() -> None:
-    told = {
-        next(inline_code(row[2])): float(row[1].split(" ")[0].replace(",", ""))
-        for row in rows((ROOT / "docs/guides/git.md").read_text())
-        if len(row) == 3 and row[2].startswith("`")
-    }
-    assert told == msgspec.structs.asdict(BOUNDS)
+def test_the_page_of_limits_names_every_bound() -> None:
+    place = "clawft.builtin.git.settings.Bounds."
+    cells = [row[-1] for row in rows((ROOT / "docs/reference/limits.md").read_text())]
+    told = {name.removeprefix(place) for cell in cells for name in inline_code(cell) if name.startswith(place)}
+    assert told == msgspec.structs.asdict(BOUNDS).keys()
 
 
 @requirement("QUAL-12", "GIT-09")

@@ -7,7 +7,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from clawft.builtin.git import MANIFEST, TOOLS
+from clawft.builtin.git import MANIFEST, GitSettings, git_tools
 from clawft.builtin.git.family import RECIPES
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.provider.function import definition_of
@@ -20,7 +20,7 @@ WHO = {"author_name": NAME, "author_email": EMAIL}
 
 @requirement("GIT-01", "F1-A02", "F1-A03", "F1-A04")
 def test_the_seven_are_tools_of_their_own_with_schemas() -> None:
-    tools = {definition_of(function).name: definition_of(function).tool for function in TOOLS}
+    tools = {definition_of(function).name: definition_of(function).tool for function in git_tools(GitSettings())}
     assert list(tools)[:7] == list(SEVEN)
     for name, tool in tools.items():
         assert tool.alias == f"git_{name}"
@@ -45,7 +45,7 @@ def test_the_seven_are_tools_of_their_own_with_schemas() -> None:
     ],
 )
 def test_parameters_are_those_of_the_requirements(name: str, required: set[str], optional: set[str]) -> None:
-    function = TOOLS[[recipe.name for recipe in RECIPES].index(name)]
+    function = git_tools(GitSettings())[[recipe.name for recipe in RECIPES].index(name)]
     schema = definition_of(function).input_schema
     assert set(schema["required"]) == required
     assert optional <= schema["properties"].keys()

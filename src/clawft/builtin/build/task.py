@@ -12,9 +12,9 @@ from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import Task
-from clawft.builtin.build.trust import ensure_trusted
 from clawft.builtin.build.where import Where, find_program, open_where
 from clawft.builtin.process import clear_environment
+from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places

@@ -9,7 +9,6 @@ from clawft.builtin.build.child import Start
 from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
-from clawft.builtin.build.trust import ensure_trusted
 from clawft.builtin.build.where import Where, find_above, find_program, highest, open_where
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
 from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
@@ -17,6 +16,7 @@ from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
 from clawft.builtin.process import clear_environment
+from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places

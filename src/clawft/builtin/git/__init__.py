@@ -5,9 +5,14 @@ filter, no driver, no helper. `program` and `hostile` say how, `repository` keep
 `address` judge what comes from outside, `run` holds the process. Each tool is a file; `family` lists them.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from clawft.builtin.git.family import git_tools
 from clawft.builtin.git.settings import MANIFEST, Bounds, GitSettings
 
-__all__ = ["MANIFEST", "TOOLS", "Bounds", "GitSettings", "git_tools"]
+__all__ = ["MANIFEST", "Bounds", "GitSettings", "git_tools", "tools_with"]
 
-TOOLS = git_tools(GitSettings())
+
+def tools_with(settings: GitSettings | None) -> list[tuple[Callable[..., Any], bool]]:
+    return [(function, True) for function in git_tools(settings or GitSettings())]

@@ -36,7 +36,7 @@ _REASONS: Sequence[Reason] = (
     Reason(
         r"terminal prompts disabled|could not read Username|Authentication failed|Permission denied \(|Host key verif",
         "the server wants a login",
-        "your own credentials are used in repositories you approved",
+        "your own credentials are used in folders on your list ~/.clawft/trusted",
     ),
     Reason(
         r"unable to update url base from redirection|redirect", "the server redirects elsewhere", "use the final URL"

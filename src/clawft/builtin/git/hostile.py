@@ -135,7 +135,7 @@ def untrusted(tool: str, reason: str) -> PermissionDenied:
     return PermissionDenied(
         tool,
         f"the repository is not trusted, and {reason}",
-        hint="a person can look at .git/config, and remove it there or approve the repository",
+        hint="a person can look at .git/config and remove it there, or add the folder to the list ~/.clawft/trusted",
     )
 
 

@@ -9,6 +9,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.address import check_address, read_address
 from clawft.builtin.git.clone import local_source
 from clawft.builtin.git.failure import failed
+from clawft.builtin.git.granted import ensure_granted
 from clawft.builtin.git.hostile import Work, untrusted
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.progress import Progress
@@ -96,7 +97,13 @@ async def push(
         ref = ref or await current_branch(repo)
         how = [f"--force-with-lease={ref}{f':{lease}' if lease else ''}"] if force else []
         how += ["--set-upstream"] if set_upstream else []
-        return PushResult(name, parse_push(git.tool, await _push(repo, name, ref, how)))
+        return PushResult(name, parse_push(git.tool, await _push(repo, name, ref, how, force=force)))
+
+
+async def _ensure_may_push(git: Git, remote: str, ref: str, *, force: bool) -> None:
+    await ensure_granted(git, "push", f"sends {ref} to '{remote}'")
+    if force:
+        await ensure_granted(git, "force", f"replaces {ref} of '{remote}', where commits can be lost")
 
 
 async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -> None:
@@ -116,11 +123,12 @@ async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -
     repo.check(said)
 
 
-async def _push(repo: Repo, remote: str, ref: str, how: list[str]) -> Output:
+async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: bool) -> Output:
     args = ["push", "--porcelain", "--progress", "--no-follow-tags", "--no-recurse-submodules", *how]
     if not repo.trusted:
         args += ["--no-verify", "--no-signed"]
     protocols = await protocols_of(repo, remote, pushing=True)
+    await _ensure_may_push(repo.git, remote, ref, force=force)
     listen = Progress(repo.git.ctx.progress).feed
     return await repo.attempt(*args, "--", remote, f"{ref}:{ref}", write=True, protocols=protocols, listen=listen)
 

@@ -57,7 +57,11 @@ def check_contents(repository: Repository, workspace: Path, tool: str, owner: in
     root = Path(os.path.realpath(workspace))
     for folder in {repository.top, repository.git_dir, repository.common_dir}:
         if owner is not None and folder.stat().st_uid != owner:
-            raise PermissionDenied(tool, f"'{folder}' belongs to another user", hint="approve the repository to use it")
+            raise PermissionDenied(
+                tool,
+                f"'{folder}' belongs to another user",
+                hint="a person can add the folder to the list ~/.clawft/trusted",
+            )
     for folder in {repository.git_dir, repository.common_dir}:
         _check_links(folder, root, tool)
     _check_borrowing(repository.common_dir / "objects", root, tool)

@@ -77,6 +77,8 @@ class GitSettings(Struct, frozen=True):
     """Hosts to reach besides those of the manifest; globs."""
     local: bool = True
     """Repositories inside the workspace may be cloned and fetched from."""
+    granted: tuple[str, ...] = ()
+    """What may be done without asking: `push`, `force`."""
     variables: tuple[str, ...] = ()
     """Environment variables git gets in trusted repositories besides those of the manifest, such as SSH_AUTH_SOCK."""
     bounds: Bounds = BOUNDS

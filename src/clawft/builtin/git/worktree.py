@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.clone import relative_target
+from clawft.builtin.git.granted import ensure_granted
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git
@@ -61,6 +62,8 @@ async def worktree(
             how = [str(place), name] if known and known.code == 0 else _new(place, name, commit)
             await repo.ask("worktree", "add", "--quiet", *how, write=True)
         elif action == "remove":
+            if force:
+                await ensure_granted(git, "force", f"removes '{path}' with what was not committed in it")
             await repo.ask("worktree", "remove", *(["--force"] if force else []), str(place), write=True)
         said = await repo.ask("worktree", "list", "--porcelain", "-z")
     return WorktreeResult([_relative(each, root) for each in parse_trees(said)])

@@ -1,9 +1,9 @@
 """Which folders the user trusts to run code of their own: the one place that knows.
 
-A build runs what the folder brings along (build scripts, tests, plugins, Makefiles), with all the rights of the user.
-So nothing is built before the user's own hand has named the folder: one absolute path per line in `trusted` in our home
-folder, `~/.clawft/trusted`. A path covers what is beneath it. The workspace has no say: a list that lies inside the
-workspace, or that others may write, counts for nothing.
+A build runs what the folder brings along (build scripts, tests, plugins, Makefiles), and so does git (hooks, filters,
+helpers), with all the rights of the user. So nothing of it is run before the user's own hand has named the folder: one
+absolute path per line in `trusted` in our home folder, `~/.clawft/trusted`. A path covers what is beneath it. The
+workspace has no say: a list that lies inside the workspace, or that others may write, counts for nothing.
 """
 
 import asyncio
@@ -38,6 +38,11 @@ def trusted(folder: Path) -> bool:
 def list_is_safe(workspace: Path) -> bool:
     """Could what runs in this workspace add to the list? Then it says nothing."""
     return not (home() / LIST).resolve().is_relative_to(workspace.resolve())
+
+
+def trusted_in(workspace: Path, folder: Path) -> bool:
+    """As `trusted`, for those who work in this workspace."""
+    return _may_run(folder, workspace, trusted)
 
 
 async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext, says: Trusted = trusted) -> None:

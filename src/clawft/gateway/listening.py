@@ -1,0 +1,126 @@
+"""`subscriptions/listen` of the stateless era: what is asked for is sent on, tagged with the listen it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from clawft.errors import BadParams, ClawftError
+from clawft.gateway.core import Gateway
+from clawft.gateway.events import Event, ListChanged, TaskChanged, Topic
+from clawft.gateway.talk import Outlet
+from clawft.model import Caller
+from clawft.wire import jsonrpc
+from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import SUBSCRIPTION
+
+MAX_SUBSCRIPTIONS = 1_000
+
+log = logging.getLogger("clawft.gateway")
+
+_encode = msgspec.json.encode
+
+
+class Filter(Struct, rename="camel", omit_defaults=True):
+    """What a listen asks for; written back as the part we honour."""
+
+    tools_list_changed: bool = False
+    prompts_list_changed: bool = False
+    resources_list_changed: bool = False
+    resource_subscriptions: list[str] | UnsetType = UNSET
+    task_ids: list[str] | UnsetType = UNSET
+
+
+class _ListenParams(Struct):
+    notifications: Filter
+
+
+_listen_params = msgspec.json.Decoder(_ListenParams)
+
+
+def read_filter(params: bytes) -> Filter:
+    try:
+        wanted = _listen_params.decode(params).notifications
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"subscriptions/listen: {wrong}") from None
+    for names in (wanted.resource_subscriptions, wanted.task_ids):
+        if names is not UNSET and len(names) > MAX_SUBSCRIPTIONS:
+            raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one listen")
+    return wanted
+
+
+class Listen:
+    """One open listen."""
+
+    def __init__(self, gateway: Gateway, caller: Caller, request: Request, outlet: Outlet) -> None:
+        self._gateway = gateway
+        self._caller = caller
+        self._outlet = outlet
+        self._wanted = read_filter(request.params)
+        self._mark = b'"_meta":{"%s":' % SUBSCRIPTION.encode() + request.id + b"}"
+        self._releases: list[Callable[[], None]] = []
+        self._open = False
+
+    async def run(self) -> bytes:
+        """Until the caller closes the stream, cancels, or we shut down; then its bare result."""
+        try:
+            await self._watch_all()
+            self._acknowledge()
+            self._releases.append(self._gateway.events.subscribe(self._tell))
+            await self._gateway.closing.wait()
+        finally:
+            for release in self._releases:
+                release()
+        return b"{" + self._mark + b"}"
+
+    async def _watch_all(self) -> None:
+        """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
+        uris = self._wanted.resource_subscriptions
+        if uris is not UNSET:
+            found = await asyncio.gather(*(self._watch(uri) for uri in dict.fromkeys(uris)))
+            self._wanted.resource_subscriptions = [uri for uri in found if uri]
+
+    async def _watch(self, uri: str) -> str:
+        try:
+            self._releases.append(await self._gateway.resources.watch(uri, self._caller, self._updated))
+        except ClawftError as wrong:
+            log.info("nobody tells of %s: %s", uri, wrong)
+            return ""
+        return uri
+
+    def _acknowledge(self) -> None:
+        told = b"{" + self._mark + b',"notifications":' + _encode(self._wanted) + b"}"
+        self._outlet.send(jsonrpc.notification("notifications/subscriptions/acknowledged", told))
+        self._open = True
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _updated(self, uri: str) -> None:
+        if self._open:
+            params = b'{"uri":' + _encode(uri) + b"," + self._mark + b"}"
+            self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
+
+    def _tell(self, event: Event) -> None:
+        match event:
+            case ListChanged(topic) if _wants(self._wanted, topic):
+                method = f"notifications/{topic.value}/list_changed"
+                self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
+            case TaskChanged(task, principal, payload) if self._follows(task) and principal == self._caller.principal:
+                self._outlet.send(jsonrpc.notification("notifications/tasks", payload[:-1] + b"," + self._mark + b"}"))
+            case _:
+                pass
+
+    def _follows(self, task: str) -> bool:
+        return self._wanted.task_ids is not UNSET and task in self._wanted.task_ids
+
+
+def _wants(wanted: Filter, topic: Topic) -> bool:
+    return {
+        Topic.TOOLS: wanted.tools_list_changed,
+        Topic.PROMPTS: wanted.prompts_list_changed,
+        Topic.RESOURCES: wanted.resources_list_changed,
+    }[topic]

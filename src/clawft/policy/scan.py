@@ -1,0 +1,150 @@
+"""What in a tool's definition looks as if it were meant for the model rather than for the task. Pure.
+
+These are heuristics: they warn a person who looks, and decide nothing. What is certain (hidden characters, names no
+provider takes) is dealt with elsewhere, whether anybody looks or not. To add one: a row in `RULES`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Literal, cast
+
+from msgspec import Struct
+
+Severity = Literal["high", "medium", "low"]
+
+LONG_CHARS = 4_000
+"""A description above this is more than a task needs."""
+EXCERPT_CHARS = 120
+MAX_SCANNED_CHARS = 200_000
+"""Of one text; what hides behind that much is told by its length."""
+
+
+class Rule(Struct, frozen=True):
+    """Patterns look at a bounded stretch of text around fixed words, so none takes more than linear time."""
+
+    name: str
+    severity: Severity
+    why: str
+    pattern: re.Pattern[str]
+
+
+class Suspicion(Struct, frozen=True):
+    rule: str
+    severity: Severity
+    where: str
+    """The member, as in `inputSchema.properties.path.description`."""
+    excerpt: str
+    why: str
+
+
+def _rule(name: str, severity: Severity, why: str, pattern: str) -> Rule:
+    return Rule(name, severity, why, re.compile(pattern, re.IGNORECASE))
+
+
+RULES: tuple[Rule, ...] = (
+    _rule("hidden-characters", "high", "characters that a person cannot see", r"⟨U\+[0-9A-F]{4,6}⟩"),
+    _rule(
+        "overrides-instructions",
+        "high",
+        "tells the model to set other instructions aside",
+        r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|other|system)\b"
+        r"[^.\n]{0,20}\b(?:instruction|prompt|rule|message|direction)s?\b",
+    ),
+    _rule(
+        "hides-from-the-user",
+        "high",
+        "asks the model to keep something from the person",
+        r"\b(?:do not|don't|never|without)\b[^.\n]{0,30}\b(?:tell|mention|inform|notify|show|reveal)(?:ing)?\b"
+        r"[^.\n]{0,30}\b(?:user|human|person|anyone)\b|\bsecretly\b|\bsilently (?:send|read|add|include)\b",
+    ),
+    _rule(
+        "marked-as-important",
+        "high",
+        "a block that speaks to the model in the voice of a system prompt",
+        r"<\s*/?\s*(?:important|system|secret|instructions?|admin)\s*>|\[\s*(?:system|inst)\s*\]|\bsystem prompt\b",
+    ),
+    _rule(
+        "wants-secrets",
+        "high",
+        "names files or values that hold secrets",
+        r"(?:~|\$HOME|/home/[^\s/]{1,40}|/root)?/\.(?:ssh|aws|gnupg|kube|netrc|npmrc|clawft)\b|\bid_(?:rsa|ed25519)\b"
+        r"|\.cursor/mcp\.json|claude_desktop_config|/etc/(?:passwd|shadow)\b|\bprivate key\b",
+    ),
+    _rule(
+        "sends-elsewhere",
+        "medium",
+        "asks for something to be sent to an address",
+        r"\b(?:send|post|upload|forward|exfiltrate|transmit)\b[^.\n]{0,60}(?:https?://|@[\w-]{1,60}\.\w{2,12}\b)",
+    ),
+    _rule(
+        "comes-first",
+        "medium",
+        "wants to be called before, after or instead of other tools",
+        r"\b(?:before|after|instead of)\b[^.\n]{0,30}\b(?:using|calling|any|every|all)\b[^.\n]{0,30}\btools?\b"
+        r"|\b(?:always|must) (?:call|use|run|invoke) this(?: tool)? (?:first|before)\b",
+    ),
+    _rule(
+        "carries-a-payload",
+        "medium",
+        "a long encoded text that nobody can read",
+        r"[A-Za-z0-9+/]{200,4000}={0,2}|(?:\\x[0-9a-f]{2}){20,}",
+    ),
+    _rule("runs-a-shell", "low", "has a command line in its text", r"\b(?:curl|wget)\b[^\n]{0,80}\|\s*(?:ba)?sh\b"),
+)
+
+_WRITES = re.compile(r"(?:^|_|-)(?:delete|remove|drop|write|create|update|send|push|execute|exec|run|kill)(?:$|_|-)")
+
+
+def scan(definition: Mapping[str, object], others: Collection[str] = ()) -> list[Suspicion]:
+    """Everything odd in one definition. `others` are the names of tools that other servers offer."""
+    found = [one for where, text in _texts(definition) for one in _in_text(where, text, others)]
+    return [*found, *_claims(definition)]
+
+
+def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspicion]:
+    looked_at = text[:MAX_SCANNED_CHARS]
+    for rule in RULES:
+        hit = rule.pattern.search(looked_at)
+        if hit is not None:
+            yield Suspicion(rule.name, rule.severity, where, _around(looked_at, hit), rule.why)
+    if len(text) > LONG_CHARS:
+        yield Suspicion("long-text", "low", where, f"{len(text)} characters", "longer than a task needs")
+    for name in sorted(others):
+        if name in looked_at:
+            why = f"speaks of {name}, which is another server's"
+            yield Suspicion("speaks-of-others", "medium", where, name, why)
+            return
+
+
+def _claims(definition: Mapping[str, object]) -> Iterator[Suspicion]:
+    """A tool that says it only reads, by a name that says otherwise."""
+    annotations = definition.get("annotations")
+    reads = isinstance(annotations, dict) and cast("Mapping[str, object]", annotations).get("readOnlyHint") is True
+    name = str(definition.get("name", ""))
+    if reads and _WRITES.search(name):
+        why = "says it only reads, by a name that says otherwise"
+        yield Suspicion("claims-to-read", "medium", "annotations.readOnlyHint", name, why)
+
+
+def _texts(value: object, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in it, names of members included: a model sees them all."""
+    waiting: list[tuple[str, object]] = [(where, value)]
+    while waiting:
+        place, one = waiting.pop()
+        if isinstance(one, str):
+            yield place, one
+        elif isinstance(one, dict):
+            members = cast("Mapping[str, object]", one)
+            yield place or "members", " ".join(members)
+            waiting += [(f"{place}.{key}" if place else key, inner) for key, inner in reversed(list(members.items()))]
+        elif isinstance(one, list):
+            waiting += [(place, inner) for inner in reversed(cast("Sequence[object]", one))]
+
+
+def _around(text: str, hit: re.Match[str]) -> str:
+    """What was found, with a little of what stands around it."""
+    start = max(0, hit.start() - 20)
+    shown = " ".join(text[start : hit.end() + 40].split())
+    return shown if len(shown) <= EXCERPT_CHARS else shown[: EXCERPT_CHARS - 1] + "…"

@@ -1,0 +1,47 @@
+"""Log messages of a server: which call they belong to. The decision is pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.model import LogLevel
+from clawft.upstream.flights import Flight
+
+
+class Said(Struct, frozen=True):
+    level: LogLevel
+    data: Raw
+    logger: str = ""
+
+
+_said = msgspec.json.Decoder(Said)
+
+
+def read_said(params: bytes) -> Said | None:
+    """None for what is no log message; it is not worth an error."""
+    try:
+        return _said.decode(params)
+    except msgspec.DecodeError:
+        return None
+
+
+def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: bool) -> Flight | None:
+    """The call in flight that a message is about; None if that cannot be told, or it did not ask for any.
+
+    The stream it came on says it. Without one (a pipe has none) only one call may come into question: of those that
+    want messages, where the server sends them on account of a request, else of all.
+    """
+    if stream is not None:
+        found = [flight for flight in flights if flight.patience.stream == stream]
+    else:
+        found = [flight for flight in flights if flight.call.talk.level or not per_request]
+    return found[0] if len(found) == 1 and found[0].call.talk.level else None
+
+
+def pass_on(flight: Flight, said: Said) -> None:
+    data: Any = said.data
+    flight.call.talk.log(said.level, data, said.logger)

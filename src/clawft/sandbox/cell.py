@@ -1,0 +1,146 @@
+"""A command as it is started inside its bounds: what goes before it, what it is told, and one line about it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import SpawnFailed
+from clawft.sandbox import bwrap, seccomp
+from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
+from clawft.sandbox.probe import Means
+
+LAUNCHER = str(Path(__file__).with_name("landlock.py"))
+OPENING = str(Path(__file__).with_name("opening.py"))
+
+
+class Start(Struct, frozen=True):
+    """What to run in place of a command."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    """To be passed on, and closed afterwards."""
+    temporary: str = ""
+    """A folder to remove when it has ended."""
+    handed: socket.socket | None = None
+    """Where the way out of it will come from."""
+    hosts: tuple[str, ...] = ()
+
+
+class Cell(Struct, frozen=True):
+    """Bounds, and the means to keep a child in them."""
+
+    bounds: Bounds | None
+    means: Means
+
+    @property
+    def line(self) -> str:
+        """For `status`: the level, and what it leaves open."""
+        if self.bounds is None:
+            return "off"
+        weaker = weakness(self.bounds, self.means)
+        return f"{self.means.name} ({weaker})" if weaker else self.means.name
+
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
+        """Raises SpawnFailed where the bounds are required and cannot be kept."""
+        bounds, means = self.bounds, self.means
+        if bounds is None:
+            return Start((*means.limits, *means.leash, *argv), env)
+        lacking = lacks(bounds, means)
+        if bounds.required and lacking:
+            raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
+        if means.level == "bwrap":
+            return self._bubble(bounds, argv, cwd, env)
+        if means.level == "landlock":
+            return self._land(bounds, argv, env)
+        return Start((*means.limits, *means.leash, *argv), env)
+
+    def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
+        if not self.means.offline:
+            bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
+        steps = seccomp.program(os.uname().machine, network=True)
+        passed = [readable(steps)] if steps else []
+        shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
+        passed.append(readable("".join(f"{word}\0" for word in shape).encode()))  # and so not in everybody's `ps`
+        before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
+        env = with_own(bounds, env)
+        found = Start((*before, *argv), env, tuple(passed))
+        return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
+
+    def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str]) -> Start:
+        import tempfile  # only where Landlock has to do
+
+        temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
+        rules = (*bounds.rules, Rule(temporary, "write"))
+        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts)
+        told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
+        launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
+        before = (*self.means.limits, *self.means.leash, *self.means.alone, *_powerless(self.means.leash))
+        env = {"TMPDIR": temporary, **with_own(bounds, env)}
+        return Start((*before, *launcher, "--", *argv), env, temporary=temporary)
+
+
+def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
+    """The same, with a way out to these hosts; `at` is where the command begins."""
+    from clawft.sandbox import door  # only for those who list hosts
+
+    ours, theirs = socket.socketpair()
+    opening = (sys.executable, "-I", "-S", OPENING, str(theirs.fileno()), str(door.PORT))
+    return Start(
+        argv=(*start.argv[:at], *opening, *start.argv[at:]),
+        env={**door.variables(), **start.env},
+        descriptors=(*start.descriptors, theirs.detach()),
+        handed=ours,
+        hosts=hosts,
+    )
+
+
+def readable(data: bytes) -> int:
+    """A descriptor to read these bytes from, of no file."""
+    descriptor = os.memfd_create("weft")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
+
+
+def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
+    """Where programs that fetch others keep them. The user's caches are shared by all, and so for reading only."""
+    own = {"XDG_CACHE_HOME": bounds.own, "npm_config_cache": f"{bounds.own}/npm"} if bounds.own else {}
+    return {**own, **env}
+
+
+def _powerless(leash: Sequence[str]) -> tuple[str, ...]:
+    """A root user keeps none of his powers."""
+    return (leash[0], "--bounding-set", "-all", "--inh-caps", "-all", "--") if leash and os.getuid() == 0 else ()
+
+
+def lacks(bounds: Bounds, means: Means) -> str:
+    """What was asked for and cannot be done here; nothing if all can."""
+    if means.level == "none":
+        return means.reason
+    if bounds.some_hosts and means.level != "bwrap":
+        return f"the network cannot be limited to some hosts: {means.reason}"
+    if not bounds.any_host and means.level == "bwrap" and not means.offline:
+        return "this machine does not let bubblewrap take the network away"
+    if not bounds.any_host and means.level == "landlock" and os.uname().machine not in seccomp.MACHINES:
+        return f"the network cannot be taken away on {os.uname().machine}"
+    return ""
+
+
+def weakness(bounds: Bounds, means: Means) -> str:
+    lacking = lacks(bounds, means)
+    if lacking:
+        return lacking
+    if means.level == "landlock" and not means.alone:
+        return "processes that leave their group can outlive it; install bubblewrap"
+    return ""

@@ -1,0 +1,186 @@
+"""The one way out of a cell without a network: an HTTP proxy that goes to the hosts it was given and nowhere else.
+
+The kernel knows addresses and ports, not names, so a list of names can only be kept by somebody who is told the name.
+Programs find the proxy by the usual variables; one that does not look there has no network at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+PORT = 3128
+"""On the cell's own loopback, where nobody else listens."""
+MAX_CONNECTIONS = 64
+MAX_HEAD_BYTES = 16 * 1024
+HEAD_SECONDS = 10.0
+CONNECT_SECONDS = 10.0
+PIECE_BYTES = 64 * 1024
+LOCAL = "localhost,127.0.0.1,::1"
+
+Tell = Callable[[str], None]
+"""Hears what was refused."""
+
+
+def variables() -> dict[str, str]:
+    """How programs find the way out."""
+    url = f"http://127.0.0.1:{PORT}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+    return {**dict.fromkeys(names, url), "NO_PROXY": LOCAL, "no_proxy": LOCAL, "NODE_USE_ENV_PROXY": "1"}
+
+
+# ── where to; pure ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Wish(Struct, frozen=True):
+    """Where a client wants to go, and what to tell them there first."""
+
+    host: str
+    port: int
+    tunnel: bool
+    first: bytes = b""
+
+
+def read_wish(head: bytes) -> Wish | None:
+    """From the head of a request to a proxy; None if it is none."""
+    line, _, rest = head.partition(b"\r\n")
+    words = line.split(b" ")
+    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+        return None
+    method, target, version = words
+    try:
+        parts = urlsplit(f"//{target.decode('ascii')}" if method == b"CONNECT" else target.decode("ascii"))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not host or (method == b"CONNECT" and port is None) or parts.scheme not in ("", "http"):
+        return None
+    if method == b"CONNECT":
+        return Wish(host, port or 443, tunnel=True)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Wish(host, port or 80, tunnel=False, first=b" ".join((method, path.encode(), version)) + b"\r\n" + rest)
+
+
+def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
+    """`api.example.com`, `*.example.com`, or either with a port."""
+    name = wish.host.lower().rstrip(".")
+    return any(fnmatchcase(name, host) and port in ("", str(wish.port)) for host, port in map(_split, hosts))
+
+
+def _split(entry: str) -> tuple[str, str]:
+    host, colon, port = entry.lower().rpartition(":")
+    return (host, port) if colon and port.isdigit() and "]" not in port else (entry.lower(), "")
+
+
+# ── the way ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Door:
+    """Waits for the socket that is handed out, then serves it until it is closed."""
+
+    def __init__(self, handed: socket.socket, hosts: Sequence[str], tell: Tell) -> None:
+        self._handed = handed
+        self._hosts = hosts
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._server: asyncio.Server | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._open: set[asyncio.Task[None]] = set()
+        handed.setblocking(False)
+        self._loop.add_reader(handed.fileno(), self._receive)
+
+    def close(self) -> None:
+        self._let_go()
+        if self._server is not None:
+            self._server.close()
+        for task in (self._listening, *self._open):
+            if task is not None:
+                task.cancel()
+
+    def _receive(self) -> None:
+        try:
+            _, descriptors, _, _ = socket.recv_fds(self._handed, 16, 1)
+        except OSError:
+            descriptors = []
+        self._let_go()
+        if descriptors:
+            self._listening = self._loop.create_task(self._listen(socket.socket(fileno=descriptors[0])))
+
+    def _let_go(self) -> None:
+        if self._handed.fileno() >= 0:
+            self._loop.remove_reader(self._handed.fileno())
+            self._handed.close()
+
+    async def _listen(self, door: socket.socket) -> None:
+        self._server = await asyncio.start_server(self._enter, sock=door, limit=MAX_HEAD_BYTES)
+
+    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._open) >= MAX_CONNECTIONS:
+            writer.close()
+            return
+        self._open.add(task)
+        try:
+            await self._pass(reader, writer)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # either side may leave at any moment
+        finally:
+            self._open.discard(task)
+            writer.close()
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        wish = read_wish(head)
+        if wish is None:
+            writer.write(_answer("400 Bad Request", "this is the way out of a sandbox: a proxy for HTTP"))
+        elif not is_allowed(wish, self._hosts):
+            said = f"{wish.host}:{wish.port} is not in the sandbox's network list"
+            self._tell(said)
+            writer.write(_answer("403 Forbidden", said))
+        else:
+            await self._connect(wish, reader, writer)
+
+    async def _connect(self, wish: Wish, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                far, out = await asyncio.open_connection(wish.host, wish.port)
+        except (OSError, TimeoutError) as failed:
+            writer.write(_answer("502 Bad Gateway", f"{wish.host}:{wish.port} cannot be reached: {failed}"))
+            return
+        try:
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n" if wish.tunnel else b"")
+            out.write(wish.first)
+            await _both_ways((reader, out), (far, writer))
+        finally:
+            out.close()
+
+
+Way = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _both_ways(*ways: Way) -> None:
+    """Until both sides have said all; if one breaks, the other ends too."""
+    async with asyncio.TaskGroup() as group:
+        for reader, writer in ways:
+            group.create_task(_pump(reader, writer))
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while piece := await reader.read(PIECE_BYTES):
+            writer.write(piece)
+            await writer.drain()
+        writer.write_eof()
+    except OSError:
+        writer.close()
+
+
+def _answer(status: str, said: str) -> bytes:
+    body = f"weft: {said}\n".encode()
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

@@ -1,0 +1,157 @@
+"""The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
+
+    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] -- COMMAND ARGS…
+
+Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
+Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
+neighbours one by one; what is made beside it later stays out of sight as well.
+"""
+
+import ctypes
+import os
+import sys
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+PATH_BENEATH = 1
+NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+"""Every right over files that a version knows."""
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
+SCOPES = 3
+"""No signals to and no abstract sockets of those outside; since version 6."""
+READ = EXECUTE | READ_FILE | READ_DIR
+DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty ptmx pts shm".split())
+MAX_RULES = 50_000
+
+Rules = dict[str, str]
+
+
+class RulesetAttr(ctypes.Structure):
+    _fields_ = (("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _layout_ = "ms"
+    _fields_ = (("access", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+class Filter(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_ushort), ("steps", ctypes.c_char_p))
+
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call(number: int, *arguments: object) -> int:
+    done = libc.syscall(number, *arguments)
+    if done < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int(done)
+
+
+def abi() -> int:
+    """The version this kernel has; 0 if none."""
+    return max(0, int(libc.syscall(CREATE_RULESET, None, 0, 1)))
+
+
+def rights(version: int) -> int:
+    return max(known for since, known in ALL_OF_ABI.items() if since <= version)
+
+
+def grants(rules: Rules) -> list[tuple[str, str]]:
+    """Paths to allow, each with all below it, so that of the rules the deepest wins."""
+    found: list[tuple[str, str]] = []
+    _descend("/", rules.get("/", "hide"), rules, found)
+    return found[:MAX_RULES]
+
+
+def _descend(path: str, access: str, rules: Rules, found: list[tuple[str, str]]) -> None:
+    below = path.rstrip("/") + "/"
+    deeper = [each for each in rules if each.startswith(below) and each != path]
+    if not deeper:
+        if access in ("read", "write"):
+            found.append((path, access))
+        return
+    names = {each[len(below) :].split("/")[0] for each in deeper}
+    if access in ("read", "write"):
+        names |= _names_in(path)
+    for name in sorted(names):
+        child = below + name
+        if not os.path.islink(child):  # what it leads to has a rule of its own
+            _descend(child, rules.get(child, access), rules, found)
+
+
+def _names_in(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder))
+    except OSError:
+        return set()
+
+
+def restrict(rules: Rules, version: int) -> None:
+    """From here on, for this process and all it starts, for good."""
+    known = rights(version)
+    attr = RulesetAttr(known, 0, SCOPES if version >= 6 else 0)
+    size = ctypes.sizeof(attr) if version >= 6 else 8
+    ruleset = call(CREATE_RULESET, ctypes.byref(attr), ctypes.c_size_t(size), 0)
+    for path, access in grants(rules):
+        _allow(ruleset, path, READ if access == "read" else known, known)
+    for path in DEVICES:
+        _allow(ruleset, path, known, known)
+    libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
+    call(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, access: int, known: int) -> None:
+    try:
+        parent = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return  # gone, or not ours to see
+    try:
+        allowed = access & known if os.path.isdir(path) else access & known & OF_FILES
+        rule = PathBeneath(allowed, parent)
+        call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
+    except OSError:
+        return  # a kind of file that cannot be named in a rule
+    finally:
+        os.close(parent)
+
+
+def filter_calls(steps: bytes) -> None:
+    told = Filter(len(steps) // 8, steps)
+    libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(told), 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "the kernel takes no filter")
+
+
+def main(words: list[str]) -> None:
+    rules: Rules = {}
+    version, steps = 0, b""
+    while words and words[0] != "--":
+        match words.pop(0):
+            case "--rule":
+                access, path = words.pop(0), words.pop(0)
+                rules[path] = access
+            case "--abi":
+                version = int(words.pop(0))
+            case "--filter":
+                steps = bytes.fromhex(words.pop(0))
+            case other:
+                sys.exit(f"sandbox: unknown option {other!r}")
+    command = words[1:]
+    try:
+        if version:
+            restrict(rules, version)
+        if steps:
+            filter_calls(steps)
+        os.execv(command[0], command)  # noqa: S606 - becoming the command is what a launcher does
+    except OSError as failed:
+        sys.exit(f"sandbox: {command[0]} could not be started: {failed}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,206 @@
+"""What this machine has to hold a child with. Tried out, never assumed, and remembered until the next boot.
+
+A program that is installed may still be forbidden: Ubuntu's AppArmor does that to bubblewrap, containers to namespaces.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clawft.sandbox import bwrap
+from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
+
+TRIAL_SECONDS = 5.0
+OPEN_FILES = 1024
+MAX_OPEN_FILES = 4096
+"""A child may raise its own bound up to this."""
+SHAPE = 1
+"""Of what is remembered; counted up when the trials change."""
+SILENCE = 'sandbox = "off" silences this'
+INSTALL = f"install it, or {SILENCE}"
+
+Level = Literal["bwrap", "landlock", "none"]
+
+
+class Means(Struct, frozen=True):
+    """What was found. Each tuple is what to put before a command; empty where that cannot be done."""
+
+    level: Level = "none"
+    bwrap: str = ""
+    sized: bool = False
+    """This bubblewrap bounds temporary folders."""
+    offline: bool = False
+    """It can also take the network away."""
+    abi: int = 0
+    """The version of Landlock."""
+    limits: tuple[str, ...] = ()
+    leash: tuple[str, ...] = ()
+    """Ends the child with us, even by SIGKILL, and lets it gain no privileges."""
+    alone: tuple[str, ...] = ()
+    """A namespace of processes, where Landlock has to do."""
+    reason: str = ""
+    """Why it is not better."""
+
+    @property
+    def name(self) -> str:
+        return f"landlock({self.abi})" if self.level == "landlock" else self.level
+
+
+class _Remembered(Struct, frozen=True):
+    here: str
+    means: Means
+
+
+def means(folder: Path) -> Means:
+    """What was found since this machine was started; tried out now if nobody has."""
+    return _means(str(folder / "sandbox.json"))
+
+
+@lru_cache(maxsize=4)
+def _means(file: str) -> Means:
+    here = _here()
+    try:
+        kept = msgspec.json.decode(Path(file).read_bytes(), type=_Remembered)
+    except (OSError, msgspec.MsgspecError):
+        kept = None
+    if kept is not None and kept.here == here:
+        return kept.means
+    found = probe()
+    _remember(file, _Remembered(here, found))
+    return found
+
+
+def _remember(file: str, what: _Remembered) -> None:
+    """Nothing depends on it: where it cannot be written the next start tries again."""
+    temporary = f"{file}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "wb") as written:
+            written.write(msgspec.json.encode(what))
+        os.replace(temporary, file)
+    except OSError:
+        return
+
+
+def _here() -> str:
+    """Another boot, another namespace, another user or another bubblewrap: then it has to be tried again."""
+    program = shutil.which("bwrap") or ""
+    stamp = str(os.stat(program).st_mtime_ns) if program else ""
+    system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
+    spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
+    user = str(os.getuid()) if sys.platform != "win32" else ""
+    return "|".join([str(SHAPE), sys.platform, user, *system, *spaces, program, stamp])
+
+
+def _told_by(file: str) -> str:
+    try:
+        return Path(file).read_text().strip("\0\n ")
+    except OSError:
+        return ""
+
+
+def _link_at(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+# ── trying out ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def probe(*, bubblewrap: bool = True) -> Means:
+    """Best first. Without `bubblewrap`: as if it were not installed."""
+    if sys.platform != "linux":
+        return Means(reason=f"no sandbox is known for {sys.platform}; {SILENCE}")
+    found = _bubble(shutil.which("bwrap") if bubblewrap else None)
+    version = 0 if found.level == "bwrap" else _landlock()
+    if version:
+        found = Means("landlock", abi=version, alone=_alone(), reason=found.reason)
+    elif found.level == "none":
+        found = Means(reason=f"{found.reason}, and the kernel has no Landlock")
+    return msgspec.structs.replace(found, limits=_limits(), leash=leash())
+
+
+def _bubble(program: str | None) -> Means:
+    if program is None:
+        return Means(reason=f"bubblewrap is not installed; {INSTALL}")
+    sized = not _try_bwrap(program, sized=True)
+    said = "" if sized else _try_bwrap(program, sized=False)
+    if said:
+        return Means(reason=f"{said}; {SILENCE}")
+    return Means("bwrap", program, sized, offline=not _try_bwrap(program, sized=sized, network=()))
+
+
+def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
+    """What went wrong; nothing if it works."""
+    rules = (Rule("/", "read"), Rule("/tmp", "empty"))  # noqa: S108 - covered, and not used
+    shape = bwrap.arguments(Bounds(rules, network), "/", sized=sized)
+    return _trial([program, *shape, "--", "true"])
+
+
+def _trial(argv: list[str]) -> str:
+    try:
+        ran = subprocess.run(argv, capture_output=True, timeout=TRIAL_SECONDS, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as failed:
+        return f"{os.path.basename(argv[0])} cannot be used: {failed}"
+    words = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+    return "" if ran.returncode == 0 else _explain(argv[0], words[-1] if words else f"status {ran.returncode}")
+
+
+def _explain(program: str, words: str) -> str:
+    if "uid map" in words or "ermission denied" in words or "not permitted" in words:
+        return f"user namespaces are blocked on this machine ({words})"
+    return f"{os.path.basename(program)} cannot be used: {words}"
+
+
+def _landlock() -> int:
+    from clawft.sandbox import landlock  # brings ctypes; only where there is no bubblewrap
+
+    return landlock.abi()
+
+
+def _limits() -> tuple[str, ...]:
+    """No core files, and no more open files than anybody needs."""
+    import resource  # not everywhere
+
+    program = shutil.which("prlimit")
+    if program is None:
+        return ()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hard = MAX_OPEN_FILES if most == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, most)
+    prefix = (program, "--core=0:0", f"--nofile={min(OPEN_FILES, hard)}:{hard}", "--")
+    return prefix if not _trial([*prefix, "true"]) else ()
+
+
+@lru_cache(maxsize=1)
+def leash() -> tuple[str, ...]:
+    """What to put before a command so that the kernel ends it with us, and it gains no privileges.
+
+    Setting that between fork and exec in Python is not safe once there are threads, so a small program does it.
+    """
+    if sys.platform != "linux":
+        return ()
+    program = shutil.which("setpriv")
+    if program is None:
+        return ()
+    prefix = (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
+    return prefix if not _trial([*prefix, "true"]) else ()
+
+
+def _alone() -> tuple[str, ...]:
+    program = shutil.which("unshare")
+    if program is None:
+        return ()
+    prefix = (program, "--user", "--map-current-user", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--")
+    return prefix if not _trial([*prefix, "true"]) else ()

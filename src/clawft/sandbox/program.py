@@ -1,0 +1,78 @@
+"""Where a program lies: the folders it cannot run without, wherever they are hidden otherwise.
+
+A program is often a link to a script that names its interpreter, which is a link again. Each hop is followed, within
+bounds; of `…/bin/name` the folder above `bin` is meant, because libraries lie beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+
+from clawft.sandbox.bounds import TEMPORARY, may_be_opened
+
+MAX_HOPS = 16
+FIRST_LINE = 512
+PROGRAM_FOLDERS = ("bin", "sbin", "Scripts", ".bin", "libexec")
+
+
+def folders_of(argv: Sequence[str], home: str, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where the program and the scripts it is given lie; and the folders its arguments name."""
+    program = [place for file in hops(argv[0]) for place in _install(file, home)]
+    paths = [path for argument in argv[1:] if (path := _path_in(argument, cwd))]
+    program += [place for path in paths if os.path.isfile(path) for place in _beside(path, home)]
+    named = [path for path in paths if os.path.isdir(path) and may_be_opened(path, home)]
+    return tuple(dict.fromkeys(program)), tuple(dict.fromkeys(named))
+
+
+def hops(file: str) -> Iterator[str]:
+    """The file, what it links to, the interpreter it names, and so on."""
+    waiting, seen = [file], set[str]()
+    while waiting and len(seen) < MAX_HOPS:
+        path = waiting.pop()
+        if path in seen or not os.path.lexists(path):
+            continue
+        seen.add(path)
+        yield path
+        waiting += [next_hop] if (next_hop := _link(path)) else _interpreter(path)
+
+
+def _link(path: str) -> str:
+    try:
+        return os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(path)), os.readlink(path)))
+    except OSError:
+        return ""  # no link
+
+
+def _interpreter(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            first = file.read(FIRST_LINE).partition(b"\n")[0]
+    except OSError:
+        return []
+    words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
+    if len(words) > 1 and os.path.basename(words[0]) == "env":
+        named = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
+        return [found] if (found := shutil.which(named)) else []
+    return words[:1]
+
+
+def _install(file: str, home: str) -> Iterable[str]:
+    folder = os.path.realpath(os.path.dirname(file))
+    above = os.path.dirname(folder)
+    if os.path.basename(folder) in PROGRAM_FOLDERS and may_be_opened(above, home):
+        return (above,)
+    return (folder,) if may_be_opened(folder, home) else (os.path.realpath(file),)
+
+
+def _path_in(argument: str, cwd: str) -> str:
+    """A path among the arguments, `--folder=/path` too."""
+    path = argument.partition("=")[2] if argument.startswith("--") and "=" in argument else argument
+    return os.path.realpath(os.path.join(cwd, path)) if os.sep in path and "://" not in path else ""
+
+
+def _beside(file: str, home: str) -> tuple[str, ...]:
+    """A script needs what lies beside it, but not all of a shared folder."""
+    folder = os.path.dirname(file)
+    return (folder,) if may_be_opened(folder, home) and folder not in TEMPORARY else (file,)

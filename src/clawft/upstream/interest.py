@@ -1,0 +1,180 @@
+"""What callers want to hear from one server: which resources and tasks, and how much of its log.
+
+Kept across sessions: a server that comes back is told again. Whoever watches is counted, so that the server hears of
+the first and of the last of them only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError
+from clawft.wire.meta import RANK
+
+MAX_WATCHED = 10_000
+"""Different resources and tasks of one server; more is a mistake, or an attack."""
+
+Ear = Callable[[bytes], None]
+"""Told of a change, in the server's own words: the params of its notice."""
+Release = Callable[[], None]
+
+
+class _Named(Struct, rename="camel"):
+    uri: str = ""
+    task_id: str = ""
+
+
+_named = msgspec.json.Decoder(_Named)
+
+
+class Watched:
+    """Things by their name, each with everyone who wants to hear of it."""
+
+    def __init__(self, stir: Callable[[], None]) -> None:
+        self._stir = stir
+        self._ears: dict[str, dict[object, Ear]] = {}
+
+    def __len__(self) -> int:
+        return len(self._ears)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._ears)
+
+    def add(self, name: str, ear: Ear) -> Release:
+        key = object()
+        if name not in self._ears:
+            self._ears[name] = {}
+            self._stir()
+        self._ears[name][key] = ear
+
+        def release() -> None:
+            ears = self._ears.get(name, {})
+            if ears.pop(key, None) is not None and not ears:
+                del self._ears[name]
+                self._stir()
+
+        return release
+
+    def tell(self, name: str, params: bytes) -> None:
+        for ear in tuple(self._ears.get(name, {}).values()):
+            ear(params)
+
+
+class Interest:
+    """`version` grows with every change; whoever tells the server says how far it has come."""
+
+    def __init__(self) -> None:
+        self.resources = Watched(self._stir)
+        self.tasks = Watched(self._stir)
+        self.refused: dict[str, ClawftError] = {}
+        """Resources the server will not tell of, and why."""
+        self.version = 0
+        self._told = 0
+        self._held = False
+        self._level = ""
+        self._floor = ""
+        self._changed = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._acknowledged: asyncio.Future[bytes] | None = None
+
+    def _stir(self) -> None:
+        self.version += 1
+        self._changed.set()
+
+    # ── how loud ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def level(self) -> str:
+        """The lowest level anyone wants; empty if nobody has asked for log messages."""
+        return min((level for level in (self._level, self._floor) if level), key=RANK.__getitem__, default="")
+
+    def hear(self, level: str) -> None:
+        """What conversations want, all of them together."""
+        self._set(level, self._floor)
+
+    def hear_at_least(self, level: str) -> bool:
+        """What a single call wants. The server stays that loud; each caller hears only what it asked for."""
+        if self.level and RANK[self.level] <= RANK[level]:
+            return False
+        self._set(self._level, level)
+        return True
+
+    def _set(self, level: str, floor: str) -> None:
+        before = self.level
+        self._level, self._floor = level, floor
+        if self.level != before:
+            self._stir()
+
+    # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def updated(self, params: bytes) -> None:
+        """A resource, or a part of one, has changed: whoever watches it, or what it is a part of, is told."""
+        named = _read(params)
+        for uri in self._watched_by(named.uri):
+            self.resources.tell(uri, params)
+
+    def _watched_by(self, uri: str) -> Iterator[str]:
+        for watched in self.resources.names:
+            if uri == watched or uri.startswith(watched.rstrip("/") + "/"):
+                yield watched
+
+    def task_changed(self, params: bytes) -> None:
+        self.tasks.tell(_read(params).task_id, params)
+
+    def missed(self) -> None:
+        """Changes may have gone by unheard: everything that is watched counts as changed."""
+        for uri in self.resources.names:
+            self.resources.tell(uri, msgspec.json.encode({"uri": uri}))
+
+    # ── telling the server ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self) -> None:
+        """There is a session, and someone who tells the server."""
+        self._held = True
+
+    def end(self) -> None:
+        self._held = False
+        self._progress.set()
+
+    def told(self, version: int) -> None:
+        self._told = version
+        self._progress.set()
+
+    async def change_after(self, version: int) -> None:
+        while self.version == version:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def settled(self, seconds: float) -> None:
+        """Until the server knows what is wanted now; at most so long, and not at all while it is away."""
+        wanted = self.version
+        try:
+            async with asyncio.timeout(seconds):
+                while self._held and self._told < wanted:
+                    self._progress.clear()
+                    await self._progress.wait()
+        except TimeoutError:
+            return
+
+    # ── acknowledgements of a subscription ───────────────────────────────────────────────────────────────────────────
+
+    def expect(self) -> asyncio.Future[bytes]:
+        self._acknowledged = asyncio.get_running_loop().create_future()
+        return self._acknowledged
+
+    def acknowledged(self, params: bytes) -> None:
+        if self._acknowledged is not None and not self._acknowledged.done():
+            self._acknowledged.set_result(params)
+
+
+def _read(params: bytes) -> _Named:
+    """What cannot be read names nothing."""
+    try:
+        return _named.decode(params)
+    except msgspec.DecodeError:
+        return _Named()

@@ -1,0 +1,40 @@
+"""For as long as a session lasts its server is told what we want to hear, in the form of its era."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from clawft.model import Era
+from clawft.upstream.interest import Interest
+from clawft.upstream.listen import Listening
+from clawft.upstream.session import Session
+from clawft.upstream.subscribed import Subscribed
+
+
+async def keep_told(session: Session, interest: Interest, missed: Callable[[], None]) -> None:
+    """Runs beside the session. `missed`: changes of its lists may have gone by unheard."""
+    if session.peer.era is Era.HANDSHAKE:
+        await _keep(Subscribed(session, interest), interest)
+        return
+
+    def missed_all() -> None:
+        missed()
+        interest.missed()
+
+    listening = Listening(session, interest, missed_all)
+    try:
+        await _keep(listening, interest)
+    finally:
+        await listening.close()
+
+
+async def _keep(teller: Subscribed | Listening, interest: Interest) -> None:
+    interest.begin()
+    try:
+        while True:
+            version = interest.version
+            await teller.tell()
+            interest.told(version)
+            await teller.wait(version)
+    finally:
+        interest.end()

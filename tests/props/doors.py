@@ -1,0 +1,130 @@
+"""Every door foreign bytes come in by: a function that reads them, and may end in an error of ours only.
+
+To add one: a row in `DOORS`. The corpus beside it grows with every input that was once trouble.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from clawft.catalog import names
+from clawft.config import document, jsonc
+from clawft.model import Origin, Tool
+from clawft.policy import command, globs, path, scan, url
+from clawft.policy.command import CommandPolicy
+from clawft.provider import relay
+from clawft.upstream import offered, peer
+from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
+from clawft.wire.framing import LineFramer
+from clawft.wire.revisions import HANDSHAKE, REVISIONS
+
+Door = Callable[[bytes], Any]
+
+
+def text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def of_result(door: Door) -> Door:
+    """A door behind the first: what stands in an answer that was found to be one."""
+
+    def enter(data: bytes) -> Any:
+        message = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"result":' + data + b"}")
+        return door(message.result) if isinstance(message, jsonrpc.Response) else None
+
+    return enter
+
+
+def of_params(door: Door) -> Door:
+    """The same for the params of a request."""
+
+    def enter(data: bytes) -> Any:
+        message = jsonrpc.decode(b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + data + b"}")
+        return door(message.params) if isinstance(message, jsonrpc.Request) else None
+
+    return enter
+
+
+def _lines(data: bytes) -> list[Any]:
+    framer = LineFramer(1000)
+    return [*framer.feed(data), *framer.end()]
+
+
+def _message(data: bytes) -> None:
+    """As a transport does: a batch, or one message; and what it claims to be."""
+    for line in jsonrpc.decode_batch(data) if jsonrpc.is_batch(data) else [data]:
+        message = jsonrpc.decode(line)
+        if isinstance(message, jsonrpc.Request):
+            stateless.may_claim(message)
+            stateless.claims(message)
+            stateless.read_caller(message, {})
+
+
+def _handshake(data: bytes) -> None:
+    handshake.read_initialize(data)
+
+
+def _header(data: bytes) -> None:
+    headers.encode_value(headers.decode_value(data))
+
+
+def _schema(data: bytes) -> None:
+    headers.mirrors({"type": "object", "properties": {text(data): {"type": "string", "x-mcp-header": text(data)}}})
+
+
+def _definition(data: bytes) -> None:
+    """A tool as a server writes it, down to what the oldest client gets."""
+    for tool in offered.read_tools([Raw(data)], "server"):
+        for revision in HANDSHAKE:
+            narrow.definition(tool.wire, REVISIONS[revision])
+        scan.scan(msgspec.json.decode(tool.wire))
+
+
+def _result(data: bytes) -> None:
+    for era in (True, False):
+        result = relay.reply_of(data, stateless=era).result
+        for revision in HANDSHAKE:
+            narrow.result(result, REVISIONS[revision])
+
+
+def _name(data: bytes) -> None:
+    tool = Tool(text(data), b"{}")
+    for form in names.Form:
+        exported = names.exported(Origin("x", "server"), tool, form)
+        assert form is names.Form.MCP or 1 <= len(exported) <= names.MAX_NAME
+    names.refuse_server(text(data))
+
+
+def _visible(data: bytes) -> None:
+    shown = visible.make_visible(data)
+    assert visible.is_clean(shown) or not visible.is_clean(data)
+    visible.visible_text(text(data))
+
+
+DOORS: dict[str, Door] = {
+    "lines": _lines,
+    "events": lambda data: list(sse.EventReader(1000).feed(data)),
+    "message": _message,
+    "meta": of_params(meta.read_params),
+    "handshake": of_params(_handshake),
+    "header value": _header,
+    "mirrored schema": _schema,
+    "definition": of_result(_definition),
+    "page": of_result(lambda data: peer.read_page("tools/list", data, "tools")),
+    "discovery": of_result(peer.read_discover),
+    "introduction": of_result(peer.read_initialize),
+    "questions": of_result(peer.read_wanted),
+    "result": of_result(_result),
+    "progress": of_params(relay.read_progress),
+    "outgoing meta": of_params(lambda data: relay.outgoing_meta(data, 1)),
+    "name": _name,
+    "hidden": _visible,
+    "command": lambda data: command.decide(text(data), CommandPolicy(deny=("git push*",))),
+    "address": lambda data: url.decide(text(data)),
+    "path": lambda data: path.decide(text(data)),
+    "glob": lambda data: globs.any_matches([text(data)], (text(data)[:100], "a*")),
+    "settings": lambda data: document.parse(data, "config.toml"),
+    "foreign settings": lambda data: jsonc.parse(data, "mcp.json"),
+}

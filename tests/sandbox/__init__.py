@@ -1,0 +1,1 @@
+"""What holds a child, and what tries to get out."""

@@ -1,0 +1,100 @@
+"""What a hostile server would try, one attack per run: its name and arguments are the lines of $ATTACK.
+
+A command line would not do: the folders it names are what a server was told to work on. Plain Python, and no import of
+ours, as it runs inside the sandbox.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+KEYCTL = {"x86_64": 250, "aarch64": 219}
+PTRACE_ATTACH, PTRACE_DETACH = 16, 17
+
+
+def read(path: str) -> None:
+    assert Path(path).read_bytes()
+
+
+def list_names(folder: str) -> None:
+    assert os.listdir(folder)
+
+
+def write(path: str) -> None:
+    Path(path).write_text("mine now")
+
+
+def change(path: str) -> None:
+    """Only opens it: some of these files belong to the kernel."""
+    os.close(os.open(path, os.O_WRONLY))
+
+
+def signal_to(pid: str) -> None:
+    os.kill(int(pid), 0)
+
+
+def end(pid: str) -> None:
+    os.kill(int(pid), signal.SIGKILL)
+
+
+def spy(pid: str) -> None:
+    assert b"SECRET_OF_OTHERS" in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def attach(pid: str) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.ptrace(PTRACE_ATTACH, int(pid), 0, 0) == 0
+    libc.ptrace(PTRACE_DETACH, int(pid), 0, 0)
+
+
+def connect(port: str) -> None:
+    socket.create_connection(("127.0.0.1", int(port)), timeout=5).close()
+
+
+def send(port: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        out.sendto(b"secret", ("127.0.0.1", int(port)))
+
+
+def connect_local(path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as out:
+        out.connect(path)
+
+
+def connect_abstract(name: str) -> None:
+    connect_local("\0" + name)
+
+
+def uncover(folder: str) -> None:
+    """Take away what covers a folder, from a namespace of one's own too."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.umount2(folder.encode(), 2)
+    libc.unshare(0x10000000 | 0x00020000)
+    libc.umount2(folder.encode(), 2)
+    assert os.listdir(folder)
+
+
+def keys() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.syscall(KEYCTL[os.uname().machine], 0, -3, 1) >= 0
+
+
+def privileges() -> None:
+    assert "NoNewPrivs:\t0" in Path("/proc/self/status").read_text()
+
+
+def inherit() -> None:
+    """A descriptor beyond the three; the one that lists them does not count."""
+    assert len(os.listdir("/proc/self/fd")) > 4
+
+
+if __name__ == "__main__":
+    try:
+        name, *arguments = os.environ["ATTACK"].splitlines()
+        globals()[name](*arguments)
+    except (OSError, AssertionError) as held:
+        sys.exit(f"held: {type(held).__name__} {held}")
+    print("through")

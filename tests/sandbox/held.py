@@ -1,0 +1,93 @@
+"""A home with secrets, and commands that run in it: free, or held by each means this machine has."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from clawft.sandbox.bounds import Table
+from clawft.sandbox.cell import Cell
+from clawft.sandbox.probe import Means, probe
+from clawft.upstream.cells import Cells
+from clawft.upstream.spec import UpstreamSpec
+from tests import system
+from tests.sandbox import attacks
+
+ATTACKS = str(Path(attacks.__file__))
+RUN_S = 30.0
+LEVELS = ("bwrap", "landlock", "landlock-alone")
+"""`alone`: with a namespace of processes around it."""
+
+
+@cache
+def means(level: str) -> Means:
+    """What this machine has of a level; the test is skipped, loudly, where it has not."""
+    if level == "free":
+        return probe(bubblewrap=False)
+    if level == "bwrap":
+        found = probe()
+        if found.level != "bwrap":
+            system.missing("bwrap", found.reason)
+        return found
+    found = probe(bubblewrap=False)
+    if found.level != "landlock":
+        pytest.skip(f"no Landlock: {found.reason}")
+    if level == "landlock":
+        return replace(found, alone=())
+    if not found.alone:
+        pytest.skip("no namespace of processes without bubblewrap")
+    return found
+
+
+@dataclass
+class House:
+    """Folders of a user, with a workspace in his home."""
+
+    home: Path
+    state: Path
+    workspace: Path
+
+    def cell(self, level: str, setting: str | Table, argv: list[str], cwd: Path) -> Cell:
+        spec = UpstreamSpec("held", command=argv[0], sandbox="off" if level == "free" else setting)
+        made = Cells(self.state, self.workspace).cell(spec, argv, str(cwd))
+        return Cell(made.bounds, means(level))
+
+    def run(
+        self, level: str, argv: list[str], setting: str | Table = "auto", cwd: Path | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        folder = cwd or self.workspace
+        env = {"HOME": str(self.home), "PATH": "/usr/local/bin:/usr/bin:/bin", **more}
+        how = self.cell(level, setting, argv, folder).start(argv, str(folder), env)
+        return subprocess.run(
+            how.argv,
+            env=dict(how.env),
+            cwd=folder,
+            pass_fds=how.descriptors,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+
+    def attack(self, level: str, *what: str, setting: str | Table = "auto") -> bool:
+        """Whether it got through."""
+        ran = self.run(level, [sys.executable, ATTACKS], setting, ATTACK="\n".join(what))
+        through, held = ran.stdout.strip() == "through", ran.stderr.startswith("held: ")
+        assert through != held, ran  # it ran at all
+        return through
+
+
+def furnish(folder: Path) -> House:
+    house = House(folder / "home", folder / "home" / ".clawft", folder / "home" / "work" / "project")
+    house.workspace.mkdir(parents=True)
+    for name in (".ssh/id_ed25519", ".aws/credentials", ".clawft/gateway.token", ".config/gcloud/key", "letter.txt"):
+        file = house.home / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("secret")
+    (house.home / ".netrc").write_text("secret")
+    return house

@@ -1,0 +1,264 @@
+"""Each attack in every sandbox this machine has, and once without one: a test that cannot lose proves nothing."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from clawft.sandbox.bounds import Table
+from tests.requirements import requirement
+from tests.sandbox.held import LEVELS, House, furnish
+
+pytestmark = [
+    pytest.mark.slow,  # an interpreter for each
+    pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux"),
+]
+
+LANDLOCK = ("landlock", "landlock-alone")
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    made = furnish(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    return made
+
+
+@pytest.fixture
+def victim() -> Generator[str]:
+    """Another process of the same user, with a secret."""
+    argv = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    env = {**os.environ, "SECRET_OF_OTHERS": "x"}
+    with subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield str(process.pid)
+        process.kill()
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder that is neither the workspace nor in the temporary folder of the child."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "file.txt").write_text("mine")
+    return folder
+
+
+@requirement("POOL-22", "SEC-A06")
+@pytest.mark.parametrize(
+    "secret", [".ssh/id_ed25519", ".aws/credentials", ".config/gcloud/key", ".netrc", ".clawft/gateway.token"]
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_secrets_are_out_of_sight(house: House, secret: str, level: str) -> None:
+    path = str(house.home / secret)
+    assert house.attack("free", "read", path)
+    assert not house.attack(level, "read", path)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_secret_folder_has_no_names(house: House, level: str) -> None:
+    folder = str(house.home / ".ssh")
+    assert house.attack("free", "list_names", folder)
+    assert not house.attack(level, "list_names", folder)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_secrets_stay_hidden_behind_a_link(house: House, level: str) -> None:
+    (house.workspace / "link").symlink_to(house.home / ".ssh")
+    path = str(house.workspace / "link" / "id_ed25519")
+    assert house.attack("free", "read", path)
+    assert not house.attack(level, "read", path)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_lies_around_may_be_read_but_not_changed(house: House, outside: Path, level: str) -> None:
+    assert house.attack(level, "read", str(house.home / "letter.txt"))
+    for path in (house.home / ".bashrc", house.home / "letter.txt", outside / "file.txt", outside / "new"):
+        assert house.attack("free", "write", str(path))
+        assert not house.attack(level, "write", str(path))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_workspace_and_a_temporary_folder_may_be_written(house: House, level: str) -> None:
+    assert house.attack(level, "write", str(house.workspace / "new"))
+    code = "import tempfile; f = tempfile.NamedTemporaryFile(); f.write(b'x'); f.flush(); print(f.name)"
+    ran = house.run(level, [sys.executable, "-c", code])
+    assert ran.returncode == 0, ran.stderr
+    assert not Path(ran.stdout.strip()).exists()
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_temporary_folder_of_others_is_not_seen(house: House, outside: Path, level: str) -> None:
+    assert house.attack("free", "read", str(outside / "file.txt"))
+    assert str(outside).startswith("/tmp/")
+    assert not house.attack(level, "read", str(outside / "file.txt"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_home_that_is_the_workspace_is_not_opened(house: House, level: str) -> None:
+    argv = [sys.executable, "-c", "import pathlib; pathlib.Path('.bashrc').write_text('evil')"]
+    assert house.run("free", argv, cwd=house.home).returncode == 0
+    at_home = House(house.home, house.state, house.home)
+    assert at_home.run(level, argv, cwd=house.home).returncode != 0
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_outside_is_signalled(house: House, victim: str, level: str) -> None:
+    assert house.attack("free", "signal_to", victim)
+    assert not house.attack(level, "signal_to", victim)
+    assert not house.attack(level, "end", str(os.getpid()))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_secrets_of_other_processes_are_not_read(house: House, victim: str, level: str) -> None:
+    assert house.attack("free", "spy", victim)
+    assert not house.attack(level, "spy", victim)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_outside_is_debugged(house: House, victim: str, level: str) -> None:
+    if not house.attack("free", "attach", victim):
+        pytest.skip("this system lets nobody debug others anyway")
+    assert not house.attack(level, "attach", victim)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_strict_has_no_home(house: House, level: str) -> None:
+    letter = str(house.home / "letter.txt")
+    assert house.attack(level, "read", letter, setting="auto")
+    assert not house.attack(level, "read", letter, setting="strict")
+    assert house.attack(level, "write", str(house.workspace / "new"), setting="strict")
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_table_opens_what_it_names_and_nothing_else(house: House, level: str) -> None:
+    table = Table(read=("~/.ssh",), write=("out",), network=("*",))
+    (house.workspace / "out").mkdir()
+    assert house.attack(level, "read", str(house.home / ".ssh" / "id_ed25519"), setting=table)
+    assert not house.attack(level, "write", str(house.home / ".ssh" / "new"), setting=table)
+    assert not house.attack(level, "read", str(house.home / "letter.txt"), setting=table)
+    assert house.attack(level, "write", str(house.workspace / "out" / "new"), setting=table)
+    assert not house.attack(level, "write", str(house.workspace / "new"), setting=table)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_without_network_nothing_goes_out(house: House, level: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(type=socket.SOCK_DGRAM) as heard:
+        heard.bind(("127.0.0.1", 0))
+        heard.settimeout(5)
+        tcp, udp = str(listener.getsockname()[1]), str(heard.getsockname()[1])
+        assert house.attack("free", "connect", tcp)
+        assert house.attack(level, "connect", tcp, setting="auto")
+        assert not house.attack(level, "connect", tcp, setting="strict")
+        assert house.attack("free", "send", udp)
+        assert heard.recv(100) == b"secret"
+        house.attack(level, "send", udp, setting="strict")  # bubblewrap's own loopback takes it
+        heard.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            heard.recv(100)
+
+
+@requirement("POOL-22")
+def test_sockets_of_other_programs_are_not_reached(house: House, outside: Path) -> None:
+    """Landlock does not know about these, as the guide says."""
+    path = str(outside / "daemon.sock")
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(path)
+        daemon.listen()
+        assert house.attack("free", "connect_local", path)
+        assert not house.attack("bwrap", "connect_local", path)
+
+
+@requirement("POOL-22")
+def test_abstract_sockets_are_out_of_reach_where_the_kernel_can(house: House) -> None:
+    name = f"weft-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.bind(f"\0{name}")
+        daemon.listen()
+        assert house.attack("free", "connect_abstract", name)
+        assert not house.attack("bwrap", "connect_abstract", name, setting="strict")
+        for level in LANDLOCK:
+            assert not house.attack(level, "connect_abstract", name), level
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_covers_a_secret_cannot_be_taken_away(house: House, level: str) -> None:
+    assert house.attack("free", "uncover", str(house.home / ".ssh"))
+    assert not house.attack(level, "uncover", str(house.home / ".ssh"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_kernel_s_own_settings_stay_as_they_are(house: House, level: str) -> None:
+    """A root user without a single capability still owns these files: whoever writes one runs programs outside."""
+    path = "/proc/sys/kernel/core_pattern"
+    assert house.attack("free", "change", path) == (os.getuid() == 0)
+    assert not house.attack(level, "change", path)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_keys_privileges_and_descriptors(house: House, level: str) -> None:
+    assert not house.attack(level, "privileges")
+    assert not house.attack(level, "inherit")
+    if house.attack("free", "keys"):
+        assert not house.attack(level, "keys")
+
+
+@requirement("POOL-22", "POOL-21")
+@pytest.mark.parametrize("level", ["bwrap", "landlock-alone"])
+def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:
+    """A grandchild in a session of its own that hears nothing: gone with the child, and so with us."""
+    mark = secrets.token_hex(8)
+    code = (
+        "import os, subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', '{mark}'], start_new_session=True)\n"
+        "print('ready', flush=True); time.sleep(300)"
+    )
+    argv = [sys.executable, "-c", code]
+    for each, survives in (("free", True), (level, False)):
+        how = house.cell(each, "auto", argv, house.workspace).start(argv, str(house.workspace), {"PATH": "/usr/bin"})
+        with subprocess.Popen(
+            how.argv, env=dict(how.env), pass_fds=how.descriptors, stdout=subprocess.PIPE, start_new_session=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            os.killpg(process.pid, signal.SIGKILL)
+        assert bool(marked(mark, gone=not survives)) is survives, each
+
+
+def marked(mark: str, *, gone: bool) -> list[int]:
+    """Processes that carry it; once none does, if they are expected to go. Those that stay are ended."""
+    mine = [each for each in psutil.process_iter() if _carries(each, mark)]
+    left = psutil.wait_procs(mine, timeout=10)[1] if gone else mine
+    for each in left:
+        each.kill()
+    return [each.pid for each in left]
+
+
+def _carries(process: psutil.Process, mark: str) -> bool:
+    try:
+        return mark in process.cmdline()
+    except psutil.Error:
+        return False

@@ -1,0 +1,103 @@
+"""Which rules follow from a setting and the folders around it. Nothing here touches the machine."""
+
+import pytest
+from msgspec.structs import replace
+
+from clawft.sandbox.bounds import Around, Bounds, Table, access_to, bounds_of, expand
+from tests.requirements import requirement
+
+AROUND = Around(
+    home="/home/me",
+    state="/home/me/.clawft",
+    workspace="/home/me/work",
+    cwd="/home/me/work",
+    own="/home/me/.clawft/sandbox/server",
+    program=("/home/me/.venv",),
+    named=("/home/me/notes",),
+)
+
+
+def bounds(setting: str | Table, around: Around = AROUND) -> Bounds:
+    found = bounds_of(setting, around)
+    assert found is not None
+    return found
+
+
+def access(setting: str | Table, path: str, around: Around = AROUND) -> str:
+    return access_to(path, bounds(setting, around).rules)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("path", "auto", "strict"),
+    [
+        ("/usr/bin/env", "read", "read"),
+        ("/home/me/work/src", "write", "write"),
+        ("/home/me/notes/a", "write", "write"),
+        ("/home/me/.venv/lib", "read", "read"),
+        ("/home/me/letter", "read", "hide"),
+        ("/home/other/letter", "read", "hide"),
+        ("/home/me/.ssh/id", "hide", "hide"),
+        ("/home/me/.config/gcloud/x", "hide", "hide"),
+        ("/home/me/.clawft/tokens/x", "hide", "hide"),
+        ("/home/me/.clawft/sandbox/server/npm", "write", "write"),
+        ("/home/me/.clawft/sandbox/other", "hide", "hide"),
+        ("/tmp/x", "empty", "empty"),
+        ("/run/user/1000/bus", "hide", "hide"),
+        ("/run/systemd/resolve/stub-resolv.conf", "read", "read"),
+    ],
+)
+def test_what_may_be_touched(path: str, auto: str, strict: str) -> None:
+    assert access("auto", path) == auto
+    assert access("require", path) == auto
+    assert access("strict", path) == strict
+
+
+@requirement("POOL-22")
+def test_the_network_is_everything_nothing_or_what_is_named() -> None:
+    assert bounds("auto").any_host
+    assert bounds("strict").network == ()
+    assert bounds(Table(network=("a.example",))).some_hosts
+    assert bounds_of("off", AROUND) is None
+    assert (bounds("auto").required, bounds("require").required) == (False, True)
+    assert bounds(Table(require=True)).required
+
+
+@requirement("POOL-22")
+def test_a_table_opens_what_it_names() -> None:
+    table = Table(read=(".", "~/.ssh/known_hosts"), write=("out",))
+    assert access(table, "/home/me/work/src") == "read"
+    assert access(table, "/home/me/work/out/x") == "write"
+    assert access(table, "/home/me/.ssh/known_hosts") == "read"
+    assert access(table, "/home/me/.ssh/id") == "hide"
+    assert access(table, "/home/me/letter") == "hide"
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("workspace", ["/home/me", "/home", "/"])
+@pytest.mark.parametrize("setting", ["auto", "strict"])
+def test_a_workspace_that_holds_the_home_is_not_written(workspace: str, setting: str) -> None:
+    around = replace(AROUND, workspace=workspace, cwd=workspace)
+    assert access(setting, "/home/me/.bashrc", around) in ("read", "hide")
+    assert access(setting, "/home/me/.ssh/id", around) == "hide"
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("named", ["/home/me/.ssh", "/home/me/.clawft", "/etc", "/usr/lib", "/home/me", "/"])
+def test_a_command_line_opens_no_secret_and_no_system(named: str) -> None:
+    around = replace(AROUND, named=(named,))
+    assert access("auto", f"{named.rstrip('/')}/x", around) in ("read", "hide")
+    assert access("auto", "/home/me/.ssh/id", around) == "hide"
+
+
+@requirement("POOL-22")
+def test_a_program_in_the_workspace_does_not_close_it() -> None:
+    around = replace(AROUND, program=("/home/me/work/server",))
+    assert access("auto", "/home/me/work/server/log", around) == "write"
+
+
+@pytest.mark.parametrize(
+    ("path", "whole"), [("~", "/h"), ("~/a", "/h/a"), (".", "/w"), ("a/../b", "/w/b"), ("/x/", "/x"), ("~a", "/w/~a")]
+)
+def test_paths_are_made_whole(path: str, whole: str) -> None:
+    assert expand(path, "/h", "/w") == whole
