@@ -71,6 +71,7 @@ def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec
         else msgspec.convert(told.sandbox, SandboxTable, from_attributes=True),
         tools=msgspec.convert(told.tools, ToolRules, from_attributes=True),
         asks=told.asks,
+        era=told.era,
     )
 
 

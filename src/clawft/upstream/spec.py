@@ -11,6 +11,7 @@ from clawft.sandbox.bounds import Table as SandboxTable
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
 Asks = Literal["elicitation", "sampling", "roots"]
+PinnedEra = Literal["auto", "handshake", "stateless"]
 EVERYTHING: tuple[Asks, ...] = ("elicitation", "sampling", "roots")
 
 DEFAULT_TIMEOUT_MS = 30_000
@@ -45,6 +46,8 @@ class UpstreamSpec(Struct, frozen=True):
     tools: ToolRules = ToolRules()
     asks: tuple[Asks, ...] = EVERYTHING
     """What it may ask the agent that calls it."""
+    era: PinnedEra = "auto"
+    """How it is spoken to; `auto` finds out."""
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
