@@ -41,6 +41,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+from clawft.wire.meta import NEEDED
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -241,10 +242,9 @@ def _able(end: Next) -> Next:
 
 def _require(tool: Tool, caller: Caller) -> None:
     """Raises MissingCapability if the caller lacks what this tool cannot do without."""
+    can = caller.capabilities
     lacking: dict[str, dict[str, object]] = {
-        wire: {}
-        for wire, field in (("sampling", "sampling"), ("roots", "roots"), ("elicitation", "elicit_form"))
-        if getattr(tool.needs, field) and not getattr(caller.capabilities, field)
+        wire: {} for wire, field in NEEDED.items() if getattr(tool.needs, field) and not getattr(can, field)
     }
     if lacking:
         raise MissingCapability(f"{tool.name} needs a client that can do: {', '.join(lacking)}", required=lacking)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from clawft.errors import INTERNAL_ERROR, BadParams, Busy, JsonRpcFailure
 from clawft.model import Caller, Question
+from clawft.provider.questions import key_of
 from clawft.upstream.flights import Flight
 from clawft.wire.asking import answers_it
 from clawft.wire.jsonrpc import Failure, Response
@@ -66,7 +67,8 @@ class OpenCall:
 
     def _open(self, question: Question, waiter: Waiter) -> None:
         self._count += 1
-        key = f"question_{self._count}"
+        told = key_of(question)
+        key = told if told and told not in self.questions else f"question_{self._count}"
         self.questions[key] = question
         self._waiting[key] = waiter
         waiter.add_done_callback(lambda _: self._forget(key))

@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
-from clawft.model import Annotations, Tool
+from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
+from clawft.model import Annotations, Capabilities, Tool
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
+from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.visible import make_visible
 
 log = logging.getLogger("clawft.upstream")
+
+
+class _Meta(Struct):
+    needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
 
 
 class _ToolView(Struct, rename="camel"):
@@ -23,9 +28,12 @@ class _ToolView(Struct, rename="camel"):
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
+    meta: Raw = field(default=Raw(b"{}"), name="_meta")
 
 
+_meta = msgspec.json.Decoder(_Meta)
 _tool_view = msgspec.json.Decoder(_ToolView)
+NOTHING = Capabilities()
 _EMPTY_SCHEMA = b'{"type":"object"}'
 
 
@@ -42,7 +50,17 @@ def read_tool(wire: bytes) -> Tool:
         input_schema=schema,
         output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
         annotations=Annotations() if view.annotations is UNSET else view.annotations,
+        needs=_needs(view.meta),
     )
+
+
+def _needs(meta: Raw) -> Capabilities:
+    """Told by another clawft. What cannot be read is not needed."""
+    try:
+        needs = _meta.decode(meta).needs
+        return NOTHING if needs is UNSET else read_capabilities(bytes(needs))
+    except (msgspec.DecodeError, BadParams):
+        return NOTHING
 
 
 def read_tools(items: list[Raw], server: str) -> tuple[Tool, ...]:
