@@ -69,7 +69,7 @@ class UpstreamProvider:
         """
         self._upstream = upstream
         self.following = Following()
-        self._conversing = Conversing(upstream.spec, self.following, park or Park(), roots)
+        self._conversing = Conversing(upstream.spec, self.following, Park() if park is None else park, roots)
         self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)

@@ -32,7 +32,7 @@ class UpstreamProviders:
         """`park` keeps the calls of all servers whose agents went to find an answer."""
         self._pool = pool
         self._registry = registry
-        self._park = park or Park()
+        self._park = Park() if park is None else park
         self._providers: dict[str, UpstreamProvider] = {}
         pool.news.added = self._added
         pool.news.removed = self._removed
