@@ -22,7 +22,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, Event
+from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
@@ -170,13 +170,15 @@ class App:
             return ways_to(spec, self.heard, cells)
 
         pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
-        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
+        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds), self.gateway.folders.ask)
 
-        def ended(event: Event) -> None:
+        def heard(event: Event) -> None:
             if isinstance(event, ConversationEnded):
                 pool.private.end(event.session)
+            elif isinstance(event, RootsChanged):
+                pool.roots_changed()
 
-        self.gateway.events.subscribe(ended)
+        self.gateway.events.subscribe(heard)
         return pool
 
     async def start_servers(self, only: Collection[str] = ()) -> None:

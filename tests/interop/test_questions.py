@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mcp_types as types
 import pytest
 
 from tests.requirements import requirement
-from tests.servers.bridge import Era, Person, Transport, connected, pairs, text_of
+from tests.servers.bridge import OPTIONS, Era, Person, Transport, behind, connected, pairs, text_of
+from tests.servers.pipe import Json, Pipe, line, mcp_server, notification
+from tests.servers.raw_http import ask, connect, modern, modern_call
+from tests.servers.weft import Served, gateway
 
 pytestmark = pytest.mark.slow
 
@@ -118,3 +123,90 @@ async def test_each_of_64_calls_gets_the_answer_to_its_own_question(
     for token, result in zip(tokens, results, strict=True):
         name = json.loads(text_of(result).partition(": ")[2])["content"]["name"]
         assert (text_of(result).partition(":")[0], name) == (token, f"<curious asks: Name for {token}?>")
+
+
+# ── from outside, byte by byte ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-09")
+async def test_the_agents_folders_and_their_changes_reach_a_server_that_asks_outside_any_call(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with behind(tmp_path, "handshake", "stdio", "--log", str(log)) as file:
+        async with mcp_server(tmp_path, "--no-builtin", "--mcp-config", file) as pipe:
+            await _until(lambda: log.exists() and "resources/templates/list" in log.read_text())
+            await pipe.open(roots={"listChanged": True})
+            for uri in ("file:///first", "file:///second"):
+                await _give_roots(pipe, uri)
+                await _until(lambda uri=uri: uri in log.read_text())
+                await pipe.send(notification("notifications/roots/list_changed"))
+            await _give_roots(pipe, "file:///third")
+
+
+async def _give_roots(pipe: Pipe, uri: str) -> None:
+    while (asked := await pipe.read()).get("method") != "roots/list":
+        continue
+    await pipe.send(line({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": [{"uri": uri}]}}))
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110 - a file of another process has no event
+            await asyncio.sleep(0.01)
+
+
+@requirement("RES-10")
+async def test_a_question_expires_as_configured_and_the_server_is_free_again(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text("[gateway]\nquestion_seconds = 1\n")
+    can: Any = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    with (
+        behind(tmp_path, "handshake", "http", "--log", str(log)) as file,
+        gateway(tmp_path, "--no-auth", *OPTIONS, "--mcp-config", file) as served,
+    ):
+        await _until(lambda: log.exists() and "tools/list" in log.read_text())
+        asked = await _asked(served, can)
+        state, (key,) = asked["requestState"], asked["inputRequests"]
+        await _until(lambda: "notifications/cancelled" in log.read_text())
+        told = {
+            "name": "form",
+            "arguments": {"token": "t"},
+            "requestState": state,
+            "inputResponses": {key: {"action": "decline"}},
+        }
+        late = await ask(served.port, modern(served.port, 2, "tools/call", told, **can))
+        assert (late.status, late.code) == (400, -32602)
+
+
+async def _asked(served: Served, can: Any) -> Json:
+    """The question; the server's tools may take a moment to be there."""
+    while True:
+        answer = await ask(served.port, modern_call(served.port, 1, "form", {"token": "t"}, **can))
+        if answer.status == 200:
+            return answer.json()["result"]
+
+
+@requirement("RES-10", "SESS-14")
+@pytest.mark.matrix(
+    kind="leaving while a question waits", agent="stateless", server="handshake", transport="http", outcome="carried"
+)
+async def test_leaving_cancels_a_stateless_call_that_has_come_back(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    can: Any = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
+    with (
+        behind(tmp_path, "handshake", "http", "--log", str(log)) as file,
+        gateway(tmp_path, "--no-auth", *OPTIONS, "--mcp-config", file) as served,
+    ):
+        await _asked(served, can)
+        first = modern_call(served.port, 1, "give_up", {"token": "t"}, **can)
+        asked = (await ask(served.port, first)).json()["result"]
+        told = {
+            "name": "give_up",
+            "arguments": {"token": "t"},
+            "requestState": asked["requestState"],
+            "inputResponses": {key: {"action": "decline"} for key in asked["inputRequests"]},
+        }
+        async with connect(served.port) as line:
+            await line.send(modern(served.port, 2, "tools/call", told, **can))
+            await _until(lambda: '"action": "decline"' in log.read_text())
+        await _until(lambda: "notifications/cancelled" in log.read_text())

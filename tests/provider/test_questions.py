@@ -14,6 +14,7 @@ import pytest
 from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
 from clawft.model import Caller
+from clawft.provider import rounds
 from clawft.provider.parked import Park
 from clawft.provider.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
@@ -352,6 +353,37 @@ async def test_a_login_by_address_is_asked_for_in_the_form_of_each_era(tmp_path:
             "url": "https://x.example/new",
         }
         assert texts(await retry(modern_agent, asked, "log_in", "new", {"action": "accept"})) == ["new is logged in"]
+
+
+@requirement("RES-10")
+async def test_the_agent_that_was_asked_hears_when_the_visit_is_done(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, mine.callers() as (ada, bob):
+        await ada.initialize(capabilities=CAN)
+        await bob.initialize(capabilities=CAN)
+        id = ada.send("tools/call", {"name": "curious__url", "arguments": {"token": "t"}})
+        question = await ada.notice("elicitation/create")
+        assert question["params"]["elicitationId"] == "curious:t"
+        ada.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        await ada.answer(id)
+        assert (await ada.notice("notifications/elicitation/complete"))["params"] == {"elicitationId": "curious:t"}
+        assert not any(message.get("method") == "notifications/elicitation/complete" for message in bob.messages)
+
+
+@requirement("RES-10")
+async def test_a_person_on_the_way_is_not_asked_twice_and_the_agent_hears_of_the_arrival(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "FIRST_LOOK_SECONDS", 0.01)
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__visit", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        assert question["params"]["url"] == "https://x.example/t"
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        assert texts(await caller.answer(id)) == ['t: {"action": "accept"}']
+        told = await caller.notice("notifications/elicitation/complete")
+        assert told["params"]["elicitationId"] == question["params"]["elicitationId"]
+        assert not any(message.get("method") == "elicitation/create" for message in caller.messages)
 
 
 @requirement("RES-10")

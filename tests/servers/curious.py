@@ -74,6 +74,12 @@ def url(token: str) -> Asking:
     return said(token, got["visit"])
 
 
+def visit(token: str) -> Asking:
+    """The same address again: the person has agreed, but is not there yet."""
+    yield from url(token)
+    return (yield from url(token))
+
+
 def sampling(token: str) -> Json:
     messages = [{"role": "user", "content": {"type": "text", "text": f"Complete {token}"}}]
     return {"method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 10}}
@@ -101,7 +107,7 @@ def echo(token: str) -> Asking:
 
 
 TOOLS: Mapping[str, Callable[[str], Asking]] = {
-    tool.__name__: tool for tool in (form, twice, both, url, sample, roots, endless, echo)
+    tool.__name__: tool for tool in (form, twice, both, url, visit, sample, roots, endless, echo)
 }
 
 
@@ -118,6 +124,7 @@ class State:
         self.running: dict[Any, asyncio.Task[None]] = {}
         self.ids = itertools.count(1)
         self.visited: set[str] = set()
+        self.beside: asyncio.Future[Json] | None = None
 
     def note(self, message: Json) -> None:
         if self.log:
@@ -200,7 +207,10 @@ async def call(params: Json, send: Send) -> Json:
         return text_block(json.dumps(meta.get(META + "clientCapabilities")))
     if name == "give_up":
         return await give_up(token, send)
-    return await asked(TOOLS[name](token), params, send, text_block)
+    given = await asked(TOOLS[name](token), params, send, text_block)
+    if name == "url" and STATE.era == "handshake":
+        send({"method": "notifications/elicitation/complete", "params": {"elicitationId": token}})
+    return given
 
 
 def log_in(token: str) -> Json:
@@ -281,6 +291,8 @@ def take(message: Json) -> bool:
         running = STATE.running.get(message["params"]["requestId"])
         if running is not None:
             running.cancel()
+    if message["method"] == "notifications/roots/list_changed":  # the answer shows in the log
+        STATE.beside = asyncio.ensure_future(request({"method": "roots/list", "params": {}}, write_line))
     if message.get("params", {}).get("name") == "echo":
         GO_ON.set()
     return "id" not in message

@@ -17,7 +17,8 @@ from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.folders import Folders
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
@@ -74,6 +75,7 @@ class Gateway:
         self.question_seconds = question_seconds
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
+        self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self.resources = Resources(self._providers.values, self.events)
@@ -119,6 +121,9 @@ class Gateway:
     def resources_changed(self) -> None:
         self.pages.forget()
         self.events.publish(ListChanged(Topic.RESOURCES))
+
+    def elicitation_completed(self, id: str) -> None:
+        self.events.publish(ElicitationCompleted(id))
 
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Silent
-from clawft.provider import carried, rounds
+from clawft.provider import carried
 from clawft.provider.asking import Roots
 from clawft.provider.following import Following
 from clawft.provider.parked import OpenCall, Park
+from clawft.provider.rounds import Rounds
 from clawft.upstream.capabilities import declared_for
 from clawft.upstream.flights import Flight
 from clawft.upstream.peer import Wanted, read_wanted
@@ -31,11 +32,15 @@ def may_park(agent: Caller, session: Session) -> bool:
 class Conversing:
     """The questions of one server's requests. `park` is shared by all servers."""
 
-    def __init__(self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots) -> None:
+    def __init__(
+        self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots, visited: Callable[[str], None]
+    ) -> None:
+        """`visited` is told when what a person was sent to an address for is done."""
         self._spec = spec
         self._following = following
         self._park = park
-        self.roots = roots
+        self._roots = roots
+        self._visited = visited
 
     # ── handshake servers: the call stays open ───────────────────────────────────────────────────────────────────────
 
@@ -101,7 +106,7 @@ class Conversing:
             outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
             return _result(await session.link.request(outgoing, Patience(method, seconds)))
 
-        return await rounds.complete(self._spec, call, wanted, send, self.roots)
+        return await Rounds(self._spec, call, self._roots, self._visited).complete(wanted, send)
 
     def told(self, agent: Caller) -> dict[str, Any]:
         """What a stateless server hears about this agent."""

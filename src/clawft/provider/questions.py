@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
+from msgspec import Struct, field
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Caller, Era, Question
@@ -71,6 +72,21 @@ def key_of(question: Question) -> str:
 def elicitation_id(server: str, id: str) -> str:
     """Ids of two servers may be equal; an agent must not take the one's notice for the other's."""
     return f"{server}:{id}"
+
+
+class _Visit(Struct):
+    id: str = field(default="", name="elicitationId")
+
+
+_visit = msgspec.json.Decoder(_Visit)
+
+
+def read_visit(params: bytes) -> str:
+    """Which address was visited; empty if that cannot be read."""
+    try:
+        return _visit.decode(params).id
+    except msgspec.DecodeError:
+        return ""
 
 
 def refuse_unless_able(agent: Caller, question: Question) -> None:
