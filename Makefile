@@ -19,7 +19,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance requirements bench peers system hosts lock clean distclean
+.PHONY: help run test check conformance matrix requirements bench peers system hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,9 @@ check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast 
 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints
 	$(BIN)/python -m tests.conformance $(ARGS)
+
+matrix: $(TEST) ## Send every kind of message from each era of agent to each era of server and show what crosses
+	$(BIN)/python -m tests.matrix $(ARGS)
 
 requirements: $(TEST) ## Show which promises have a test and which are bare (ARGS="WIRE-05" for one)
 	@$(BIN)/python -m tests.requirements $(ARGS)

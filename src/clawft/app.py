@@ -8,25 +8,31 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clawft.builtin import FAMILIES, families
-from clawft.builtin.lazy import lazily
+from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
-from clawft.config.follow import ServerFiles
+from clawft.catalog.surface import Form as Surface
+from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.gateway.pipe import PipeCaller
+from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
+from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
+from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.link.lines import LineWriter
@@ -40,15 +46,23 @@ from clawft.store.home import private_dir, write_private
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
-if TYPE_CHECKING:  # loaded with the first server
+if TYPE_CHECKING:  # loaded with the first server, or editor, or task
+    from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
+    from clawft.delegate.desk import Desk
+    from clawft.delegate.prompt import Connected
+    from clawft.gateway.people import People
     from clawft.link.base import Link
     from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+EDITORS = "ide"
+"""The folder of our home where editors wait for us."""
+EDITOR_LOOK_SECONDS = 1.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -79,7 +93,11 @@ class App:
         """`outside`: also offer the providers of other installed packages."""
         self.settings = settings
         self.problems: list[str] = []
-        self.files = ServerFiles(settings, lambda: self.pool)
+        self.approvals = Approvals(settings.home)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
+        self._ide: IdeProvider | None = None
+        """Loaded when one of its tools is called, or an editor waits."""
+        self._editors: LazyFamily | None = None
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -90,11 +108,17 @@ class App:
             form=settings.names,
             instructions=settings.instructions,
             page_size=settings.page_size,
+            surface=settings.surface,
             key=_sealing_key(settings.home),
             question_seconds=settings.question_seconds,
         )
+        self._own: FunctionProvider | None = None
         if settings.builtin:
             self._register_builtins()
+        if settings.surface.form is not Surface.FULL:
+            self.offer_search()
+        if settings.delegation.is_on:
+            self._register_delegate()
         if outside:
             self._register_outside()
 
@@ -108,10 +132,34 @@ class App:
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
+            ApprovalGuard(
+                self.approvals,
+                self.offered,
+                settings.workspace,
+                asking=settings.ask,
+                days=settings.approval_days,
+                relisted=self._relist,
+            ),
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
+            Redaction(self._redacts),
+            Editors(lambda: self._ide.hub if self._ide is not None else None),
         ]
         return guards if settings.audit else guards[1:]
+
+    def _relist(self) -> None:
+        self.gateway.tools_changed()
+
+    def offered(self, server: str) -> Offered:
+        """What a server says now, for whoever has to decide about it."""
+        upstream = self.pool.find(server)
+        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def _redacts(self, server: str) -> bool:
+        """What a server's own entry says, else what holds for all."""
+        found = self.servers.found.get(server) if server else None
+        told = found.spec.redact if found is not None else None
+        return self.settings.redact if told is None else told
 
     def _names_of(self, canonical: str) -> tuple[str, ...]:
         return self.gateway.names_of(canonical)
@@ -131,19 +179,73 @@ class App:
         settings = self.settings
         hidden = frozenset[str]() if settings.search_url else frozenset({"web__search"})
         for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
+            if provider.namespace == "ide" and isinstance(provider, LazyFamily):
+                self._editors = provider
             if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
+                self._own = provider
                 self._add_own_tools(provider)
             self.gateway.register(provider)
 
     def _load_family(self, namespace: str) -> Provider:
         told = {namespace: made(self.settings)} if (made := FAMILY_SETTINGS.get(namespace)) else None
-        return families(self.settings.workspace, self._store_for, settings=told, only=[namespace])[0]
+        (provider,) = families(self.settings.workspace, self._store_for, settings=told, only=[namespace])
+        if namespace == "ide":
+            self._ide = cast("IdeProvider", provider)
+        return provider
 
     def _add_own_tools(self, provider: FunctionProvider) -> None:
         """The tools of the namespace `weft` that work on the gateway itself."""
+        self.files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(self._leftovers))
         for function in resource_tools(self.gateway.resources.owned, self.gateway.resources.read):
             provider.add(function)
+
+    def _offer_start(self, provider: FunctionProvider) -> None:
+        """A tool that asks the person about servers that wait, for as long as there are some."""
+        from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
+
+        waits = bool(self.servers.waiting)
+        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+            return
+        if waits:
+            provider.add(start_server_tool(self.files.waiting_launches, self.files.approve_launch))
+        else:
+            provider.remove(NAME)
+
+    def offer_search(self) -> None:
+        """The pair of tools that find and call the others; listed only where it takes their place."""
+        from clawft.builtin.finding import finding_tools  # most callers are listed everything
+
+        if self.gateway.find("weft__search_tools") is not None:
+            return
+        if self._own is None:
+            from clawft.store.memory import MemoryStore  # a gateway without built-ins
+
+            self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
+            self.gateway.register(self._own)
+        for function in finding_tools(self.gateway.search, self.gateway.call):
+            self._own.add(function)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Where tasks are handed in."""
+        from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
+
+        tools = self.gateway
+        house = House(tools, tools.search, self.offer_search, self._connected, self.settings.workspace)
+        return Desk(self.settings.delegation, house)
+
+    def _register_delegate(self) -> None:
+        from clawft.delegate.tool import delegate_provider  # same
+
+        self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
+
+    def _connected(self) -> list[Connected]:
+        from clawft.delegate.prompt import Connected  # same
+
+        pool = self.pool if "pool" in self.__dict__ else ()
+        running = [upstream for upstream in pool if upstream.state.value in RUNNING]
+        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
@@ -160,6 +262,7 @@ class App:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.parked import Park
         from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
         from clawft.upstream.ways import ways_to
@@ -167,9 +270,9 @@ class App:
         cells = Cells(self.settings.home, self.settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-            return ways_to(spec, self.heard, cells)
+            return ways_to(spec, self.heard, cells, self.logins.of)
 
-        pool = Pool(self.settings.home / "cache" / "servers", ways, _roots(self.settings.workspace))
+        pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds), self.gateway.folders.ask)
 
         def heard(event: Event) -> None:
@@ -181,6 +284,39 @@ class App:
         self.gateway.events.subscribe(heard)
         return pool
 
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
+
+    # ── editors ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def _open_to_editors(self) -> AsyncGenerator[None]:
+        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        task = asyncio.get_running_loop().create_task(self._welcome_editors())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _welcome_editors(self) -> None:
+        """The extension of an editor makes the folder it waits at: without it nobody would come."""
+        while self._editors is not None:
+            await asyncio.sleep(EDITOR_LOOK_SECONDS)
+            if (self.settings.home / EDITORS).is_dir():
+                await self._editors.load()
+                break
+        if self._ide is None:
+            return
+        try:
+            await self._ide.open_door(self.settings.home)
+        except (ClawftError, OSError) as failed:
+            log.warning("editors cannot come in: %s", failed)
+
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
         await self.files.start(only)
@@ -189,14 +325,15 @@ class App:
 
     async def serve_stdio(self) -> int:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
         reader = await open_stdio(caller.accept, writer)
         caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
-        await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+        async with self._open_to_editors():
+            await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
         if not writer.broken.done():
             await caller.running.drain(GRACE_SECONDS)
@@ -210,27 +347,52 @@ class App:
         from clawft.gateway.http import ENDPOINT, HttpApp
         from clawft.link.http_server import HttpServer
 
-        if token is None and host not in LOOPBACK:
-            raise InvalidConfig(f"no token on {host}: that would be open to the network", hint="leave out --no-auth")
+        if token is None and (host not in LOOPBACK or self.settings.auth_issuer):
+            raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(self.caller) if token is None else with_token(token, self.caller)
-        access = Access(authenticate, LOOPBACK_HOSTS if host in LOOPBACK else None)
+        people = self._people() if self.settings.auth_issuer else None
+        access = Access(
+            people.behind(authenticate) if people else authenticate,
+            LOOPBACK_HOSTS | _host_of(self.settings.auth_audience) if host in LOOPBACK else None,
+            people.metadata if people else None,
+        )
         app = HttpApp(self.gateway, access, max_body=self.settings.max_body)
         server = HttpServer(app)
-        stop = _stop_signal()
+        stop = stop_signal()
         self.files.follow()
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
-        ready(f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}")
-        await stop
+        url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
+        if people is not None:
+            people.serve_at(url)
+        ready(url)
+        async with self._open_to_editors():
+            await stop
         self.gateway.closing.set()
         await asyncio.gather(app.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
         return 0
+
+    def _people(self) -> People:
+        """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
+        from clawft.auth.bearer import Verifier, check_installed
+        from clawft.gateway.people import People
+        from clawft.provider.logins import web_for
+
+        told = self.settings
+        check_installed()
+        web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)
+        verifier = Verifier(
+            told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
+        )
+        return People(verifier, self.caller, told.auth_grants, told.auth_scopes)
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         await self.files.close()
         if "pool" in self.__dict__:
             await self.pool.close()
+        if self._ide is not None:
+            await self._ide.close()
         await self.gateway.tasks.close()
         self._audit.close()
 
@@ -254,8 +416,25 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
-FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {"web": _web_settings, "git": _git_settings}
+def _url_policy(settings: Settings) -> object:
+    return settings.url_policy
+
+
+FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
+    "web": _web_settings,
+    "git": _git_settings,
+    "oauth2": _url_policy,
+    "rest": _url_policy,
+}
 """What a family is told of the settings; made when it is loaded."""
+
+
+def _host_of(url: str) -> frozenset[str]:
+    """The name we are known by outside, where one was configured."""
+    from urllib.parse import urlsplit  # only where we serve HTTP
+
+    host = urlsplit(url).hostname
+    return frozenset({host}) if host else frozenset()
 
 
 def _roots(workspace: Path) -> list[Mapping[str, str]]:
@@ -270,7 +449,7 @@ def _grant(settings: Settings) -> Grant:
     return everything if told == everything else told
 
 
-def _stop_signal() -> asyncio.Future[None]:
+def stop_signal() -> asyncio.Future[None]:
     """Done at the first SIGTERM or SIGINT; the second ends us at once."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()

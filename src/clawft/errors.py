@@ -20,7 +20,12 @@
     ├── ToolError                 becomes a result with isError, so that the model can act on it
     │   ├── InvalidArguments
     │   ├── ExecutionFailed
-    │   └── PermissionDenied
+    │   ├── PermissionDenied
+    │   └── IdeError              the editor, or the language server in its place
+    │       ├── IdeFileNotFound
+    │       ├── IdeNotConnected
+    │       ├── IdeFailed
+    │       └── IdeTimeout
     ├── LinkError                 the way to a server
     │   ├── LinkClosed
     │   ├── SpawnFailed
@@ -30,12 +35,14 @@
     │   ├── LinkRefused           an HTTP status instead of an answer
     │   ├── SessionLost           the server has forgotten our session
     │   └── JsonRpcFailure        the server answered with an error
+    ├── LoginFailed               an authorization server said no, or cannot be trusted
     ├── ServerNotFound, NotConnected
     ├── ConfigError
     │   ├── InvalidConfig
     │   ├── ConfigUnreadable
     │   └── ConfigUnparsable
-    └── DelegationFailed
+    └── DelegationFailed          a task that was handed over is not done
+        └── ModelFailed           the model's API said no, or broke off
 
 Each class knows its JSON-RPC code, HTTP status and exit code, and whom to blame; each instance says what happened and,
 in `hint`, what to do next.
@@ -187,6 +194,36 @@ class PermissionDenied(ToolError):
         self.reason = reason
 
 
+class IdeError(ToolError):
+    """An operation of an editor did not come to an answer."""
+
+    blame = "the editor"
+
+
+class IdeFileNotFound(IdeError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no such file: '{path}'", hint="paths are relative to the workspace")
+        self.path = path
+
+
+class IdeNotConnected(IdeError):
+    pass
+
+
+class IdeFailed(IdeError):
+    """`kind` is the editor's own word for it: stale, bad_range, untrusted, not_ready, rejected, failed."""
+
+    def __init__(self, message: str, *, kind: str = "failed", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class IdeTimeout(IdeError):
+    def __init__(self, operation: str, ms: int, *, hint: str = "") -> None:
+        super().__init__(f"{operation}: no answer within {ms} ms", hint=hint)
+        self.ms = ms
+
+
 class LinkError(ClawftError):
     blame = "the server"
 
@@ -218,8 +255,8 @@ class NeedsAuth(LinkError):
 
 
 class LinkRefused(LinkError):
-    def __init__(self, message: str, *, http_status: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, http_status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.http_status = http_status
 
 
@@ -234,6 +271,10 @@ class JsonRpcFailure(LinkError):
         super().__init__(message)
         self.error_code = error_code
         self.error_data = data
+
+
+class LoginFailed(ClawftError):
+    blame = "the authorization server"
 
 
 class ServerNotFound(ClawftError):
@@ -262,4 +303,16 @@ class ConfigUnparsable(ConfigError):
 
 
 class DelegationFailed(ClawftError):
-    pass
+    blame = "the delegate"
+
+
+class ModelFailed(DelegationFailed):
+    """`http_status` is 0 where there was no answer; `passing`: another try may help, after `wait` seconds if told."""
+
+    def __init__(
+        self, message: str, *, http_status: int = 0, passing: bool = False, wait: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.http_status = http_status
+        self.passing = passing
+        self.wait = wait

@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 __all__ = [
     "EMPTY_OBJECT",
+    "LOCAL",
     "Allow",
     "Annotations",
     "Ask",
@@ -42,6 +43,7 @@ __all__ = [
     "ResourceTemplate",
     "Silent",
     "Talk",
+    "TaskSupport",
     "Tool",
     "Verdict",
 ]
@@ -71,6 +73,8 @@ class Grant(Struct, frozen=True):
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    within: tuple[str, ...] = ("*",)
+    """What the gateway offers at all: nothing is granted beyond it."""
 
 
 class Capabilities(Struct, frozen=True):
@@ -83,10 +87,14 @@ class Capabilities(Struct, frozen=True):
     tasks: bool = False
 
 
+LOCAL = "local"
+"""The person at this machine, or whoever has their token: what they approve holds for all their agents."""
+
+
 class Caller(Struct, frozen=True):
     """The agent on the other side, as far as we know it. `client` is unverified: for logs, never for policy."""
 
-    principal: str = "local"
+    principal: str = LOCAL
     agent: str = "default"
     client: str = ""
     era: Era = Era.HANDSHAKE
@@ -109,6 +117,9 @@ class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
     open_world_hint: bool = True
 
 
+TaskSupport = Literal["forbidden", "optional", "required", "server"]
+
+
 class Tool(Struct, frozen=True):
     """One tool. `wire` is the whole definition as JSON, unknown keys included; the other fields are a view of it."""
 
@@ -121,7 +132,8 @@ class Tool(Struct, frozen=True):
     annotations: Annotations = Annotations()
     alias: str = ""
     """A second name accepted on calls and used as the bare name (built-ins only)."""
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskSupport = "forbidden"
+    """May, or must, it run as a task? `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
     """What the caller must be able to do for this tool to work at all."""
 

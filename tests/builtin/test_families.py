@@ -26,7 +26,7 @@ def test_every_tool_has_a_valid_schema_a_description_and_its_own_alias(providers
             assert msgspec.json.decode(schema)["type"] == "object"
         assert tool.description
         assert tool.title
-        assert re.fullmatch(r"[a-z_]+", tool.alias)
+        assert re.fullmatch(r"[a-z0-9_]+", tool.alias)
     aliases = [tool.alias for tool in tools]
     assert len(set(aliases)) == len(aliases)
     assert {"read_file", "write_file", "exec_shell"} <= set(aliases)

@@ -55,7 +55,7 @@ def test_a_dry_run_shows_and_writes_nothing(run: Any, home: Path, user: Path) ->
 @requirement("MGR-19", "CONF-14")
 def test_what_is_imported_works_and_holds_no_secret(run: Any, home: Path, user: Path) -> None:
     before = (user / ".claude.json").read_text()
-    done = run("servers", "import", HOME=str(user))
+    done = run("servers", "import", "--trust", HOME=str(user))
     assert done.code == 0
     assert "export API_KEY=" in done.err
     assert SECRET not in done.out + done.err
@@ -82,7 +82,7 @@ def test_what_is_there_already_is_skipped_or_kept_as_a_copy(run: Any, home: Path
 
 @requirement("MGR-19", "CONF-14")
 def test_kept_secrets_are_private_files(run: Any, home: Path, user: Path) -> None:
-    run("servers", "import", "--keep-secrets", HOME=str(user))
+    run("servers", "import", "--keep-secrets", "--trust", HOME=str(user))
     (kept,) = (home / "secrets").iterdir()
     assert (kept.read_text(), kept.stat().st_mode & 0o777) == (SECRET, 0o600)
     assert SECRET not in (home / "mcp_servers" / "git-mcp.toml").read_text()

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(120)
 
 def entry(title: str) -> str:
     args = json.dumps([str(TINY), "--title", title])
-    return f"command = {json.dumps(sys.executable)}\nargs = {args}\n"
+    return f'command = {json.dumps(sys.executable)}\nargs = {args}\ntrust = "trusted"\n'
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_a_server_of_the_workspace_does_not_start_but_says_how(run: Any, workspa
     file.write_text(config(theirs=[]))
     done = run("tools", "list", "--no-builtin", "--json")
     assert done.json["tools"] == []
-    assert f"--mcp-config {file}" in done.err
+    assert "weft approvals grant theirs" in done.err
     assert run("tools", "call", "theirs__echo", "text=1", "--mcp-config", str(file)).out == "tiny: 1\n"
 
 
@@ -238,7 +238,7 @@ def test_test_fails_with_the_reason(run: Any) -> None:
 
 @requirement("MGR-19", "CONF-17", "CONF-05")
 def test_add_writes_a_private_file_with_the_whole_path(run: Any, home: Path) -> None:
-    done = run("servers", "add", "one", "--env", "LEVEL=3", "--", "python3", str(TINY), "--title", "a b")
+    done = run("servers", "add", "one", "--env", "LEVEL=3", "--trust", "--", "python3", str(TINY), "--title", "a b")
     path = home / "mcp_servers" / "one.toml"
     assert (done.code, done.out) == (0, f"written: {path}\n")
     assert f'command = "{shutil.which("python3")}"' in path.read_text()

@@ -127,7 +127,7 @@ def test_codex_names_variables(around: Surroundings) -> None:
     )
     spec = found("codex", around)["far"].spec
     assert spec is not None
-    assert spec.headers == {"X-A": "b", "X-B": "secret://env/BEE", "Authorization": "secret://env/FAR_AUTHORIZATION"}
+    assert spec.headers == {"X-A": "b", "X-B": "secret://env/BEE", "Authorization": "Bearer ${secret://env/FAR}"}
     assert spec.timeout_ms == 2500
 
 

@@ -11,6 +11,7 @@ from clawft.config.keys import BY_NAME, KEYS
 from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems
 from clawft.config.settings import Settings
 from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.policy.grant import GrantRule
 from tests.requirements import requirement
 
 
@@ -62,6 +63,9 @@ allow = ["file__*"]
 deny = ["*write"]
 names = "claude"
 builtin = false
+surface = "auto"
+surface_tokens = 9
+pinned = ["git__*"]
 [security]
 command_folders = ["/usr/bin"]
 [security.command_policy]
@@ -74,6 +78,10 @@ allow_networks = ["10.0.0.0/8"]
 deny_hosts = ["*.bad"]
 [result]
 limit = 100
+redact = true
+[approvals]
+ask = "all"
+days = 30
 [audit]
 enabled = false
 values = true
@@ -89,16 +97,45 @@ page_size = 5
 question_seconds = 30
 max_body = 2048
 instructions = "be kind"
+[gateway.auth]
+issuer = "https://login.example"
+audience = "https://weft.example/mcp"
+jwks_url = "https://login.example/keys"
+scopes = ["mcp"]
+groups = "roles"
+grants = [{ group = "dev", allow = ["git__*"] }]
 [mcp_servers.github]
 anything = true
 [delegation]
-too = 1
+claude_enabled = true
+claude_model = "opus"
+claude_url = "http://127.0.0.1:1"
+claude_key = "secret://env/KEY"
+openai_enabled = true
+openai_model = "local"
+openai_url = "http://127.0.0.1:1/v1"
+openai_key = ""
+claude_flow_enabled = true
+claude_flow_server = "flow"
+rules = [{ pattern = "x", target = "auto" }]
+excluded_tools = ["shell__*"]
+max_turns = 3
+max_tokens = 100
+max_total_tokens = 1000
+max_cost_usd = 0.5
+max_seconds = 10
+tool_seconds = 5
+max_parallel = 2
+max_depth = 2
+tool_tokens = 3000
+prices = { local = { input = 0, output = 0 } }
 """
     )
     found = load(home, workspace, "default")
     settings = found.settings
     assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
+    assert (settings.redact, settings.ask, settings.approval_days) == (True, "all", 30)
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
@@ -106,8 +143,10 @@ too = 1
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
     assert settings.question_seconds == 30
+    assert settings.auth_grants == (GrantRule(group="dev", allow=("git__*",)),)
+    assert (settings.auth_issuer, settings.auth_groups) == ("https://login.example", "roles")
     assert found.origins.keys() == BY_NAME.keys()
-    assert found.origins["result.limit"] == (Origin(str(path), 17),)
+    assert found.origins["result.limit"] == (Origin(str(path), 20),)
 
 
 @requirement("CONF-07", "CONF-22")

@@ -107,7 +107,7 @@ def test_a_workspace_names_servers_in_two_files_and_they_wait(files: Files) -> N
         "one": str(ours),
         "two": str(foreign),
     }
-    assert f"--mcp-config {foreign}" in waits("two", servers.waiting["two"]).hint
+    assert waits("two", servers.waiting["two"]).hint == f"weft approvals grant two --workspace {files.workspace}"
     approved = discover(Sources(files.home, files.workspace, "default"), approved=lambda found: True)
     assert list(approved.wanted) == ["one", "two"]
 
@@ -117,6 +117,7 @@ def test_a_workspace_that_waits_takes_nothing_away(files: Files) -> None:
     files.user("one", stdio(args=["mine"]))
     files.foreign({"one": {"command": PROGRAM, "args": ["theirs"]}})
     assert files.discover().wanted["one"].args == ("mine",)
+    assert files.discover().wanted["one"].scope == "user"
 
 
 @requirement("CONF-15", "CONF-06")
@@ -214,7 +215,7 @@ def test_every_key_arrives(files: Files, workspace: Path) -> None:
 @requirement("CONF-01", "CONF-03")
 def test_the_defaults(files: Files, workspace: Path) -> None:
     files.user("x", stdio())
-    assert files.discover().wanted["x"] == UpstreamSpec("x", command=PROGRAM, cwd=str(workspace))
+    assert files.discover().wanted["x"] == UpstreamSpec("x", command=PROGRAM, cwd=str(workspace), scope="user")
 
 
 @requirement("CONF-02")
@@ -345,9 +346,14 @@ def test_foreign_forms_of_an_address(files: Files, entry: dict[str, object]) -> 
 
 @requirement("CONF-10", "CONF-14")
 def test_a_variable_of_others_is_our_reference(files: Files) -> None:
-    entry = {"command": PROGRAM, "env": {"A": "${A}", "B": "${env:C}", "D": 3, "E": "x ${A}", "F": None}}
+    entry = {"command": PROGRAM, "env": {"A": "${A}", "B": "${env:C}", "D": 3, "E": "x ${A} ${B:-y}", "F": None}}
     env = files.discover(given("x", **entry)).wanted["x"].env
-    assert env == {"A": "secret://env/A", "B": "secret://env/C", "D": "3", "E": "x ${A}"}
+    assert env == {
+        "A": "secret://env/A",
+        "B": "secret://env/C",
+        "D": "3",
+        "E": "x ${secret://env/A} ${secret://env/B:-y}",
+    }
 
 
 @requirement("LINK-25")

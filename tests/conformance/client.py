@@ -7,9 +7,20 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import aiohttp
+
+from clawft.auth.flow import Returned, read_returned
+from clawft.auth.renew import Renewal
+from clawft.auth.server_login import Identity, ServerLogin
+from clawft.auth.tokens import Client
+from clawft.auth.vault import Vault, kept_secret
+from clawft.auth.web import Web
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError
 from clawft.link.http_out import HttpLink
 from clawft.model import Era
@@ -18,6 +29,8 @@ from clawft.wire.jsonrpc import Notification, Request
 
 CAPABILITIES: Mapping[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}}
 SUM = {"a": 5, "b": 3}
+LOGIN = "auth/"
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
 
 
 class Answers:
@@ -79,6 +92,12 @@ async def call_everything(session: Session) -> None:
         await session.call_tool(tool["name"], filled_in({"properties": properties, "required": list(properties)}))
 
 
+async def call_everything_twice(session: Session) -> None:
+    """A login may have to be made anew between two calls."""
+    for _ in range(2):
+        await call_everything(session)
+
+
 async def call_as_told(session: Session) -> None:
     await names(session)
     for told in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["toolCalls"]:
@@ -106,16 +125,55 @@ SCENARIOS: Mapping[str, Callable[[Session], Awaitable[None]]] = {
 }
 
 
+class Headless:
+    """A browser without a window: the suite's provider agrees at once, and says so where it redirects to."""
+
+    async def redirect_uri(self) -> str:
+        return "http://localhost:3000/callback"
+
+    async def visit(self, url: str, state: str) -> Returned:
+        async with aiohttp.ClientSession() as client, client.get(url, allow_redirects=False) as response:
+            return read_returned(urlsplit(response.headers.get("Location", "")).query)
+
+
+def login_to(url: str, folder: Path) -> ServerLogin:
+    told = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    vault = Vault(folder)
+    given = None
+    if "client_id" in told:
+        secret = kept_secret(vault, told.get("client_secret", ""))
+        given = Client(told["client_id"], secret, "client_secret_basic" if secret else "none")
+    identity = Identity(given, DOCUMENT)
+    return ServerLogin(
+        "suite",
+        url,
+        Renewal(vault),
+        lambda near: Web(nobody_refuses, near),
+        identity=identity,
+        browser=Headless(),
+    )
+
+
+def nobody_refuses(url: str, addresses: Sequence[str]) -> None:
+    """The suite lives on loopback."""
+
+
 async def main(arguments: Sequence[str]) -> int:
-    play = SCENARIOS.get(os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), look)
+    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
+    play = call_everything_twice if scenario.startswith(LOGIN) else SCENARIOS.get(scenario, look)
     old = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION") == "2025-11-25"
-    session = Session(HttpLink(arguments[-1]), Answers(), CAPABILITIES)
+    with tempfile.TemporaryDirectory() as folder:
+        link = HttpLink(arguments[-1], credentials=login_to(arguments[-1], Path(folder)))
+        await converse(Session(link, Answers(), CAPABILITIES), play, Era.HANDSHAKE if old else None)
+    return 0
+
+
+async def converse(session: Session, play: Callable[[Session], Awaitable[None]], known: Era | None) -> None:
     try:
-        await session.connect(Era.HANDSHAKE if old else None)
+        await session.connect(known)
         await play(session)
     finally:
         await session.close()
-    return 0
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ NO_BOUNDS = {
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
     "clawft.provider.refusal.DATA_CHARS": "manners of an error",
+    "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
     "clawft.provider.upstream.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",
 }

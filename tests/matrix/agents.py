@@ -215,7 +215,7 @@ class HttpLine:
         self._agent = agent
         self._url = url
         self._client = client
-        self._given = headers
+        self.more = headers
         self._session = ""
         self._open: dict[int, asyncio.Task[None]] = {}
         self.others: set[asyncio.Task[None]] = set()
@@ -237,7 +237,7 @@ class HttpLine:
         await asyncio.gather(*self.others, return_exceptions=True)
 
     def _headers(self, message: Json) -> dict[str, str]:
-        headers = {"Accept": "application/json, text/event-stream", **self._given}
+        headers = {"Accept": "application/json, text/event-stream", **self.more}
         method = message.get("method", "")
         if self._agent.era == "stateless":
             headers |= {"MCP-Protocol-Version": STATELESS, "Mcp-Method": method}

@@ -1,8 +1,9 @@
 """A tiny honest MCP server in plain Python, without our package: both eras, over stdin and stdout.
 
-usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute]
+usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute] [--describe FILE]
 
-`--say` writes a line to stderr at the start, `--crash` ends at once with status 3, `--mute` reads and never answers.
+`--describe` takes the description of `echo` from a file, `--say` writes a line to stderr at the start, `--crash` ends
+at once with status 3, `--mute` reads and never answers.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
@@ -28,6 +29,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--era", default="both")
     parser.add_argument("--title", default="tiny")
     parser.add_argument("--say", default="")
+    parser.add_argument("--describe", default="")
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--mute", action="store_true")
     return parser.parse_args()
@@ -46,6 +48,10 @@ def tool(name: str, *properties: str) -> dict[str, Any]:
 
 
 TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file")]
+
+
+if OPTIONS.describe:
+    TOOLS[0]["description"] = Path(OPTIONS.describe).read_text()
 
 
 def call(name: str, arguments: dict[str, Any]) -> str:

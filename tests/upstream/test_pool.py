@@ -334,7 +334,10 @@ async def test_status_shows_every_server_and_an_unknown_one_is_an_error(tmp_path
         assert (on.name, on.status, on.era, on.revision) == ("on", "connected", "handshake", "2025-11-25")
         assert (on.server_info["name"], len(on.tools), on.trusted) == ("honest", 10, False)
         assert on.pid is not None
-        assert off.status == "disabled"
+        assert (off.status, off.scope) == ("disabled", "")
+        moved = await mine.set_servers({"on": child("on", scope="workspace"), "off": child("off", enabled=False)})
+        assert moved.restarted == ()
+        assert (mine.server_status("on").scope, mine.server_status("on").pid) == ("workspace", on.pid)
         for ask in (mine.server_status, mine.find):
             with pytest.raises(ServerNotFound, match="there are: on, off"):
                 ask("nobody")

@@ -27,6 +27,9 @@ FAMILIES = {
     "git": "clawft.builtin.git",
     "cargo": "clawft.builtin.cargo.tools",
     "build": "clawft.builtin.build.tools",
+    "oauth2": "clawft.builtin.oauth2",
+    "rest": "clawft.builtin.rest",
+    "ide": "clawft.builtin.ide.provider",
     "weft": "clawft.builtin.workspace",
 }
 
@@ -51,6 +54,8 @@ def _provider(namespace: str, workspace: Path, stores: Callable[[str], KeyValueS
     module = import_module(FAMILIES[namespace])
     if namespace == "weft":
         return module.WorkspaceProvider(workspace, stores=stores)
+    if namespace == "ide":
+        return module.IdeProvider(workspace, stores=stores)
     provider = FunctionProvider(namespace, workspace=workspace, stores=stores, manifest=module.MANIFEST)
     for function, listed in _tools(module, settings):
         provider.add(function, listed=listed)

@@ -12,16 +12,30 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.model import Annotations, Call, CallToolResult, Capabilities, Reply, Tool
-from clawft.provider.base import Provider, RawProvider, end_of
+from clawft.builtin.ide.offered import RESOURCES as IDE_RESOURCES
+from clawft.model import (
+    Annotations,
+    Call,
+    CallToolResult,
+    Capabilities,
+    Reply,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    TaskSupport,
+    Tool,
+)
+from clawft.provider.base import Changes, Changing, Provider, RawProvider, ResourceProvider, end_of
 
 ALWAYS_LOADED = frozenset({"weft"})
 """Families with more than tools: resources, prompts, completion."""
+RESOURCES: Mapping[str, tuple[Resource, ...]] = {"ide": IDE_RESOURCES}
+"""Families with resources whose list never changes: what they are is read from the family when somebody asks."""
 FILE = Path(__file__).with_name("definitions.json")
 
 Load = Callable[[str], Provider]
@@ -48,6 +62,10 @@ class LazyFamily:
         provider = self._loaded or await self._arrived()
         return await (provider.run(call) if isinstance(provider, RawProvider) else end_of(provider)(call))
 
+    async def load(self) -> Provider:
+        """The family itself, loaded if it is not."""
+        return self._loaded or await self._arrived()
+
     async def _arrived(self) -> Provider:
         """Loaded once, in a thread: importing a large family would keep all others waiting."""
         loading = self._loading
@@ -63,6 +81,32 @@ class LazyFamily:
             self._loaded = loading.result()
 
 
+class LazyResources(LazyFamily):
+    """The same, with resources whose names are known."""
+
+    _changes: Changes | None = None
+
+    def list_resources(self) -> Sequence[Resource]:
+        return RESOURCES[self.namespace]
+
+    def list_templates(self) -> Sequence[ResourceTemplate]:
+        return ()
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
+        if all(each.uri != uri for each in self.list_resources()):
+            return None
+        provider = self._loaded or await self._arrived()
+        return await provider.read_resource(uri) if isinstance(provider, ResourceProvider) else None
+
+    def watch(self, changes: Changes) -> None:
+        self._changes = changes
+
+    def _ended(self, loading: asyncio.Future[Provider]) -> None:
+        super()._ended(loading)
+        if self._loaded is not None and self._changes is not None and isinstance(self._loaded, Changing):
+            self._loaded.watch(self._changes)
+
+
 def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset()) -> list[Provider]:
     """One provider per name. `hidden` names tools (`web__search`) that are not offered this time."""
     known = _known()
@@ -72,7 +116,8 @@ def lazily(names: Sequence[str], load: Load, hidden: frozenset[str] = frozenset(
 def _family(name: str, known: Mapping[str, tuple[Tool, ...]], load: Load, hidden: frozenset[str]) -> Provider:
     if name in ALWAYS_LOADED or name not in known:
         return load(name)
-    return LazyFamily(name, tuple(tool for tool in known[name] if f"{name}__{tool.name}" not in hidden), load)
+    kind = LazyResources if name in RESOURCES else LazyFamily
+    return kind(name, tuple(tool for tool in known[name] if f"{name}__{tool.name}" not in hidden), load)
 
 
 # ── the file ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -83,7 +128,7 @@ class _Written(Struct, omit_defaults=True):
 
     wire: Raw
     alias: str = ""
-    task: Literal["forbidden", "optional", "required"] = "forbidden"
+    task: TaskSupport = "forbidden"
     needs: Capabilities = Capabilities()
 
 

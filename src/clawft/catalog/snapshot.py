@@ -91,6 +91,12 @@ def _lookup(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     return table
 
 
+def without_words(entry: Entry, note: str) -> Entry:
+    """The same tool with a note in place of everything it says of itself."""
+    wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
+    return msgspec.structs.replace(entry, wire=wire, tool=Tool(entry.tool.name, wire, description=note))
+
+
 _object = msgspec.json.Decoder(dict[str, Raw])
 
 

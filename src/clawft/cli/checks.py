@@ -225,7 +225,11 @@ def _program(found: Found) -> Finding:
     """Does what it starts exist? An address is not asked; `weft servers test` does that."""
     import shutil  # only where there are servers
 
+    from clawft.wire.secrets import mask_url
+
     spec = found.spec
     if spec.command and shutil.which(spec.command) is None:
         return fail("servers", f"{found.origin}: {spec.name}: {spec.command} is not there", "install it, or correct it")
-    return ok("servers", f"{spec.name}: {spec.command or spec.url}; weft servers test {spec.name} connects to it")
+    return ok(
+        "servers", f"{spec.name}: {spec.command or mask_url(spec.url)}; weft servers test {spec.name} connects to it"
+    )

@@ -56,13 +56,15 @@ def _table(found: Found) -> str:
 
 
 def shown(found: Found) -> dict[str, Any]:
-    from clawft.config.secrecy import looks_secret  # loaded with the servers
+    from clawft.config.secrecy import masked_url, masked_values, masked_words  # loaded with the servers
 
     spec = found.spec
     told = msgspec.to_builtins(spec)
     default = msgspec.to_builtins(type(spec)(spec.name))
     for part in ("env", "headers"):
-        told[part] = {name: "…" if looks_secret(name, value) else value for name, value in told[part].items()}
+        told[part] = masked_values(told[part])
+    told["args"] = tuple(masked_words(spec.args))
+    told["url"] = masked_url(spec.url)
     return {key: value for key, value in told.items() if value != default[key]} | {"trust": spec.trust}
 
 

@@ -31,14 +31,14 @@ def _options(parser: Parser) -> None:
         "--host", metavar="ADDRESS", default=DEFAULT_HOST, help=f"where to listen (default: {DEFAULT_HOST})"
     )
     parser.add_argument(
-        "--port", metavar="N", type=_port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
+        "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
     )
     parser.add_argument("--no-auth", action="store_true", help="ask for no token; on loopback only")
     parser.add_argument("--json", action="store_true", help="print the address and token as one line of JSON")
     common_options(parser)
 
 
-def _port(text: str) -> int:
+def port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
         raise ArgumentTypeError(f"a port is 0 to {MAX_PORT}, not {text!r}")
     return int(text)

@@ -21,10 +21,14 @@ OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp-server": ("mcp_server", "Serve MCP on stdin and stdout; what an editor or agent starts"),
     "gateway": ("gateway", "Serve MCP over HTTP on 127.0.0.1:8765/mcp"),
+    "agent": ("agent", "Run one task with all tools: by Claude, another model, or a script"),
+    "serve-model": ("serve_model", "Serve a scenario as a model's API, to test agents offline"),
     "servers": ("servers", "List, add, test, import and watch MCP servers"),
+    "auth": ("auth", "Log in to servers and services, and out again"),
     "tools": ("tools", "List, search, show and call tools"),
     "resources": ("resources", "List and read resources"),
     "prompts": ("prompts", "List and get prompts"),
+    "approvals": ("approvals", "Say which servers and tools you approve; see what changed"),
     "audit": ("audit", "Read and verify the record of every call"),
     "policy": ("policy", "Explain what would be allowed, and by which rule"),
     "config": ("config", "Show, locate and check the configuration"),
@@ -143,9 +147,11 @@ def _report(failure: Exception) -> int | None:
         failure = ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
     if not isinstance(failure, ClawftError):
         return None
-    print(f"weft: {failure.message}", file=sys.stderr)
+    from clawft.store.secrets import conceal
+
+    print(f"weft: {conceal(failure.message)}", file=sys.stderr)
     if failure.hint:
-        print(f"hint: {failure.hint}", file=sys.stderr)
+        print(f"hint: {conceal(failure.hint)}", file=sys.stderr)
     return failure.exit_code
 
 

@@ -10,11 +10,14 @@ from clawft.cli.parser import Options, Parser, folder
 from clawft.config.places import DEFAULT_AGENT, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
+    import logging
+
     from clawft.app import App
     from clawft.config.layers import Sources
     from clawft.config.load import Loaded
     from clawft.config.settings import Settings
 
+SURFACES = ("full", "search", "auto")
 FORMS = ("plain", "mcp", "claude", "bare")
 
 T = TypeVar("T")
@@ -34,6 +37,9 @@ def common_options(parser: Parser) -> None:
     parser.add_argument("--names", metavar="FORM", choices=FORMS, help=f"how tools are named: {', '.join(FORMS)}")
     parser.add_argument("--allow", metavar="GLOB", action="append", help="tools to offer; may be repeated")
     parser.add_argument("--deny", metavar="GLOB", action="append", help="tools to hide; may be repeated")
+    parser.add_argument(
+        "--surface", metavar="FORM", choices=SURFACES, help=f"how many tools are listed: {', '.join(SURFACES)}"
+    )
     parser.add_argument("--no-builtin", action="store_true", help="leave the built-in tools out")
     parser.add_argument(
         "--mcp-config", metavar="FILE-OR-JSON", action="append", help="servers to use, as mcpServers JSON; repeatable"
@@ -48,17 +54,26 @@ def overrides(options: Options) -> dict[str, Any]:
     """The keys of the configuration that this command line sets."""
     told = {
         "tools.names": options.names,
+        "tools.surface": options.surface,
         "tools.allow": options.allow,
         "tools.deny": options.deny,
         "tools.builtin": False if options.no_builtin else None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in told.items() if value is not None} | getattr(options, "more", {})
 
 
 def loaded(options: Options) -> Loaded:
     from clawft.config.load import load  # brings the policies
 
-    return load(home_folder(), Path(options.workspace), options.agent, overrides(options))
+    return load(home_folder(), Path(options.workspace), options.agent, overrides(options) | _given(options))
+
+
+def _given(options: Options) -> dict[str, Any]:
+    if not options.mcp_config:
+        return {}
+    from clawft.config.given import delegation_in  # only for those who bring a file along
+
+    return delegation_in(options.mcp_config)
 
 
 def settings(options: Options) -> Settings:
@@ -81,7 +96,20 @@ def _say_who_warns() -> None:
     import logging  # the app brings it anyway
 
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(logging.Formatter("weft: %(message)s"))
+        logging.lastResort.setFormatter(_concealing())
+
+
+def _concealing() -> logging.Formatter:
+    """What we log names no secret, whoever said it."""
+    import logging  # loaded by now
+
+    from clawft.store.secrets import conceal
+
+    class Concealing(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return conceal(super().format(record))
+
+    return Concealing("weft: %(message)s")
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:

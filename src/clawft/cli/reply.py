@@ -13,11 +13,11 @@ import msgspec
 from clawft.cli.screen import is_terminal, one_line, paint, safe, width
 from clawft.cli.table import cut
 from clawft.model import LogLevel, Silent
+from clawft.provider import texts
 
 QUIET_SECONDS = 1.0
 """Nothing is said about a call that is faster than this."""
 TICK_SECONDS = 0.2
-MAX_SHOWN_BLOCK = 2000
 DEFAULT_COLUMNS = 80
 
 T = TypeVar("T")
@@ -25,35 +25,7 @@ T = TypeVar("T")
 
 def texts_of(content: Sequence[Mapping[str, Any]], structured: Any = None) -> Iterator[str]:
     """One text per content block; what is no text is summarised."""
-    for block in content:
-        yield _text_of(block)
-    if not content and structured is not None:
-        yield msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()
-
-
-def _text_of(block: Mapping[str, Any]) -> str:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return text
-        case {"type": ("image" | "audio") as kind, "data": str(data)}:
-            return _summary(str(kind), str(block.get("mimeType", "")), data)
-        case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
-            return f"[resource {uri}]\n{text}"
-        case {"type": "resource", "resource": {"uri": str(uri), "blob": str(blob)}}:
-            return _summary("resource", uri, blob)
-        case {"type": "resource_link", "uri": str(uri)}:
-            return f"[link {uri} {block.get('name', '')}".rstrip() + "]"
-        case _:
-            shown = msgspec.json.encode(block).decode()
-            return shown if len(shown) <= MAX_SHOWN_BLOCK else shown[:MAX_SHOWN_BLOCK] + "…"
-
-
-def _summary(kind: str, what: str, base64: str) -> str:
-    return f"[{kind} {what}, {size(len(base64) * 3 // 4)}; --json shows all of it]"
-
-
-def size(count: int) -> str:
-    return f"{count} bytes" if count < 10_000 else f"{count / 1000:,.0f} KB"
+    return texts.texts_of(content, structured, "; --json shows all of it")
 
 
 def print_text(text: str, *, error: bool = False) -> None:

@@ -51,6 +51,10 @@ def _add(options: Options) -> int:
     path = write(home, spec, force=options.force)
     print(f"written: {path}")
     tell(f"next: weft servers test {spec.name}")
+    if not options.trust:
+        tell(
+            f"its tools ask before their first use; weft approvals grant {spec.name} '*' approves them as they are now"
+        )
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ def _options(parser: Parser) -> None:
         action="store_true",
         help="copy secrets into private files under the home folder",
     )
+    parser.add_argument("--trust", action="store_true", help="trust their tools as if they were built in")
     json_option(parser)
     place_options(parser)
 
@@ -89,7 +89,7 @@ def _written(action: str, each: Candidate, options: Options) -> dict[str, Any]:
         if options.keep_secrets and each.secrets:
             spec = _with_kept(spec, each)
             notes = [note for note in notes if "--keep-secrets" not in note]
-        write(home_folder(), spec, force=True)
+        write(home_folder(), _trusted(spec) if options.trust else spec, force=True)
     return {
         "name": one_line(each.name),
         "from": each.source,
@@ -101,7 +101,15 @@ def _written(action: str, each: Candidate, options: Options) -> dict[str, Any]:
 
 
 def _what(spec: UpstreamSpec | None) -> str:
-    return "" if spec is None else shlex.join([spec.command, *spec.args]) if spec.command else spec.url
+    from clawft.config.servers import told  # loaded with the spec
+
+    return "" if spec is None else told(spec)
+
+
+def _trusted(spec: UpstreamSpec) -> UpstreamSpec:
+    import msgspec  # loaded with the spec
+
+    return msgspec.structs.replace(spec, trust="trusted")
 
 
 def _with_kept(spec: UpstreamSpec, each: Candidate) -> UpstreamSpec:

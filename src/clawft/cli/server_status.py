@@ -10,22 +10,30 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
 from clawft.cli.starting import SETTLE_SECONDS
-from clawft.cli.tool import BYTES_PER_TOKEN
 from clawft.config.nearest import nearest
 from clawft.errors import ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
+    from clawft.config.layers import Found
 
 REDRAW_SECONDS = 1.0
 SHOWN_STDERR_LINES = 20
 
-COLOURS = {"connected": "green", "failed": "red", "pending": "yellow", "degraded": "yellow", "needs-auth": "yellow"}
+COLOURS = {
+    "connected": "green",
+    "waiting": "yellow",
+    "failed": "red",
+    "pending": "yellow",
+    "degraded": "yellow",
+    "needs-auth": "yellow",
+}
 GOOD = ("connected", "degraded", "disabled")
 
 HEAD = ("NAME", "STATE", "ERA", "TRANSPORT", "TOOLS", "TOKENS", "RESTARTS", "PID", "MEMORY")
@@ -78,9 +86,16 @@ def rows(app: App) -> Iterator[Row]:
         if not found.spec.enabled:
             yield _idle(name, "disabled", str(found.origin))
     for name, found in servers.waiting.items():
-        yield _idle(name, "waiting", str(found.origin), f"start it by hand: --mcp-config {found.origin.file}")
+        yield _idle(name, "waiting", str(found.origin), _waits(name, found))
     for name, refused in servers.refused.items():
         yield _idle(name, "failed", refused.file, str(refused.error))
+
+
+def _waits(name: str, found: Found) -> str:
+    from clawft.config.approved import grant_command  # loaded with the servers
+    from clawft.config.servers import told
+
+    return f"waits for approval to start {told(found.spec)}: {grant_command(name, found, Path.cwd())}"
 
 
 def _running(app: App, name: str) -> Row:

@@ -82,7 +82,8 @@ async def _connect(app: App, spec: UpstreamSpec, steps: list[tuple[str, float]])
     cells = Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways_to(spec, cells=cells)]
+        ways = ways_to(spec, cells=cells, login_to=app.logins.of)
+        return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error
     with tempfile.TemporaryDirectory() as folder:

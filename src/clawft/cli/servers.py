@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +52,8 @@ def described(servers: Servers) -> Iterator[dict[str, Any]]:
 
 
 def _row(name: str, found: Found, state: str, error: str = "") -> dict[str, Any]:
+    from clawft.config.servers import told  # loaded by now
+
     spec = found.spec
     return {
         "name": name,
@@ -60,7 +61,7 @@ def _row(name: str, found: Found, state: str, error: str = "") -> dict[str, Any]
         "scope": found.scope.value,
         "transport": spec.transport if spec.command or spec.url else "",
         "trust": spec.trust,
-        "what": shlex.join([spec.command, *spec.args]) if spec.command else spec.url,
+        "what": told(spec),
         "origin": str(found.origin),
         "error": error,
     }

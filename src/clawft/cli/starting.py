@@ -18,13 +18,13 @@ SETTLE_SECONDS = 30.0
 """How long a command waits for servers that are slow to start; it goes on with the others."""
 
 
-async def start_servers(app: App, tool: str = "") -> None:
+async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) -> None:
     """A server that is down is a line on stderr, and no reason to fail, unless the user said so.
 
     Whoever wants one tool waits for its server alone, as far as the name tells.
     """
     logging.getLogger("clawft.upstream").setLevel(logging.CRITICAL)  # one line per server is told below
-    only = servers_of(tool, app.servers.wanted)
+    only = only or servers_of(tool, app.servers.wanted)
     count = len(only or app.servers.wanted)
     await Waiting(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app, only))
     for each in app.pool.status():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from clawft.catalog.surface import tokens_of
 from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, json_option
@@ -19,17 +20,13 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.catalog.snapshot import Entry
     from clawft.model import Annotations, Reply
 
-BYTES_PER_TOKEN = 4
-"""What a definition costs in a model's context, by rule of thumb."""
-
 Schema = Mapping[str, Any]
 
 
 def find(app: App, name: str) -> Entry:
     """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
-    entry = app.gateway.find(name)
-    seen = app.gateway.visible(app.caller)
-    if entry is None or entry not in seen:
+    entry = app.gateway.find_visible(name, app.caller)
+    if entry is None:
         raise not_found(app, name)
     return entry
 
@@ -37,10 +34,6 @@ def find(app: App, name: str) -> Entry:
 def not_found(app: App, name: str) -> ToolNotFound:
     near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
-
-
-def tokens(entry: Entry) -> int:
-    return len(entry.wire) // BYTES_PER_TOKEN
 
 
 def flags(hints: Annotations) -> list[str]:
@@ -89,7 +82,7 @@ def _print_entry(entry: Entry) -> None:
             ("flags", ", ".join(flags(entry.tool.annotations))),
             ("from", f"the server {origin.server}" if origin.server else f"built in or installed: {origin.namespace}"),
             ("also", ", ".join(name for name in entry.names if name != entry.name)),
-            ("costs", f"about {tokens(entry)} tokens in a model's context"),
+            ("costs", f"about {tokens_of(entry)} tokens in a model's context"),
         ]
     )
 

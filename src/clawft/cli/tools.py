@@ -7,11 +7,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from clawft.catalog.surface import cost_of, tokens_of
 from clawft.cli import tool
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
-from clawft.cli.tool import flags, tokens
+from clawft.cli.tool import flags
 
 if TYPE_CHECKING:  # `weft tools --help` needs none of it
     from clawft.app import App
@@ -19,8 +20,8 @@ if TYPE_CHECKING:  # `weft tools --help` needs none of it
 
 _SENTENCE_END = re.compile(r"\. (?=[^a-z])")
 
-MATCHES = ((8, "name"), (3, "title"), (1, "description"))
-"""How much a word found there counts in a search."""
+MAX_FOUND = 20
+"""Tools that a search shows, the best first."""
 
 
 # ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -38,7 +39,7 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
-        return app.gateway.visible(app.caller)
+        return app.gateway.listed(app.caller)
 
     entries = with_app(options, work, servers=COMPLETING not in os.environ)
     if not entries and not options.json:
@@ -53,7 +54,7 @@ def _search_options(parser: Parser) -> None:
 
 def _search(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
-        return ranked(app.gateway.visible(app.caller), options.words)
+        return app.gateway.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     entries = with_app(options, work)
     if not entries and not options.json:
@@ -61,33 +62,20 @@ def _search(options: Options) -> int:
     return _print_entries(entries, options)
 
 
-def ranked(entries: Sequence[Entry], words: Sequence[str]) -> list[Entry]:
-    """Those that have every word somewhere, the best first."""
-    scores = [(_score(entry, [word.lower() for word in words]), entry) for entry in entries]
-    return [entry for score, entry in sorted(scores, key=lambda pair: -pair[0]) if score]
-
-
-def _score(entry: Entry, words: Sequence[str]) -> int:
-    texts = {"name": " ".join(entry.names).lower(), "title": entry.tool.title.lower()}
-    texts["description"] = entry.tool.description.lower()
-    each = [sum(weight for weight, place in MATCHES if word in texts[place]) for word in words]
-    return sum(each) if all(each) else 0
-
-
 def _print_entries(entries: Sequence[Entry], options: Options) -> int:
     if options.json:
-        print_json({"tools": [_summary(entry) for entry in entries], "tokens": sum(map(tokens, entries))})
+        print_json({"tools": [_summary(entry) for entry in entries], "tokens": cost_of(entries)})
         return 0
     if not entries:
         return 0
     counted = options.tokens
     head = ["NAME", "KIND", *(["TOKENS"] if counted else []), "WHAT IT DOES"]
     rows = [
-        [entry.name, flags(entry.tool.annotations)[0], *([str(tokens(entry))] if counted else []), _does(entry)]
+        [entry.name, flags(entry.tool.annotations)[0], *([str(tokens_of(entry))] if counted else []), _does(entry)]
         for entry in entries
     ]
     if counted:
-        rows.append(["total", "", str(sum(map(tokens, entries))), f"{len(entries)} tools"])
+        rows.append(["total", "", str(cost_of(entries)), f"{len(entries)} tools"])
     print_table(head, rows)
     return 0
 
@@ -100,7 +88,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "namespace": entry.origin.namespace,
         "server": entry.origin.server,
         "flags": flags(entry.tool.annotations),
-        "tokens": tokens(entry),
+        "tokens": tokens_of(entry),
     }
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clawft.cli.screen import paint, safe, tell
+from clawft.config.servers import told
+from clawft.store.secrets import conceal
 from clawft.upstream.state import State
 
 if TYPE_CHECKING:
@@ -62,12 +63,11 @@ class Trace:
             self._say(name, f"stderr: {line[:MAX_LINE].decode('utf-8', 'replace')}")
 
     def _say(self, name: str, what: str) -> None:
-        tell(f"{paint(f'[{name}]', 'cyan', sys.stderr)} {safe(what)}")
+        tell(f"{paint(f'[{name}]', 'cyan', sys.stderr)} {safe(conceal(what))}")
 
 
 def _what(upstream: Upstream) -> str:
-    spec = upstream.spec
-    return shlex.join([spec.command, *spec.args]) if spec.command else spec.url
+    return told(upstream.spec)
 
 
 def _who(upstream: Upstream) -> str:

@@ -94,13 +94,15 @@ def _split(dotted: str) -> Path:
     return tuple(part.strip("\"'") for part in _PARTS.findall(dotted))
 
 
-def leaves(tables: Mapping[str, Any], open_tables: frozenset[str], above: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every value with its path; an empty table counts as a value, an open table is not entered."""
+def leaves(
+    tables: Mapping[str, Any], open_tables: frozenset[str], whole: frozenset[str] = frozenset(), above: Path = ()
+) -> Iterator[tuple[Path, Any]]:
+    """Every value with its path; an empty table and one of `whole` count as values, an open table is not entered."""
     for name, value in tables.items():
         path = (*above, name)
         if len(path) == 1 and name in open_tables:
             continue
-        if isinstance(value, dict) and value:
-            yield from leaves(cast("dict[str, Any]", value), open_tables, path)
+        if isinstance(value, dict) and value and ".".join(path) not in whole:
+            yield from leaves(cast("dict[str, Any]", value), open_tables, whole, path)
         else:
             yield path, value

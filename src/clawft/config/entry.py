@@ -55,8 +55,12 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     isolation: Literal["shared", "per-session"] = "shared"
     sandbox: str | Sandbox = "auto"
     tools: Tools = Tools()
+    redact: bool | None = None
     asks: tuple[Asks, ...] = EVERYTHING
     era: PinnedEra = "auto"
+
+    def __repr__(self) -> str:
+        return f"Entry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
 
 
 KEYS: tuple[str, ...] = Entry.__struct_fields__
@@ -80,6 +84,7 @@ WORDS = {
     "trust": "trusted or untrusted",
     "required": "true or false",
     "isolation": "shared or per-session",
+    "redact": "true or false",
     "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
     "asks": "a list of elicitation, sampling and roots",
@@ -126,7 +131,7 @@ def unknown_key(key: str, table: str, document: Document, path: tuple[str, ...])
 # ── files of other programs ──────────────────────────────────────────────────────────────────────────────────────────
 
 PROXY = "claudeai-proxy"
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
 
 
 def read_foreign(entry: object, origin: Origin, name: str) -> Entry | InvalidConfig:
@@ -152,7 +157,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         told = {**told, "env": nested.get("env") or told.get("env")}
     rules, sandbox = told.get("tools"), told.get("sandbox")
     plain: dict[str, Any] = {
-        "url": "" if command and url else url,
+        "url": "" if command and url else reference(url) if isinstance(url, str) else url,
         "command": command,
         "args": [_text(each) for each in cast("list[object]", args)] if isinstance(args, list) else None,
         "env": _texts(told.get("env")),
@@ -165,6 +170,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "isolation": told.get("isolation"),
         "sandbox": sandbox if sandbox in SANDBOXES or members(sandbox) else None,
         "tools": members(rules) or None,
+        "redact": told["redact"] if isinstance(told.get("redact"), bool) else None,
         "asks": told.get("asks"),
         "era": told.get("era"),
     }
@@ -182,9 +188,11 @@ def _texts(value: object) -> dict[str, str] | None:
 
 
 def reference(text: str) -> str:
-    """`${NAME}`, as others write it, is our `secret://env/NAME`; inside a longer text it stays as it is."""
+    """`${NAME}` and `${NAME:-default}`, as others write it, are our `secret://env/NAME`, alone or in a longer text."""
     whole = _VARIABLE.fullmatch(text)
-    return f"secret://env/{whole[1]}" if whole else text
+    if whole and not whole[2]:
+        return f"secret://env/{whole[1]}"
+    return _VARIABLE.sub(lambda found: f"${{secret://env/{found[1]}{found[2] or ''}}}", text)
 
 
 def _millis(value: object) -> int | None:

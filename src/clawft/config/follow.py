@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clawft.config.places import names_servers, reconnect_folder, server_files
 from clawft.config.settings import Settings
-from clawft.errors import ClawftError, NotConnected
+from clawft.errors import ClawftError, NotConnected, PermissionDenied
 
 if TYPE_CHECKING:  # loaded with the first server
+    from clawft.builtin.start_server import Waiting
+    from clawft.config.layers import Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
+    from clawft.guard.approvals import Approvals
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
 
@@ -31,9 +34,12 @@ log = logging.getLogger("clawft")
 class ServerFiles:
     """`pool` is asked for when the first server is wanted."""
 
-    def __init__(self, settings: Settings, pool: Callable[[], Pool]) -> None:
+    def __init__(self, settings: Settings, pool: Callable[[], Pool], approvals: Approvals) -> None:
         self._settings = settings
+        self._approvals = approvals
         self._pool = pool
+        self.waiting_changed: Callable[[], None] = lambda: None
+        """Called when other servers wait for approval than before."""
         self._watching: list[asyncio.Task[None]] = []
 
     @property
@@ -45,17 +51,24 @@ class ServerFiles:
     @cached_property
     def servers(self) -> Servers:
         """The servers that are named now, and what is wrong with those that cannot be used."""
-        from clawft.config.layers import Sources
+        from clawft.config.approved import launches
         from clawft.config.servers import discover
 
+        return discover(self._sources, launches(self._approvals, self._sources))
+
+    @cached_property
+    def _sources(self) -> Sources:
+        from clawft.config.layers import Sources
+
         told = self._settings
-        return discover(Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders))
+        return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
 
     async def start(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another, or us, unless we must not run without it."""
         if not self.name_any:
             return
         self._tell_unused(self.servers)
+        self.waiting_changed()
         wanted = self.servers.wanted
         chosen = {name: spec for name, spec in wanted.items() if name in only or self._is_needed(spec)}
         await self._pool().set_servers(chosen if only else wanted)
@@ -100,7 +113,7 @@ class ServerFiles:
         from clawft.config.watch import stamps
 
         told = self._settings
-        return stamps(server_files(told.home, told.workspace, told.agent, told.mcp_config))
+        return stamps([*server_files(told.home, told.workspace, told.agent, told.mcp_config), self._approvals.path])
 
     def _asked(self) -> Stamps:
         from clawft.config.watch import folder_stamps
@@ -120,7 +133,30 @@ class ServerFiles:
             self.servers = old
             log.error("the changed configuration is not applied: %s", failed)
             return
+        self.waiting_changed()
         log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
+
+    # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def waiting_launches(self) -> Mapping[str, Waiting]:
+        """Programs are read for it, and those can be large: not on the loop."""
+        from clawft.config.approved import waiting_launch
+
+        waiting = dict(self.servers.waiting)
+        return await asyncio.to_thread(lambda: {name: waiting_launch(name, found) for name, found in waiting.items()})
+
+    async def approve_launch(self, asked: Waiting) -> None:
+        """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""
+        from clawft.config.approved import launch_approval
+
+        found = self.servers.waiting.get(asked.name)
+        if found is None:
+            return  # somebody else was faster
+        approval = await asyncio.to_thread(launch_approval, found, self._sources, self._approvals.clock())
+        if approval.pin != asked.pin:
+            raise PermissionDenied(asked.name, "it has changed since it was asked about", hint="ask again")
+        await asyncio.to_thread(self._approvals.add, approval)
+        await self._apply({}, {})
 
     async def _reconnect(self, before: Stamps, now: Stamps) -> None:
         from clawft.config.watch import renewed

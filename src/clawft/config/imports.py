@@ -22,9 +22,10 @@ from clawft.config.entry import Entry, read_foreign
 from clawft.config.launches import command_of, judge
 from clawft.config.layers import foreign_servers
 from clawft.config.load import Origin
-from clawft.config.secrecy import looks_secret, variable_for
+from clawft.config.secrecy import variable_for
 from clawft.errors import ConfigError
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.secrets import looks_secret
 
 Entries = Iterator[tuple[str, Mapping[str, Any]]]
 
@@ -161,6 +162,8 @@ PROGRAMS: Mapping[str, Program] = {
 # ── one entry into a server of ours ──────────────────────────────────────────────────────────────────────────────────
 
 _INPUT = re.compile(r"\$\{input:([^}]+)\}")
+_OPEN = re.compile(r"\$\{(?!secret://)")
+"""A variable that is nobody's reference."""
 _ODD = re.compile(r"[^A-Za-z0-9.-]+|_+")
 
 
@@ -218,11 +221,11 @@ def _without_secrets(told: Entry, server: str) -> tuple[Entry, list[str], dict[s
 
     def safe(name: str, value: str) -> str:
         asked = _INPUT.search(value)
-        if not asked and "${" not in value and not looks_secret(name, value):
+        if not asked and _OPEN.search(value) is None and not looks_secret(name, value):
             return value
         variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(server, name)
         kept = f"secret://env/{variable}"
-        if asked or "${" in value:
+        if asked or _OPEN.search(value) is not None:
             notes.append(f"export {variable}={_shape(value)}")
         else:
             notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")

@@ -3,48 +3,31 @@
 Loading, `weft config show` and the reference in the docs all read this table.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from clawft.catalog.names import Form
+from clawft.catalog.surface import Form as Surface
+from clawft.config.delegation import DELEGATION
+from clawft.config.key import Key, Texts
 from clawft.config.nearest import did_you_mean
+from clawft.policy.grant import GrantRule
 
-OPEN_TABLES = frozenset({"mcp_servers", "delegation"})
+OPEN_TABLES = frozenset({"mcp_servers"})
 """Known, but judged by those who read them."""
 
 MAX_INSTRUCTIONS = 16_384
 
-Check = Callable[[Any], str]
-"""What is wrong with a value of the right type; nothing if it is fine."""
-
-Texts = tuple[str, ...]
 Grants = tuple[Literal["push", "force"], ...]
 ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
+SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
+Days = Annotated[int, Meta(ge=0, le=3650)]
 QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
-
-
-class Key(Struct, frozen=True):
-    name: str
-    field: str
-    """Where it goes in `Settings`: `allow`, or `command_policy.allow`."""
-    type: Any
-    words: str
-    """The type in words: "… must be …"."""
-    default: Any
-    doc: str
-    adds: bool = False
-    """Values of all files count, and not only the last: a refusal is not lost because another file has one too."""
-    check: Check = lambda value: ""
-
-    def read(self, value: Any) -> Any:
-        """The value as its type. Raises msgspec.ValidationError."""
-        return msgspec.convert(value, self.type)
 
 
 def _is_http(value: str) -> str:
@@ -86,6 +69,23 @@ KEYS: tuple[Key, ...] = (
     Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
     Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
     Key("tools.names", "names", Form, "plain, mcp, claude or bare", Form.PLAIN, "How tools are named towards agents."),
+    Key(
+        "tools.surface",
+        "surface.form",
+        Surface,
+        "full, search or auto",
+        Surface.FULL,
+        "What agents are listed: every tool, or a pair of tools that find and call the others.",
+    ),
+    Key(
+        "tools.surface_tokens",
+        "surface.tokens",
+        SurfaceTokens,
+        "1 to 10000000",
+        20_000,
+        "Tokens of definitions above which auto searches.",
+    ),
+    Key("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools to list even where one searches."),
     Key("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
     Key(
         "security.command_policy.allow",
@@ -136,6 +136,30 @@ KEYS: tuple[Key, ...] = (
     Key(
         "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
     ),
+    Key(
+        "result.redact",
+        "redact",
+        bool,
+        "true or false",
+        False,
+        "Take keys and tokens out of results; a server's own `redact` wins.",
+    ),
+    Key(
+        "approvals.ask",
+        "ask",
+        Literal["untrusted", "all"],
+        "untrusted or all",
+        "untrusted",
+        "Whose tools need approval; with all, those that a trusted server calls read-only do not.",
+    ),
+    Key(
+        "approvals.days",
+        "approval_days",
+        Days,
+        "0 to 3650",
+        0,
+        "How long an answer to a question holds; 0: until the tool changes.",
+    ),
     Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
     Key(
         "audit.values", "audit_values", bool, "true or false", False, "Write arguments too, and not only their digest."
@@ -166,6 +190,43 @@ KEYS: tuple[Key, ...] = (
         "How long a question to the agent may wait for its answer, and a call for its question.",
     ),
     Key(
+        "gateway.auth.issuer",
+        "auth_issuer",
+        str,
+        "a text: https://…",
+        "",
+        "Whose tokens (JWT) open the HTTP gateway.",
+        check=_is_http,
+    ),
+    Key(
+        "gateway.auth.audience",
+        "auth_audience",
+        str,
+        "a text: https://…",
+        "",
+        "The address tokens are for; empty: the one the gateway listens on.",
+        check=_is_http,
+    ),
+    Key(
+        "gateway.auth.jwks_url",
+        "auth_jwks_url",
+        str,
+        "a text: https://…",
+        "",
+        "Where the issuer's keys are; empty: where its metadata says.",
+        check=_is_http,
+    ),
+    Key("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
+    Key("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
+    Key(
+        "gateway.auth.grants",
+        "auth_grants",
+        tuple[GrantRule, ...],
+        "a list of tables of subject, group, scope, allow and deny",
+        (),
+        "Which tools whom; nobody else gets any.",
+    ),
+    Key(
         "gateway.instructions",
         "instructions",
         Instructions,
@@ -173,6 +234,9 @@ KEYS: tuple[Key, ...] = (
         "",
         "What agents are told when they connect.",
     ),
+    *DELEGATION,
 )
 
 BY_NAME = {key.name: key for key in KEYS}
+WHOLE = frozenset(key.name for key in KEYS if key.whole)
+"""Keys whose value is a table."""

@@ -18,6 +18,7 @@ from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.upstream.spec import SandboxTable, ToolRules, Trust, UpstreamSpec
+from clawft.wire.secrets import mask_url
 
 STDIO = "stdio://"
 TRUSTS = ("", "trusted", "untrusted")
@@ -70,6 +71,7 @@ def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec
         if isinstance(told.sandbox, str)
         else msgspec.convert(told.sandbox, SandboxTable, from_attributes=True),
         tools=msgspec.convert(told.tools, ToolRules, from_attributes=True),
+        redact=told.redact,
         asks=told.asks,
         era=told.era,
     )
@@ -88,7 +90,7 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
     if by_workspace and (opened := _opens(told.sandbox)):
         return f"a workspace file may not {opened}; say it in a file of your own"
     if by_workspace and any(
-        text.startswith(WORKSPACE_SECRETS) for text in (*told.env.values(), *told.headers.values())
+        kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):
         return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
@@ -110,7 +112,7 @@ def _wrong_url(url: str) -> str | None:
     except ValueError:
         return "the url cannot be read"
     if parts.scheme not in ("http", "https"):
-        return f"the url must begin with stdio://, http:// or https://, not {url[:40]!r}"
+        return f"the url must begin with stdio://, http:// or https://, not {mask_url(url)[:40]!r}"
     return None if parts.hostname else "the url names no host"
 
 

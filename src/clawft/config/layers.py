@@ -20,11 +20,16 @@ from clawft.config.launches import judge
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.config.places import agent_file, is_json, single_files, user_file, workspace_files
+from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig
+from clawft.policy.delegation import FLOW_SERVER
+from clawft.store.secrets import keep_concealed
 from clawft.upstream.spec import UpstreamSpec
 
 GIVEN = "--mcp-config"
 TABLE = "mcp_servers"
+DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
+"""Where the server of claude-flow may be described, beside the others."""
 ROOT = 0
 """May own files of every user: who is root needs no file of ours."""
 
@@ -109,9 +114,13 @@ def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
 def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     """A file with other settings beside the servers, which are judged elsewhere."""
     document = _document(file)
-    if isinstance(document, Document) and TABLE in document.tables:
+    if isinstance(document, Document) and (TABLE in document.tables or DELEGATION in document.tables):
         document = exposed(file) or document
     yield from _read_tables(document, file, scope, sources)
+    if isinstance(document, Document):
+        table = jsonc.members(jsonc.members(document.tables.get(DELEGATION)).get(FLOW_KEY))
+        if table:
+            yield FLOW_SERVER, _own(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), scope, sources)
 
 
 def exposed(file: Path) -> InvalidConfig | None:
@@ -207,20 +216,31 @@ def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[Outc
 
 def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     try:
-        key, servers = foreign_servers(jsonc.parse(content, file))
+        told = jsonc.parse(content, file)
+        key, servers = foreign_servers(told)
     except ConfigError as wrong:
         yield file, Refused(wrong, file)
         return
     if not key and scope is Scope.COMMAND_LINE:
         wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
         yield file, Refused(wrong, file)
-    for name, table in servers.items():
+    for name, table in {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}.items():
         origin = Origin(file, 0 if file == GIVEN else jsonc.line_of(content, key, name))
-        told = read_foreign(table, origin, name)
-        if isinstance(told, Entry):
-            yield name, _judged(name, told, origin, scope, sources)
+        entry = read_foreign(table, origin, name)
+        if isinstance(entry, Entry):
+            yield name, _judged(name, entry, origin, scope, sources)
         else:
-            yield name, Refused(told, file, jsonc.members(table).get("required") is True)
+            yield name, Refused(entry, file, jsonc.members(table).get("required") is True)
+
+
+def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:
+    """The server of claude-flow, where a file of the command line describes it in its delegation table."""
+    for place in (told, jsonc.members(told.get("tools"))):
+        table = jsonc.members(place.get(DELEGATION))
+        server = jsonc.members(table.get(FLOW_KEY) or table.get("claudeFlowServer"))
+        if server:
+            return {FLOW_SERVER: server}
+    return {}
 
 
 def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:
@@ -244,4 +264,5 @@ def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sourc
     )
     if isinstance(outcome, ConfigError):
         return Refused(outcome, origin.file, told.required)
+    keep_concealed(*secrets_in(outcome.args, outcome.url))
     return Found(outcome, origin, scope)

@@ -4,20 +4,23 @@ Every value remembers where it came from. A file of the workspace has no say her
 must not be able to change what is allowed in it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from clawft.catalog.surface import Surface
 from clawft.config.document import Document, leaves, parse
-from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, Key
+from clawft.config.key import Key
+from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.nearest import did_you_mean
 from clawft.config.places import agent_file, user_file
 from clawft.config.settings import Settings
 from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
 from clawft.policy.command import CommandPolicy
+from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
 
 COMMAND_LINE = "command line"
@@ -128,7 +131,7 @@ def judge(document: Document) -> list[Given]:
 
 
 def _judged(document: Document) -> Iterator[Given | InvalidConfig]:
-    for path, value in leaves(document.tables, OPEN_TABLES):
+    for path, value in leaves(document.tables, OPEN_TABLES, WHOLE):
         origin = Origin(document.file, document.line_of(path))
         name = ".".join(path)
         if name in BY_NAME:
@@ -197,7 +200,7 @@ def merge(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, tuple[Origi
 
 def _settings(home: Path, workspace: Path, agent: str, values: Mapping[str, Any]) -> Settings:
     plain: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {"command_policy": {}, "url_policy": {}}
+    nested: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
     for key in KEYS:
         table, _, field = key.field.rpartition(".")
         (nested[table] if table else plain)[field] = values[key.name]
@@ -205,7 +208,15 @@ def _settings(home: Path, workspace: Path, agent: str, values: Mapping[str, Any]
         home=home,
         workspace=workspace,
         agent=agent,
-        command_policy=CommandPolicy(**nested["command_policy"]),
-        url_policy=UrlPolicy(**nested["url_policy"]),
+        **{name: make(**nested[name]) for name, make in _PARTS.items()},
         **plain,
     )
+
+
+_PARTS: Mapping[str, Callable[..., Any]] = {
+    "command_policy": CommandPolicy,
+    "url_policy": UrlPolicy,
+    "delegation": DelegationConfig,
+    "surface": Surface,
+}
+"""Fields of the settings that are made of several keys."""

@@ -1,44 +1,16 @@
-"""Does this value look like a secret that somebody wrote down in clear? A guess, on the safe side. Pure."""
+"""Values of servers that may be secrets: which are written in clear, and how they are shown. On the safe side. Pure."""
+
+from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
 
-SHORTEST_SECRET = 6
-LONG_RANDOM = 32
+from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
-_NAMES = re.compile(
-    r"token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$", re.IGNORECASE
-)
-_PREFIXES = (
-    "sk-",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "eyJ",
-    "hf_",
-    "npm_",
-)
-_SCHEMES = re.compile(r"(?:Bearer|Basic|Token)\s+\S", re.IGNORECASE)
-_RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+")
-_PLAIN = re.compile(r"(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$", re.IGNORECASE)
-"""Paths, addresses, references, switches and small numbers are none, whatever the variable is called."""
-
-
-def looks_secret(name: str, value: str) -> bool:
-    if not value or value.startswith("secret://"):
-        return False
-    if value.startswith(_PREFIXES) or _SCHEMES.match(value):
-        return "${" not in value
-    if _PLAIN.match(value):
-        return False
-    long_random = len(value) >= LONG_RANDOM and _RANDOM.fullmatch(value) is not None
-    return long_random or (len(value) >= SHORTEST_SECRET and _NAMES.search(name) is not None)
+_OPTION = re.compile(r"(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)", re.DOTALL)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def in_clear(*values: Mapping[str, str]) -> list[str]:
@@ -51,3 +23,77 @@ def variable_for(server: str, name: str) -> str:
     if re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
         return name
     return re.sub(r"[^A-Z0-9]+", "_", f"{server}_{name}".upper()).strip("_")
+
+
+def masked_command(words: Sequence[str]) -> str:
+    """A command line as it may be shown: without values of options that sound secret, and without what looks it."""
+    return shlex.join(masked_words(words))
+
+
+Mask = Callable[[str], str]
+
+
+def left_out(value: str) -> str:
+    return MASK
+
+
+def told_by_digest(value: str) -> str:
+    """So that a change of it shows."""
+    return f"{MASK} ({_digest(value)})"
+
+
+def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
+    """Each word as it may be shown. A value may stand behind `=`, or be the word behind its option."""
+    return [
+        _masked_word(before.lstrip("-") if before.startswith("-") else "", word, mask)
+        for before, word in zip(("", *words), words, strict=False)
+    ]
+
+
+def _masked_word(name: str, word: str, mask: Mask) -> str:
+    option = _OPTION.fullmatch(word)
+    if option is not None:
+        return f"{option['name']}={_masked_value(option['name'].lstrip('-'), option['value'], mask)}"
+    return word if word.startswith("-") else _masked_value(name, word, mask)
+
+
+def _masked_value(name: str, value: str, mask: Mask) -> str:
+    if _ADDRESS.match(value):
+        return masked_url(value, mask)
+    if looks_secret(name.replace("-", "_"), value) or redact_text(value) != value:
+        return mask(value)
+    return value
+
+
+def masked_url(url: str, mask: Mask = left_out) -> str:
+    shown = mask_url(url)
+    return shown if shown == url or mask is left_out else f"{shown} {mask(url)}"
+
+
+def masked_values(values: Mapping[str, str], mask: Mask = left_out) -> dict[str, str]:
+    return {name: mask(value) if looks_secret(name, value) else value for name, value in values.items()}
+
+
+def secrets_in(args: Sequence[str], url: str) -> list[str]:
+    """What of a command line, or an address, is not to be said."""
+    found: list[str] = []
+
+    def collect(value: str) -> str:
+        found.extend((value, *_secret_parts(value)) if _ADDRESS.match(value) else (value,))
+        return MASK
+
+    masked_words([*args, url], collect)
+    return found
+
+
+def _secret_parts(url: str) -> Iterator[str]:
+    parts = urlsplit(url)
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    yield from (user, password) if password else ()
+    yield from (pair.partition("=")[2] for pair in parts.query.split("&"))
+
+
+def _digest(value: str) -> str:
+    import hashlib  # loads OpenSSL; few values need it
+
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 from msgspec import Struct
 
+from clawft.config.approved import grant_command, launches
 from clawft.config.layers import Found, Outcome, Refused, Scope, Sources, outcomes
+from clawft.config.secrecy import masked_command
 from clawft.errors import InvalidConfig
+from clawft.guard.approvals import Approvals
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.secrets import mask_url
 
 Approved = Callable[[Found], bool]
 
@@ -28,20 +32,19 @@ class Servers(Struct, frozen=True):
     @property
     def wanted(self) -> dict[str, UpstreamSpec]:
         """What is to run: enabled servers only."""
-        return {name: found.spec for name, found in self.found.items() if found.spec.enabled}
+        return {
+            name: msgspec.structs.replace(found.spec, scope=found.scope.value)
+            for name, found in self.found.items()
+            if found.spec.enabled
+        }
 
 
-def nobody(found: Found) -> bool:
-    """Approvals are not kept yet, so no server of a workspace has one."""
-    return False
-
-
-def discover(sources: Sources, approved: Approved = nobody) -> Servers:
+def discover(sources: Sources, approved: Approved | None = None) -> Servers:
     """All layers, in order. Reads the files; what they mean is decided by `merged`."""
-    return merged(outcomes(sources), approved)
+    return merged(outcomes(sources), approved or launches(Approvals(sources.home), sources))
 
 
-def merged(read: Iterable[Outcome], approved: Approved = nobody) -> Servers:
+def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
     """Later wins, a refusal too: a server its last layer spoiled is not run as an earlier one had it."""
     found: dict[str, Found] = {}
     refused: dict[str, Refused] = {}
@@ -74,9 +77,14 @@ def _switched_off(earlier: Found | None, later: Found) -> Found:
 def waits(name: str, found: Found) -> InvalidConfig:
     """Why a server of the workspace does not run, and what its user can do."""
     return InvalidConfig(
-        f"{found.origin}: {name} comes from the workspace and is not started by itself",
-        hint=f"read that file; if you want what it starts, say so with --mcp-config {found.origin.file}",
+        f"{found.origin}: {name} comes from the workspace and waits for approval to start {told(found.spec)}",
+        hint=grant_command(name, found),
     )
+
+
+def told(spec: UpstreamSpec) -> str:
+    """What would be started, or connected to, as one line."""
+    return masked_command([spec.command, *spec.args]) if spec.command else mask_url(spec.url)
 
 
 def carried(before: Servers, now: Servers) -> Servers:

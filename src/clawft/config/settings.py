@@ -1,12 +1,16 @@
 """What the program runs with: one frozen struct, whatever files and options it was put together from."""
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
 from clawft.catalog.names import Form
+from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
+from clawft.policy.delegation import DelegationConfig
+from clawft.policy.grant import GrantRule
 from clawft.policy.url import UrlPolicy
 
 
@@ -19,8 +23,13 @@ class Settings(Struct, frozen=True):
     names: Form = Form.PLAIN
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    surface: Surface = Surface()
     builtin: bool = True
     result_limit: int = 65_536
+    redact: bool = False
+    ask: Literal["untrusted", "all"] = "untrusted"
+    """Whose tools wait for the person's approval."""
+    approval_days: int = 0
     page_size: int = 2500
     audit: bool = True
     audit_values: bool = False
@@ -31,12 +40,20 @@ class Settings(Struct, frozen=True):
     git_variables: tuple[str, ...] = ()
     command_policy: CommandPolicy = CommandPolicy()
     url_policy: UrlPolicy = UrlPolicy()
+    delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
     instructions: str = ""
     question_seconds: int = 600
     """How long a question to the agent may wait for its answer."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
+    auth_issuer: str = ""
+    """Whose tokens open the HTTP gateway, beside the one in its own file."""
+    auth_audience: str = ""
+    auth_jwks_url: str = ""
+    auth_scopes: tuple[str, ...] = ()
+    auth_groups: str = "groups"
+    auth_grants: tuple[GrantRule, ...] = ()
     mcp_config: tuple[str, ...] = ()
     """Files or JSON texts that name servers, from the command line."""
     strict_servers: bool = False

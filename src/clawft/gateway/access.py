@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -14,22 +14,33 @@ from clawft.wire.headers import Headers
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
-Authenticate = Callable[[Headers], Caller | None]
-"""The caller these headers prove, or None."""
-
 
 class Refusal(Struct, frozen=True):
     status: int
     message: str
-    challenge: bool = False
+    challenge: str = ""
+    """The `WWW-Authenticate` header that goes with it."""
+
+
+Found = Caller | Refusal | None
+Authenticate = Callable[[Headers], Found | Awaitable[Caller | Refusal]]
+"""The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
+REALM = 'Bearer realm="clawft"'
 
 
 class Access:
     """`hosts` are the names we answer to (None: any, for a bind that is not loopback and therefore needs a token)."""
 
-    def __init__(self, authenticate: Authenticate, hosts: frozenset[str] | None = LOOPBACK_HOSTS) -> None:
+    def __init__(
+        self,
+        authenticate: Authenticate,
+        hosts: frozenset[str] | None = LOOPBACK_HOSTS,
+        metadata: Callable[[], bytes] | None = None,
+    ) -> None:
+        """`metadata`: what we say about our protection to whoever asks (RFC 9728)."""
         self._authenticate = authenticate
         self._hosts = hosts
+        self.metadata = metadata
 
     def check_place(self, headers: Headers) -> Refusal | None:
         """Against DNS rebinding and pages of other sites. The usual case costs two look-ups."""
@@ -49,12 +60,10 @@ class Access:
         name = f"[{name}]" if ":" in name else name
         return name in self._hosts if self._hosts is not None else name == host
 
-    def caller(self, headers: Headers) -> Caller | Refusal:
+    def caller(self, headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
         found = self._authenticate(headers)
         if found is None:
-            return Refusal(
-                401, "a bearer token is required; `weft gateway` prints the line that has it", challenge=True
-            )
+            return Refusal(401, "a bearer token is required; `weft gateway` prints the line that has it", REALM)
         return found
 
 
@@ -74,11 +83,15 @@ def open_to_all(base: Caller) -> Authenticate:
 
 def with_token(token: str, base: Caller) -> Authenticate:
     """One token, one person."""
-    expected = f"Bearer {token}".encode()
+    expected = token.encode()
 
     def authenticate(headers: Headers) -> Caller | None:
-        told = headers.get(b"authorization", b"")
-        scheme, _, secret = told.partition(b" ")
-        return base if hmac.compare_digest(scheme.title() + b" " + secret.strip(), expected) else None
+        return base if hmac.compare_digest(bearer_of(headers), expected) else None
 
     return authenticate
+
+
+def bearer_of(headers: Headers) -> bytes:
+    """The token of the Authorization header; empty if there is none."""
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +14,16 @@ from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
-from clawft.gateway.events import ConversationEnded, ElicitationCompleted, Event, ListChanged, RootsChanged, Said
+from clawft.gateway.events import (
+    ConversationEnded,
+    ElicitationCompleted,
+    Event,
+    ListChanged,
+    RootsChanged,
+    Said,
+    TaskChanged,
+)
+from clawft.gateway.older_tasks import OLDER, OlderTasks
 from clawft.gateway.running import Running, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question
@@ -23,7 +33,8 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK
 from clawft.wire.meta import read as read_meta
-from clawft.wire.revisions import HANDSHAKE, REVISIONS
+from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
+from clawft.wire.tasks import older
 from clawft.wire.visible import make_visible
 
 MAX_SUBSCRIPTIONS = 1_000
@@ -42,6 +53,7 @@ class Conversation:
         self._aside = aside
         self._level: str | UnsetType = UNSET
         self._watched: dict[str, Release] = {}
+        self._tasks = OlderTasks(gateway)
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
@@ -63,9 +75,9 @@ class Conversation:
 
     def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The bare result."""
-        return self._call(request, outlet) if request.method in CALLS else self._result(request)
+        return self._call(request, outlet) if request.method in CALLS else self._result(request, outlet)
 
-    async def _result(self, request: Request) -> bytes:
+    async def _result(self, request: Request, outlet: Outlet) -> bytes:
         method = request.method
         dispatch.check_method(method, self.caller)
         if method in LISTS:
@@ -75,6 +87,8 @@ class Conversation:
         quick = _QUICK.get(method)
         if quick is not None:
             return quick(self, request)
+        if method in OLDER and REVISIONS[self.caller.revision].core_tasks:
+            return await self._tasks.answer(request, self.caller, partial(self._ask, outlet))
         slow = _SLOW.get(method)
         if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
@@ -82,6 +96,8 @@ class Conversation:
 
     async def _call(self, request: Request, outlet: Outlet) -> bytes:
         target = dispatch.read_target(request.method, request.params)
+        if target.task is not UNSET and REVISIONS[self.caller.revision].core_tasks:
+            return self._tasks.begin(target, self.caller)
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
         talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         try:
@@ -112,7 +128,7 @@ class Conversation:
         self.opened = True
         self._gateway.folders.enter(self)
         self._narrows = narrow.is_needed(REVISIONS[hello.revision])
-        capabilities = _FIRST_CAPABILITIES if hello.revision == HANDSHAKE[0] else _CAPABILITIES
+        capabilities = _told_to(REVISIONS[hello.revision])
         return handshake.initialize_result(
             hello.revision, capabilities, self._gateway.server_info, self._gateway.instructions
         )
@@ -172,6 +188,8 @@ class Conversation:
                 self._visits.pop(id)
                 params = b'{"elicitationId":' + _encode(id) + b"}"
                 self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
+            case TaskChanged(task, _, payload) if task in self._tasks.begun:
+                self._aside.send(jsonrpc.notification("notifications/tasks/status", _encode(older(payload))))
             case Said(level, params, principal) if self._hears(level) and principal == self.caller.principal:
                 self._aside.send(jsonrpc.notification("notifications/message", params))
             case _:
@@ -252,9 +270,15 @@ _ALWAYS: dict[str, Any] = {
     "prompts": {"listChanged": True},
     "logging": {},
 }
-_FIRST_CAPABILITIES = _encode(_ALWAYS)
-"""For the first revision, in which completion simply worked and was no capability of its own."""
-_CAPABILITIES = _encode({**_ALWAYS, "completions": {}})
+_TASKS: dict[str, Any] = {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+
+
+@lru_cache
+def _told_to(revision: Revision) -> bytes:
+    """In the first revision completion simply worked and was no capability of its own."""
+    completions: dict[str, Any] = {} if revision.name == HANDSHAKE[0] else {"completions": {}}
+    return _encode({**_ALWAYS, **completions, **(_TASKS if revision.core_tasks else {})})
+
 
 _FOLDERS_KNOWN = ("notifications/initialized", "notifications/roots/list_changed")
 

@@ -10,15 +10,18 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawft._version import __version__
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build
+from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
+from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
+from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.prompts import Prompts
@@ -27,12 +30,13 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import Guard, ListGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
     Era,
+    Grant,
     LogLevel,
     Next,
     Origin,
@@ -41,8 +45,12 @@ from clawft.model import (
     Talk,
     Tool,
 )
+from clawft.policy.globs import any_matches
 from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
 from clawft.wire.meta import NEEDED
+
+if TYPE_CHECKING:  # loaded with the first search
+    from clawft.catalog.search import Index
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -60,6 +68,7 @@ class Gateway:
         form: Form = Form.PLAIN,
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
+        surface: Surface = Surface(),  # noqa: B008 - frozen, safe to share
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
@@ -67,12 +76,14 @@ class Gateway:
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions
+        self.surface = surface
         self.server_info = msgspec.json.encode({"name": SERVER_NAME, "version": __version__})
         self.closing = asyncio.Event()
         """Set when we shut down: open streams end in good order."""
         self.events = Events()
         self.seal = Seal(key, question_seconds)
         self.question_seconds = question_seconds
+        self.handles = Handles(key)
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.folders = Folders()
@@ -82,7 +93,10 @@ class Gateway:
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self._providers.values, form, self._shows)
         self._built: Snapshot | None = None
+        self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
+        self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
@@ -111,6 +125,7 @@ class Gateway:
     def tools_changed(self) -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
         self._built = None
+        self._indexes.clear()
         self.pages.forget()
         self.events.publish(ListChanged(Topic.TOOLS))
 
@@ -165,12 +180,45 @@ class Gateway:
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [entry for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+        return [self._as_seen(entry, caller) for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+
+    def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
+        for guard in self._face_guards:
+            note = guard.withheld(entry.tool, entry.origin, caller)
+            if note:
+                return without_words(entry, note)
+        return entry
+
+    def listed(self, caller: Caller) -> list[Entry]:
+        """The tools this caller is shown at once; the others it finds by search."""
+        return self.surface.listed(self.visible(caller), lambda entry: any_matches(entry.names, self.surface.pinned))
+
+    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]:
+        """The tools of this caller that fit best."""
+        from clawft.catalog.search import Index  # most callers never search
+
+        audience = (caller.grant, caller.agent, caller.principal)
+        index = self._indexes.get(audience)
+        if index is None:
+            if len(self._indexes) >= _MAX_INDEXES:
+                self._indexes.clear()
+            index = self._indexes[audience] = Index(without_finders(self.visible(caller)))
+        return index.search(query, limit)
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self._snapshot.table.get(name)
         return entry if entry is not None and self._shows(entry.names, caller) else None
+
+    def provider(self, namespace: str) -> Provider | None:
+        known = self._providers.get(namespace)
+        return known.provider if known is not None else None
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
+        """A result that comes after its call was answered, as the guards let it pass."""
+        for guard in reversed(self._reply_guards):
+            reply = guard.finish(call, reply)
+        return reply
 
     def _shows(self, names: Sequence[str], caller: Caller) -> bool:
         return all(guard.shows(names, caller) for guard in self._list_guards)
@@ -199,6 +247,7 @@ class Gateway:
             return Reply.error(str(lacking))
 
 
+_MAX_INDEXES = 64
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs

@@ -12,6 +12,7 @@ from clawft.catalog.snapshot import rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.listing import read_cursor
+from clawft.gateway.resources import Reader
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,
@@ -23,10 +24,11 @@ from clawft.model import (
     Resource,
     ResourceTemplate,
     Talk,
+    Tool,
 )
 from clawft.wire import narrow
 from clawft.wire.methods import METHODS, Sender
-from clawft.wire.revisions import REVISIONS
+from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
 MAX_COMPLETIONS = 100
@@ -46,7 +48,18 @@ def check_method(method: str, caller: Caller) -> None:
 
 def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(entry.wire, revision) for entry in gateway.visible(caller)]
+    return [
+        narrow.definition(_with_execution(entry.wire, entry.tool, revision), revision)
+        for entry in gateway.listed(caller)
+    ]
+
+
+def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
+    """Where tasks are part of the protocol a definition says whether its tool can be one."""
+    if not revision.core_tasks or tool.task == "forbidden" or b'"execution"' in wire:
+        return wire
+    told = b"required" if tool.task == "required" else b"optional"
+    return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
 
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
@@ -86,7 +99,8 @@ def list_page(
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     member, render = LISTS[method]
     cursor = read_cursor(params)
-    return gateway.pages.page(member, (caller.grant, caller.revision), cursor, lambda: render(gateway, caller), finish)
+    audience = (caller.grant, caller.revision, caller.agent, caller.principal)
+    return gateway.pages.page(member, audience, cursor, lambda: render(gateway, caller), finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
@@ -101,6 +115,8 @@ class Target(Struct, frozen=True, gc=False):
     meta: bytes
     responses: dict[str, Raw] | UnsetType
     state: str | UnsetType
+    task: Raw | UnsetType = UNSET
+    """The wish to have it run as a task, in the way of 2025-11-25."""
 
 
 class _CallParams(Struct):
@@ -109,10 +125,12 @@ class _CallParams(Struct):
     meta: Raw | UnsetType = field(default=UNSET, name="_meta")
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
     state: str | UnsetType = field(default=UNSET, name="requestState")
+    task: Raw | UnsetType = UNSET
 
 
 class _ReadParams(Struct):
     uri: str
+    meta: Raw | UnsetType = field(default=UNSET, name="_meta")
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
     state: str | UnsetType = field(default=UNSET, name="requestState")
 
@@ -126,7 +144,8 @@ def read_target(method: str, params: bytes) -> Target:
     try:
         if method == "resources/read":
             read = _read_params.decode(params or EMPTY_OBJECT)
-            return Target(method, read.uri, EMPTY_OBJECT, b"", read.responses, read.state)
+            meta = b"" if read.meta is UNSET else bytes(read.meta)
+            return Target(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
         told = _call_params.decode(params or EMPTY_OBJECT)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{method}: {wrong}") from None
@@ -134,7 +153,7 @@ def read_target(method: str, params: bytes) -> Target:
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
     meta = b"" if told.meta is UNSET else bytes(told.meta)
-    return Target(method, told.name, arguments, meta, told.responses, told.state)
+    return Target(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
 
 def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Awaitable[Reply]:
@@ -142,12 +161,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> 
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk)
+    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta)
     return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    contents = await gateway.resources.read(target.name, by=(caller, talk))
+    contents = await gateway.resources.read(target.name, by=Reader(caller, talk, target.meta))
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 

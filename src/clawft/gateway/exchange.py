@@ -13,8 +13,9 @@ from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
+from clawft.gateway.followed import Followed
 from clawft.gateway.listening import Listen
-from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required, read_answers
+from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
@@ -96,15 +97,16 @@ class Exchange:
         if target.method == "tools/call" and self._wants_task(target, caller):
             return self._start_task(target, caller, {})
         try:
-            return await CALLS[target.method](self._gateway, caller, target, talk)
+            reply = await CALLS[target.method](self._gateway, caller, target, talk)
         except Detached:
             return self._start_task(target, caller, talk.used)
+        return reply if reply.kind is not Kind.TASK else Followed(self._gateway, caller).begun(reply, target.name)
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
         entry = self._gateway.find(target.name)
-        if entry is None or entry.tool.task == "forbidden" or not self._gateway.find_visible(target.name, caller):
+        if entry is None or entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
             return False
-        if not caller.capabilities.tasks and entry.tool.task == "required":
+        if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
             raise _needs_tasks(target.name)
         return caller.capabilities.tasks
 
@@ -139,18 +141,18 @@ class Exchange:
         return self._finish(await Listen(self._gateway, caller, request, outlet).run())
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        return self._finish(self._gateway.tasks.get(caller, _read_task(request, caller).id).shape())
+        told = _read_task(request, caller)
+        return self._finish(await Followed(self._gateway, caller).get(told.id))
 
     async def _update_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         told = _read_task(request, caller)
-        task = self._gateway.tasks.get(caller, told.id)
         if told.responses is UNSET:
             raise BadParams("tasks/update lacks inputResponses")
-        task.answer(read_answers(told.responses))
+        await Followed(self._gateway, caller).update(told.id, told.responses)
         return self._finish(EMPTY_OBJECT)
 
     async def _cancel_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        self._gateway.tasks.cancel(caller, _read_task(request, caller).id)
+        await Followed(self._gateway, caller).cancel(_read_task(request, caller).id)
         return self._finish(EMPTY_OBJECT)
 
     def _finish(self, payload: bytes) -> bytes:
@@ -161,6 +163,9 @@ class Exchange:
             payload, self._gateway.server_info, cache=stateless.cache_hint(LIST_TTL_MS, "private")
         )
 
+
+_AT_ONCE = ("forbidden", "server")
+"""Tools that are called at once; a server may still answer with a task of its own."""
 
 _CAPABILITIES: dict[str, Any] = {
     "tools": {"listChanged": True},
@@ -182,7 +187,12 @@ _OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {
 
 
 def _is_cached(method: str, reply: Reply) -> bool:
-    return METHODS[method].cached and reply.kind is Kind.COMPLETE
+    """What a server has said itself of how long its result keeps stays as it is."""
+    return METHODS[method].cached and reply.kind is Kind.COMPLETE and not _says_how_long(reply.result)
+
+
+def _says_how_long(result: bytes) -> bool:
+    return b'"ttlMs"' in result and "ttlMs" in msgspec.json.decode(result, type=dict[str, Raw])
 
 
 _arguments = msgspec.json.Decoder(dict[str, Any])

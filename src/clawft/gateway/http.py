@@ -15,6 +15,7 @@ from clawft.gateway.http_visit import Look, Visit
 from clawft.gateway.status import Status
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
+from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.headers import Headers
@@ -22,6 +23,8 @@ from clawft.wire.jsonrpc import Message, Request
 from clawft.wire.revisions import HANDSHAKE
 
 ENDPOINT = "/mcp"
+METADATA = "/.well-known/oauth-protected-resource"
+"""Where we say how we are protected (RFC 9728)."""
 MAX_LOOKS = 256
 """A client sends the same headers again and again: what they tell is remembered for so many of them."""
 
@@ -57,13 +60,21 @@ class HttpApp:
         if look.out_of_place is not None:
             await _refuse(send, look.out_of_place)
         elif path != self._path and path != self._path + "/":
-            await self._status.answer(scope["method"], path, send)
+            await self._beside(scope["method"], path, send)
         else:
             caller = self._access.caller(look.headers)
+            if not isinstance(caller, Caller | Refusal):
+                caller = await caller
             if isinstance(caller, Refusal):
                 await _refuse(send, caller)
             else:
                 await self._enter(Visit(scope, look, caller, receive, send))
+
+    def _beside(self, method: str, path: str, send: Send) -> Awaitable[None]:
+        """Pages that need no token."""
+        if self._access.metadata is not None and path in (METADATA, METADATA + self._path) and method == "GET":
+            return asgi.answer(send, 200, self._access.metadata(), [JSON])
+        return self._status.answer(method, path, send)
 
     def _enter(self, visit: Visit) -> Awaitable[None]:
         method: str = visit.scope["method"]
@@ -147,7 +158,7 @@ async def refuse_message(send: Send, error: ClawftError, id: bytes | None) -> No
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
-    challenge = [(b"www-authenticate", b'Bearer realm="clawft"')] if refusal.challenge else []
+    challenge = [(b"www-authenticate", refusal.challenge.encode())] if refusal.challenge else []
     await asgi.answer(send, refusal.status, refusal.message.encode(), [TEXT, *challenge])
 
 

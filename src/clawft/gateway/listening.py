@@ -11,7 +11,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, ListChanged, TaskChanged, Topic
+from clawft.gateway.events import Event, ListChanged, Topic
+from clawft.gateway.followed import Followed
 from clawft.gateway.talk import Outlet
 from clawft.model import Caller
 from clawft.wire import jsonrpc
@@ -83,6 +84,15 @@ class Listen:
         if uris is not UNSET:
             found = await asyncio.gather(*(self._watch(uri) for uri in dict.fromkeys(uris)))
             self._wanted.resource_subscriptions = [uri for uri in found if uri]
+        ids = self._wanted.task_ids
+        if ids is not UNSET:
+            followed = await asyncio.gather(*(self._follow(id) for id in dict.fromkeys(ids)))
+            self._wanted.task_ids = [id for id in followed if id]
+
+    async def _follow(self, id: str) -> str:
+        release = await Followed(self._gateway, self._caller).watch(id, self._task_changed)
+        self._releases += [] if release is None else [release]
+        return "" if release is None else id
 
     async def _watch(self, uri: str) -> str:
         try:
@@ -109,13 +119,12 @@ class Listen:
             case ListChanged(topic) if _wants(self._wanted, topic):
                 method = f"notifications/{topic.value}/list_changed"
                 self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
-            case TaskChanged(task, principal, payload) if self._follows(task) and principal == self._caller.principal:
-                self._outlet.send(jsonrpc.notification("notifications/tasks", payload[:-1] + b"," + self._mark + b"}"))
             case _:
                 pass
 
-    def _follows(self, task: str) -> bool:
-        return self._wanted.task_ids is not UNSET and task in self._wanted.task_ids
+    def _task_changed(self, shape: bytes) -> None:
+        if self._open:
+            self._outlet.send(jsonrpc.notification("notifications/tasks", shape[:-1] + b"," + self._mark + b"}"))
 
 
 def _wants(wanted: Filter, topic: Topic) -> bool:

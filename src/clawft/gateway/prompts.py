@@ -56,9 +56,11 @@ class Prompts:
                 return found
         raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
 
-    async def get(self, caller: Caller, name: str, arguments: bytes, talk: Talk) -> Mapping[str, Any] | bytes:
+    async def get(
+        self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b""
+    ) -> Mapping[str, Any] | bytes:
         found = self.find(caller, name)
-        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, b"", talk, name)
+        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name)
         return await found.provider.get_prompt(call)
 
     async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from clawft.catalog import uris
 from clawft.errors import ResourceNotFound
@@ -29,6 +29,14 @@ Contents = Sequence[ResourceContent] | bytes
 """What a provider reads: contents, or the whole result as its server said it."""
 
 
+class Reader(Struct, frozen=True):
+    """Who wants to read, the way to ask them something first, and the `_meta` of their request."""
+
+    caller: Caller
+    talk: Talk
+    meta: bytes = b""
+
+
 class Resources:
     def __init__(self, providers: Callable[[], Iterable[Registered]], events: Events) -> None:
         self._providers = providers
@@ -45,10 +53,10 @@ class Resources:
         names = uris.exported((owner, item.uri_template) for owner, item in found)
         return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
 
-    async def read(self, uri: str, owner: str = "", by: tuple[Caller, Talk] | None = None) -> Contents:
+    async def read(self, uri: str, owner: str = "", by: Reader | None = None) -> Contents:
         """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound.
 
-        `by` is who wants to read, and the way to ask them something first.
+        `by` is who wants to read.
         """
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
@@ -93,11 +101,11 @@ class Resources:
                 yield known.owner, known.provider
 
 
-async def _read(provider: ResourceProvider, uri: str, by: tuple[Caller, Talk] | None) -> Contents | None:
+async def _read(provider: ResourceProvider, uri: str, by: Reader | None) -> Contents | None:
     if by is None or not isinstance(provider, AskingResources):
         return await provider.read_resource(uri)
-    caller, talk = by
-    return await provider.read_resource_for(Call(caller, uri, Tool(uri, b""), Origin(""), talk=talk))
+    call = Call(by.caller, uri, Tool(uri, b""), Origin(""), meta=by.meta, talk=by.talk)
+    return await provider.read_resource_for(call)
 
 
 def _renamed(item: Resource, uri: str) -> Resource:

@@ -22,6 +22,7 @@ from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
 from clawft.wire.asking import answers_it, require
+from clawft.wire.tasks import FINAL
 from clawft.wire.visible import make_visible
 
 TTL_MS = 300_000
@@ -31,7 +32,7 @@ MAX_TASKS = 1_000
 log = logging.getLogger("clawft.tasks")
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
-FINAL = frozenset({"completed", "failed", "cancelled"})
+_NONE_YET: Answers = {}
 
 
 class _Shape(Struct, rename="camel", omit_defaults=True):
@@ -61,10 +62,12 @@ class Task:
         self.questions: dict[str, Question] = {}
         self.result: bytes = b""
         self.error: Mapping[str, Any] | None = None
+        self.failure: ClawftError | None = None
         self.work: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
         self._changed = changed
         self._known = known
+        self._stirred = asyncio.Event()
 
     # the task is its own Talk: progress and log do not exist for tasks
 
@@ -115,7 +118,13 @@ class Task:
             return
         self.status = status
         self.updated = time.time()
+        self._stirred.set()
         self._changed(self)
+
+    async def change(self) -> None:
+        """Until something about it is new."""
+        self._stirred.clear()
+        await self._stirred.wait()
 
     def shape(self) -> bytes:
         shape = _Shape(self.id, self.status, _stamp(self.created), _stamp(self.updated), TTL_MS, POLL_MS)
@@ -137,13 +146,20 @@ class Board:
 
     def start(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers) -> Reply:
         """Run it in the background, with the answers known already, and reply at once with the task."""
+        return Reply(self.begin(caller, run, known).shape(), kind=Kind.TASK)
+
+    def begin(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers = _NONE_YET) -> Task:
         self._forget_old()
         if len(self._tasks) >= MAX_TASKS:
             raise Busy(f"{MAX_TASKS} tasks are kept already", hint="cancel some, or wait until they expire")
         task = Task(caller, self._tell, known)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")
-        return Reply(task.shape(), kind=Kind.TASK)
+        return task
+
+    def of(self, caller: Caller) -> list[Task]:
+        """Every task this principal can see, the oldest first."""
+        return [task for task in self._tasks.values() if task.caller.principal == caller.principal]
 
     async def _work(self, task: Task, run: Callable[[Task], Awaitable[Reply]]) -> None:
         try:
@@ -152,6 +168,7 @@ class Board:
             task.move("cancelled")
             raise
         except ClawftError as failed:
+            task.failure = failed
             task.error = {"code": failed.code, "message": str(failed)}
             task.move("failed")
         except Exception:  # whatever a tool does, its task ends in a state

@@ -109,7 +109,7 @@ class Audit:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
         call = happened.call
         self._count += 1
-        values = b',"arguments":' + _on_one_line(call.arguments) if self._values and self._keeps_values(call) else b""
+        values = b',"arguments":' + _recorded(call.arguments) if self._values and self._keeps_values(call) else b""
         return _LINE % (
             _timestamp(int(happened.when)),
             happened.when % 1 * 1000,
@@ -126,14 +126,19 @@ class Audit:
         )
 
     def _keeps_values(self, call: Call) -> bool:
-        return self._values and len(call.arguments) <= MAX_VALUES
+        return self._values and len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
 
 
-def _on_one_line(arguments: bytes) -> bytes:
-    """JSON strings hold no raw line ends, so those between the tokens may become blanks."""
-    return arguments.replace(b"\n", b" ").replace(b"\r", b" ")
+def _recorded(arguments: bytes) -> bytes:
+    """On one line, as JSON strings hold no raw line ends; and without what looks like a secret."""
+    from clawft.store.secrets import without_resolved  # only where values are wanted
+    from clawft.wire.secrets import mask_members
+
+    return mask_members(without_resolved(arguments)).replace(b"\n", b" ").replace(b"\r", b" ")
 
 
+SECRETIVE = frozenset({"oauth2"})
+"""Families whose arguments may hold a secret of the user's: never written, whatever the settings say."""
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 

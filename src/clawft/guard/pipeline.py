@@ -29,6 +29,22 @@ class ListGuard(Protocol):
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
+@runtime_checkable
+class ReplyGuard(Protocol):
+    """A guard that has to see every result, also one that comes after its call has been answered."""
+
+    def finish(self, call: Call, reply: Reply) -> Reply: ...
+
+
+@runtime_checkable
+class FaceGuard(Protocol):
+    """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
+
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """What stands in its place; empty if nothing does."""
+        ...
+
+
 def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> Next:
     """The way down for one tool: the first guard of the list is outermost."""
     step = end

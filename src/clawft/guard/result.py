@@ -33,7 +33,9 @@ class ResultGuard:
         return True
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        reply = await after(call)
+        return self.finish(call, await after(call))
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
         result = reply.result
         if len(result) > self._limit and reply.kind is Kind.COMPLETE:
             reply = self._shorten(call, reply)

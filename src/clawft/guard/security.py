@@ -17,6 +17,9 @@ from clawft.policy.url import UrlPolicy
 
 RESOLVE_SECONDS = 3.0
 
+NAMED_ONLY = {"oauth2__authorize": frozenset({"redirect_uri"})}
+"""Arguments of our own tools that name an address nobody here connects to: the browser goes there, on loopback."""
+
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a host name; empty if there are none."""
 
@@ -38,7 +41,7 @@ class Security:
         return self._judged(call, after) if found_in.suspicious(call.arguments) else after(call)
 
     async def _judged(self, call: Call, after: Next) -> Reply:
-        verdict = await self.judge(call.arguments)
+        verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()))
         if isinstance(verdict, Ask) and await _person_allows(call, verdict):
             return await after(call)
         if isinstance(verdict, Allow):
@@ -46,8 +49,8 @@ class Security:
         told = f"refused by the rule {verdict.rule}: {verdict.reason}"
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
-    async def judge(self, arguments: bytes) -> Verdict:
-        """The strictest word on these arguments."""
+    async def judge(self, arguments: bytes, named: frozenset[str] = frozenset()) -> Verdict:
+        """The strictest word on these arguments, but for addresses in those of them that only name a place."""
         try:
             decoded = _arguments.decode(arguments)
         except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
@@ -57,7 +60,8 @@ class Security:
                 "unreadable", "a key occurs twice in the arguments, so the tool may read another value", _SIMPLER
             )
         asks: list[Ask] = []
-        async for _, verdict in self.verdicts(decoded):
+        judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
+        async for _, verdict in self.verdicts(judged):
             if isinstance(verdict, Deny):
                 return verdict
             if isinstance(verdict, Ask):

@@ -34,6 +34,20 @@ Lost = Callable[[LinkError], None]
 """Told once when the link is gone without having been closed."""
 
 
+class Credentials(Protocol):
+    """The login to one server, as a link uses it."""
+
+    def ready(self) -> str | None:
+        """The Authorization header if it can be had at once (empty: none); None if it has to be waited for."""
+        ...
+
+    async def authorization(self) -> str: ...
+
+    async def challenged(self, status: int, header: str, sent: str) -> bool:
+        """The server wants a login, or a better one. True: send it again, with the header there is now."""
+        ...
+
+
 class Link(Protocol):
     kind: LinkKind
 

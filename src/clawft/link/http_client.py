@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure
+from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
+
+    from clawft.link.base import Credentials
 
 CONNECT_SECONDS = 10.0
 ASIDE_SECONDS = 10.0
 """How long a message without an answer may take; nobody waits for it."""
 EXCERPT = 300
+CHALLENGES = (401, 403)
+MAX_CHALLENGES = 6
+"""How often one request may be sent before a server that is never content is given up."""
 
 NO_ANSWER_STATUS = 300
 """From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
@@ -39,7 +46,9 @@ def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:
     challenge = response.headers.get("WWW-Authenticate", "")
-    return NeedsAuth(f"{url} wants a login", challenge=challenge, hint="give it a token in `headers`")
+    return NeedsAuth(
+        f"{url} wants a login", challenge=challenge, hint="weft auth login NAME, or give it a token in `headers`"
+    )
 
 
 async def refused(url: str, response: ClientResponse) -> LinkRefused:
@@ -67,7 +76,9 @@ class Exchange:
     def __init__(
         self, client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None
     ) -> None:
-        self._context = client.request(method, url, headers=headers, data=body, allow_redirects=False)
+        self._context: AbstractAsyncContextManager[ClientResponse] = client.request(
+            method, url, headers=headers, data=body, allow_redirects=False
+        )
         self._url = url
 
     async def __aenter__(self) -> ClientResponse:
@@ -76,11 +87,63 @@ class Exchange:
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(f"{self._url} cannot be reached: {failed}") from None
+            raise LinkClosed(self._words("cannot be reached", failed)) from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists
 
         await self._context.__aexit__(kind, error, None)
         if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(f"{self._url} broke off: {error}") from None
+            raise LinkClosed(self._words("broke off", error)) from None
+
+    def _words(self, what: str, error: BaseException) -> str:
+        """Errors of the library name the whole address; ours do not."""
+        shown = mask_url(self._url)
+        return f"{shown} {what}: {str(error).replace(self._url, shown)}"
+
+
+class LoggedIn(Exchange):
+    """An exchange with a login: a request that is refused for want of one is sent again with a better one."""
+
+    def __init__(self, make: Callable[[Mapping[str, str]], Exchange], url: str, credentials: Credentials) -> None:
+        """`make` gives the exchange with these headers added."""
+        self._make = make
+        self._url = url
+        self._credentials = credentials
+
+    async def __aenter__(self) -> ClientResponse:
+        for _ in range(MAX_CHALLENGES):
+            ready = self._credentials.ready()
+            sent = await self._credentials.authorization() if ready is None else ready
+            exchange = self._make({"Authorization": sent} if sent else {})
+            response = await exchange.__aenter__()
+            self._context = exchange
+            if response.status not in CHALLENGES or not await self._is_better(response, sent):
+                return response
+            await exchange.__aexit__(None, None, None)
+        raise LinkRefused(f"{mask_url(self._url)} is content with no login", http_status=401)
+
+    async def _is_better(self, response: ClientResponse, sent: str) -> bool:
+        try:
+            challenge = response.headers.get("WWW-Authenticate", "")
+            return await self._credentials.challenged(response.status, challenge, sent)
+        except BaseException:
+            await self._context.__aexit__(None, None, None)
+            raise
+
+
+Exchanges = Callable[["ClientSession", str, str, Mapping[str, str], bytes | None], Exchange]
+
+
+def exchanges(credentials: Credentials | None) -> Exchanges:
+    """How a link makes its exchanges: as they are, or with a login."""
+    if credentials is None:
+        return Exchange
+
+    def make(client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> LoggedIn:
+        def once(own: Mapping[str, str]) -> Exchange:
+            return Exchange(client, method, url, {**headers, **own}, body)
+
+        return LoggedIn(once, url, credentials)
+
+    return make

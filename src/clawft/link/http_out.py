@@ -20,12 +20,13 @@ from clawft.errors import (
     SessionLost,
     WireError,
 )
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
 from clawft.link.http_client import (
     ASIDE_SECONDS,
     NO_ANSWER_STATUS,
     Exchange,
     configured_headers,
+    exchanges,
     is_failure,
     needs_auth,
     open_client,
@@ -40,6 +41,7 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -57,8 +59,17 @@ log = logging.getLogger("clawft.link")
 class HttpLink:
     kind: LinkKind = "http"
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = DEFAULT_LIMIT) -> None:
-        self._url = url
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        credentials: Credentials | None = None,
+        *,
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self._target = url
+        self._url = mask_url(url)
+        self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
         self._ids: Waiting[None] = Waiting()
@@ -146,7 +157,7 @@ class HttpLink:
             log.warning("%s took no notification: %s", self._url, failed)
 
     def _post(self, body: bytes, outgoing: Outgoing | None) -> Exchange:
-        return Exchange(self._open_client(), "POST", self._url, self._headers(outgoing), body)
+        return self._exchange(self._open_client(), "POST", self._target, self._headers(outgoing), body)
 
     def _headers(self, outgoing: Outgoing | None) -> dict[str, str]:
         headers = {**self._configured, "Content-Type": "application/json", "Accept": ACCEPT}
@@ -216,7 +227,7 @@ class HttpLink:
 
     async def _resume(self, id: int, place: Place) -> Response | Failure | None:
         headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
-        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
             if response.status >= NO_ANSWER_STATUS:
@@ -248,7 +259,7 @@ class HttpLink:
         headers = {**self._headers(None), "Accept": EVENTS}
         if place.last_id:
             headers["Last-Event-ID"] = place.last_id
-        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             self._listening.heard_of.set()
             if response.status == 404 and self._session_id:
                 raise SessionLost(f"{self._url} has forgotten our session")
@@ -274,7 +285,7 @@ class HttpLink:
         if not self._session_id or self._gone:
             return
         try:
-            async with Exchange(client, "DELETE", self._url, self._headers(None), None):
+            async with self._exchange(client, "DELETE", self._target, self._headers(None), None):
                 pass
         except LinkError:
             log.debug("%s did not take our goodbye", self._url)

@@ -44,6 +44,9 @@ class Launch(Struct, frozen=True):
     confine: Confine | None = None
     """Gives the cell it runs in; without one it runs free."""
 
+    def __repr__(self) -> str:
+        return f"Launch({self.command!r}, …)"  # arguments and variables may hold secrets
+
 
 class Tail:
     """The last of what a child said on stderr, bounded."""

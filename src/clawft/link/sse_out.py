@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
 from clawft.link.http_client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
     NO_ANSWER_STATUS,
-    Exchange,
     configured_headers,
+    exchanges,
     needs_auth,
     open_client,
     refused,
@@ -29,6 +29,7 @@ from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -40,8 +41,17 @@ log = logging.getLogger("clawft.link")
 class SseLink:
     kind: LinkKind = "sse"
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = DEFAULT_LIMIT) -> None:
-        self._url = url
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        credentials: Credentials | None = None,
+        *,
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self._target = url
+        self._url = mask_url(url)
+        self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
         self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
@@ -109,7 +119,7 @@ class SseLink:
         if self._broken is not None or self._client is None:
             raise self._broken or LinkClosed(f"the link to {self._url} is closed")
         headers = {**self._configured, "Content-Type": "application/json"}
-        async with Exchange(self._client, "POST", self._endpoint.result(), headers, message) as response:
+        async with self._exchange(self._client, "POST", self._endpoint.result(), headers, message) as response:
             await self._check(response)
 
     async def _check(self, response: ClientResponse) -> None:
@@ -131,7 +141,7 @@ class SseLink:
 
     async def _read(self) -> None:
         headers = {**self._configured, "Accept": EVENTS}
-        async with Exchange(self._open_client(), "GET", self._url, headers, None) as response:
+        async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
@@ -151,8 +161,8 @@ class SseLink:
 
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
-        endpoint = urljoin(self._url, place)
-        if _origin(endpoint) != _origin(self._url):
+        endpoint = urljoin(self._target, place)
+        if _origin(endpoint) != _origin(self._target):
             raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)

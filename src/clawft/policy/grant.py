@@ -1,6 +1,8 @@
 """Which tools a caller may see and call."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
 
 from clawft.model import Grant
 from clawft.policy.globs import any_matches
@@ -8,9 +10,39 @@ from clawft.policy.globs import any_matches
 EVERYTHING = ("*",)
 
 
+class GrantRule(Struct, frozen=True, forbid_unknown_fields=True):
+    """Tools for whoever a token names so; a rule that names nobody is for everyone."""
+
+    subject: str = ""
+    group: str = ""
+    scope: str = ""
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    def is_for(self, subject: str, groups: Collection[str], scopes: Collection[str]) -> bool:
+        """All that the rule names must be true of the caller."""
+        return (
+            self.subject in ("", subject)
+            and (not self.group or self.group in groups)
+            and (not self.scope or self.scope in scopes)
+        )
+
+
+def grant_for(
+    rules: Sequence[GrantRule], subject: str, groups: Collection[str], scopes: Collection[str], *, within: Grant
+) -> Grant:
+    """What the rules for this caller allow together, less what any of them denies. No rule, no tool."""
+    own = [rule for rule in rules if rule.is_for(subject, groups, scopes)]
+    allow = tuple(dict.fromkeys(glob for rule in own for glob in rule.allow))
+    deny = tuple(dict.fromkeys((*within.deny, *(glob for rule in own for glob in rule.deny))))
+    return Grant(allow, deny, within.allow)
+
+
 def visible(names: Iterable[str], grant: Grant) -> bool:
     """May the caller see the tool that goes by these names? Any name may be the one a glob means; deny wins."""
-    if grant.allow == EVERYTHING and not grant.deny:
+    if grant.allow == EVERYTHING and not grant.deny and grant.within == EVERYTHING:
         return True
     known = tuple(names)
-    return any_matches(known, grant.allow) and not any_matches(known, grant.deny)
+    return all(any_matches(known, globs) for globs in (grant.allow, grant.within)) and not any_matches(
+        known, grant.deny
+    )

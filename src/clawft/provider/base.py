@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
+from msgspec import Raw
 
 from clawft.errors import InvalidArguments
 from clawft.model import (
@@ -85,6 +86,23 @@ class AskingResources(Protocol):
 
     async def read_resource_for(self, call: Call) -> bytes | None:
         """The same for a call whose tool is named like the resource, with the way back to its caller."""
+        ...
+
+
+@runtime_checkable
+class TaskProvider(Protocol):
+    """A provider whose calls may be answered with a task that it keeps (`Kind.TASK`)."""
+
+    async def get_task(self, id: str, caller: Caller) -> bytes:
+        """The task as the extension shapes it. Raises BadParams for an unknown one."""
+        ...
+
+    async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None: ...
+
+    async def cancel_task(self, id: str, caller: Caller) -> None: ...
+
+    async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+        """Have `changed` called with each new shape, until what this returns is called."""
         ...
 
 

@@ -25,7 +25,13 @@ class Again(Struct, tag="again"):
     """The person was sent to another place first; the call begins anew."""
 
 
-Carried = Parked | Round | Again
+class Working(Struct, tag="working"):
+    """The call has become a task at its server, and the task waits for the answers."""
+
+    id: str
+
+
+Carried = Parked | Round | Again | Working
 
 _carried = msgspec.json.Decoder(Carried)
 encode = msgspec.json.encode

@@ -106,7 +106,10 @@ class Conversing:
             outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
             return _result(await session.link.request(outgoing, Patience(method, seconds)))
 
-        return await Rounds(self._spec, call, self._roots, self._visited).complete(wanted, send)
+        return await self.rounds(call).complete(wanted, send)
+
+    def rounds(self, call: Call) -> Rounds:
+        return Rounds(self._spec, call, self._roots, self._visited)
 
     def told(self, agent: Caller) -> dict[str, Any]:
         """What a stateless server hears about this agent."""
@@ -116,16 +119,18 @@ class Conversing:
 
     async def request(
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
-    ) -> bytes:
-        """The bare result of anything but a tool call, questions answered."""
+    ) -> tuple[bytes, bool]:
+        """The bare result of anything but a tool call, questions answered; and whether there were any."""
         known = carried.read(call.talk.carried) if call.talk.carried else None
         if isinstance(known, carried.Round):
-            return await self.complete(call, session, method, members, known.wanted, seconds)
+            return await self.complete(call, session, method, members, known.wanted, seconds), True
         if isinstance(known, carried.Parked):
-            return _result(await self.go_on(call, known.id))
+            return _result(await self.go_on(call, known.id)), True
         result = _result(await self._ask(call, upstream, session, method, members, seconds))
         wanted = read_wanted(result) if session.peer.era is Era.STATELESS else None
-        return result if wanted is None else await self.complete(call, session, method, members, wanted, seconds)
+        if wanted is None:
+            return result, False
+        return await self.complete(call, session, method, members, wanted, seconds), True
 
     async def _ask(
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float

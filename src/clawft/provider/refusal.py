@@ -16,6 +16,7 @@ from clawft.errors import (
     JsonRpcFailure,
     MissingCapability,
 )
+from clawft.store.secrets import conceal
 
 DATA_CHARS = 1_000
 """Of an error's data, as far as it is passed on."""
@@ -25,7 +26,7 @@ def failed(server: str, error: ClawftError) -> ExecutionFailed:
     """The server is named; an error answer keeps its code and message."""
     hint = error.hint or f"weft servers status {server}"
     if not isinstance(error, JsonRpcFailure):
-        return ExecutionFailed(f"{server}: {error.message}", hint=hint)
+        return ExecutionFailed(conceal(f"{server}: {error.message}"), hint=hint)
     explain = _EXPLAINED.get(error.error_code, _data)
     return ExecutionFailed(f"{server}: {error.message} (code {error.error_code}){explain(error.error_data)}")
 

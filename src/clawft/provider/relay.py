@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
+from clawft.wire import narrow
 from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
@@ -61,8 +62,10 @@ def _is_error(result: bytes) -> bool:
     return bytes(_said.decode(result).is_error) == _TRUE
 
 
-def reply_of(result: bytes, *, stateless: bool) -> Reply:
+def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
     """A server's result as our reply; what only the stateless dialect adds is taken off again.
+
+    `older` agents know no structure but objects.
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
@@ -77,7 +80,7 @@ def reply_of(result: bytes, *, stateless: bool) -> Reply:
         raise ProtocolFailure(f"a result of the unknown kind {bytes(said.result_type)[:50].decode(errors='replace')}")
     if kind is Kind.COMPLETE:
         result = with_blocks(result)
-    return Reply(_plain(result, ()), is_error=bytes(said.is_error) == _TRUE, kind=kind)
+    return Reply(_plain(result, older=older), is_error=bytes(said.is_error) == _TRUE, kind=kind)
 
 
 _COMPACT = b'{"content":[{'
@@ -103,18 +106,26 @@ def with_blocks(result: bytes) -> bytes:
     return result
 
 
-_KINDS = {b'"%s"' % kind.value.encode(): kind for kind in (Kind.COMPLETE, Kind.INPUT_REQUIRED)}
+_KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}
 
 
 def plain_result(result: bytes) -> bytes:
-    """Without `resultType`, caching hints and the server's own identity."""
-    return _plain(result, _CACHE_HINTS)
+    """Without `resultType` and the server's own identity."""
+    return _plain(result)
 
 
-def _plain(result: bytes, hints: tuple[str, ...]) -> bytes:
+def without_hints(result: bytes) -> bytes:
+    """For agents that know no caching."""
+    if not any(b'"%s"' % hint.encode() in result for hint in _CACHE_HINTS):
+        return result
+    return _encode({key: value for key, value in _object.decode(result).items() if key not in _CACHE_HINTS})
+
+
+def _plain(result: bytes, *, older: bool = False) -> bytes:
     members = _object.decode(result)
-    for key in ("resultType", *hints):
-        members.pop(key, None)
+    members.pop("resultType", None)
+    if older and narrow.is_unknown_structure(members.get("structuredContent")):
+        members = narrow.without_structure(members)
     meta = _plain_meta(members.get("_meta"))
     if meta is not None:
         members["_meta"] = meta

@@ -29,8 +29,10 @@ from clawft.provider import carried, relay
 from clawft.provider.conversing import Conversing, may_park
 from clawft.provider.following import Following
 from clawft.provider.refusal import failed, lacking
+from clawft.provider.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.urls import ask_for_urls, consented
 from clawft.upstream.flights import Flight
+from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.peer import Wanted, read_wanted
 from clawft.upstream.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
@@ -39,8 +41,6 @@ from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Response
 
 CONNECT_SECONDS = 30.0
-TELL_SECONDS = 5.0
-"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
 _encode = msgspec.json.encode
 
@@ -60,6 +60,7 @@ class Relaying:
         self._own = own if upstream.spec.isolation == "per-session" else None
         self._following = following
         self._conversing = conversing
+        self.tasks = ForeignTasks(upstream, conversing)
         self._native: dict[str, bytes] = {}
         self._server = upstream.spec.name
         self._principals: set[str] = set()
@@ -80,6 +81,8 @@ class Relaying:
         try:
             if call.talk.level:
                 await self._be_loud(upstream, call.talk.level)
+            if call.tool.task == "required":
+                return await self.tasks.call(call, session, self._members(call, None), seconds)
             if call.talk.carried:
                 return await self._go_on(call, upstream, session, seconds)
             return await self._relay(call, upstream, session, seconds)
@@ -144,9 +147,12 @@ class Relaying:
     ) -> Reply:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
-        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS)
+        older = call.caller.era is Era.HANDSHAKE
+        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS, older=older)
         if reply.kind is Kind.COMPLETE:
             return reply
+        if reply.kind is Kind.TASK:
+            return reply if follows(call.caller) else await self.tasks.finish(call, session, answer.result, seconds)
         wanted = read_wanted(answer.result)
         return reply if wanted is None else await self._complete(call, session, wanted, seconds)
 
@@ -156,6 +162,8 @@ class Relaying:
         """A tool whose header annotations have changed is read again, and the call, which did not run, made again."""
         if error.error_code == URL_ELICITATION_REQUIRED:
             await ask_for_urls(self._server, call, error)
+        if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
+            return await self.tasks.call(call, session, self._members(call, None), seconds)
         if error.error_code == MISSING_CAPABILITY:
             raise lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
@@ -173,6 +181,8 @@ class Relaying:
                 return await self._reply(call, upstream, session, answer, seconds)
             case carried.Round(wanted):
                 return await self._complete(call, session, wanted, seconds)
+            case carried.Working(id):
+                return await self.tasks.resume(call, session, id, seconds)
             case carried.Again():
                 await consented(self._server, call)
                 return await self._relay(call, upstream, session, seconds)
@@ -181,13 +191,14 @@ class Relaying:
         """The server wants to know something first."""
         members = self._members(call, None)
         whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds)
-        return relay.reply_of(whole, stateless=True)
+        return relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
 
     # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
         if session.peer.era is Era.STATELESS:
-            return session.outgoing("tools/call", self._members(call, token), self._conversing.told(call.caller))
+            told = self.tasks.told(call.caller) if follows(call.caller) else self._conversing.told(call.caller)
+            return session.outgoing("tools/call", self._members(call, token), told)
         name = self._native.get(call.tool.name)
         if name is None:
             name = self._native[call.tool.name] = _encode(call.tool.name)

@@ -48,7 +48,7 @@ class Rounds:
         Where the agent answers with a later request this raises InputRequired, and is called again then.
         """
         for _ in range(MAX_ROUNDS):
-            result = await send(await self._members(wanted))
+            result = await send(await self.members(wanted, carried.encode(carried.Round(wanted))))
             more = read_wanted(result)
             if more is None:
                 for id in self._agreed.values():
@@ -57,9 +57,12 @@ class Rounds:
             wanted = more
         raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
 
-    async def _members(self, wanted: Wanted) -> dict[str, Any]:
-        """Of the next request: the answers, and what the server wants back."""
-        answers = await self._answers(self._questions(wanted), carried.encode(carried.Round(wanted)))
+    async def members(self, wanted: Wanted, carry: bytes) -> dict[str, Any]:
+        """Of the next request: the answers, and what the server wants back.
+
+        `carry` is what the next run needs, where the agent answers with a later request.
+        """
+        answers = await self._answers(self._questions(wanted), carry)
         state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
         return {**state, "inputResponses": answers} if answers else state
 

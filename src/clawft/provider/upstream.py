@@ -13,7 +13,6 @@ from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     BadParams,
-    Busy,
     ExecutionFailed,
     JsonRpcFailure,
 )
@@ -37,10 +36,11 @@ from clawft.provider.conversing import Conversing
 from clawft.provider.following import Following
 from clawft.provider.foreign import Readable
 from clawft.provider.hearing import belongs_to, pass_on, read_said
+from clawft.provider.kept import KeptReads
 from clawft.provider.parked import Park
 from clawft.provider.questions import elicitation_id, read_visit
-from clawft.provider.relaying import CONNECT_SECONDS, TELL_SECONDS, Relaying
-from clawft.upstream.interest import MAX_WATCHED
+from clawft.provider.relaying import CONNECT_SECONDS, Relaying
+from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
@@ -75,6 +75,8 @@ class UpstreamProvider:
         self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)
+        self._kept = KeptReads()
+        upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
 
@@ -147,9 +149,11 @@ class UpstreamProvider:
         upstream = self._relaying.of(caller)
         await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
         interest = upstream.interest
-        if len(interest.resources) >= MAX_WATCHED:
-            raise Busy(f"{MAX_WATCHED} resources of {self.server} are watched already", hint="watch fewer of them")
-        release = interest.resources.add(uri, lambda params: changed(relay.read_uri(params) or uri))
+
+        def ear(params: bytes) -> None:
+            changed(relay.read_uri(params) or uri)
+
+        release = interest.watch(interest.resources, uri, ear)
         try:
             await interest.settled(TELL_SECONDS)
             if uri in interest.refused:
@@ -158,6 +162,20 @@ class UpstreamProvider:
             release()
             raise
         return release
+
+    # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
+        return self._relaying.tasks.get(id, caller)
+
+    async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
+        await self._relaying.tasks.update(id, caller, responses)
+
+    async def cancel_task(self, id: str, caller: Caller) -> None:
+        await self._relaying.tasks.cancel(id, caller)
+
+    async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+        return await self._relaying.tasks.watch(id, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -186,7 +204,10 @@ class UpstreamProvider:
         if not self._read().may_have(uri):
             return None
         try:
-            return await self._ask_for(call, "resources/read", {"uri": uri})
+            result = self._kept.get(uri, call.caller.principal) or await self._ask_for(
+                call, "resources/read", {"uri": uri}
+            )
+            return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
         except JsonRpcFailure as refused:
             if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
                 return None
@@ -221,8 +242,14 @@ class UpstreamProvider:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        whole = await self._conversing.request(call, self._upstream, session, method, members, seconds)
-        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
+        told = {**members, "_meta": relay.outgoing_meta(call.meta, None)} if call.meta else members
+        whole, asked = await self._conversing.request(call, self._upstream, session, method, told, seconds)
+        if session.peer.era is not Era.STATELESS:
+            return whole
+        plain = relay.plain_result(whole)
+        if method == "resources/read" and not asked:
+            self._kept.put(call.tool.name, call.caller.principal, plain)
+        return plain
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
@@ -238,6 +265,8 @@ class UpstreamProvider:
 
     def offer_changed(self, parts: Parts) -> None:
         """These lists of the server differ from what was offered before."""
+        if parts & {"resources", "templates"}:
+            self._kept.clear()
         if self._changes is None:
             return
         if "tools" in parts:

@@ -1,5 +1,6 @@
 """Our folder and how files in it are made: for the owner only, whole or not at all, one writer at a time."""
 
+import asyncio
 import errno
 import os
 import sys
@@ -100,16 +101,39 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
         os.close(descriptor)
 
 
+async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
+    """Like `locked`, without blocking the loop: a descriptor that holds the lock until it is closed.
+
+    A child it is handed to holds the lock as well, also after our end.
+    """
+    descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
+    try:
+        end, pause = time.monotonic() + seconds, _FIRST_PAUSE
+        while not _try_lock(descriptor):
+            if time.monotonic() >= end:
+                raise _held_too_long(path, seconds)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _wait_for(descriptor: int, path: Path, seconds: float) -> None:
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while not _try_lock(descriptor):
         if time.monotonic() >= end:
-            raise Busy(
-                f"another process has held {path} for more than {seconds:g} s",
-                hint="end the other clawft process that hangs, then try again",
-            )
+            raise _held_too_long(path, seconds)
         time.sleep(pause)
         pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _held_too_long(path: Path, seconds: float) -> Busy:
+    return Busy(
+        f"another process has held {path} for more than {seconds:g} s",
+        hint="end the other clawft process that hangs, then try again",
+    )
 
 
 if sys.platform == "win32":

@@ -6,36 +6,69 @@
 | `secret://file/PATH` | the content of a file, without its last line end |
 | `secret://command/PROGRAM ARG…` | what the program prints; started without a shell |
 | `secret://keyring/SERVICE[/USER]` | an entry of the system's keyring (needs the `keyring` package) |
+
+A reference is a whole value, or stands inside one between `${` and `}`: `Bearer ${secret://env/TOKEN}`. There a
+variable may have a default: `${secret://env/REGION:-eu}`.
+
+What was resolved is remembered as long as we run, so that it can be taken out of whatever we say: see `conceal`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from clawft.errors import InvalidConfig
+from clawft.wire.secrets import looks_secret, redact_text
 
 SCHEME = "secret://"
 MAX_SECRET = 64 * 1024
 COMMAND_SECONDS = 10.0
+SHORTEST_CONCEALED = 6
+"""A shorter value would be found in half of all words."""
+HIDDEN = "…"
+
+_INSIDE = re.compile(r"\$\{(secret://[^}]*)\}")
+_resolved: set[str] = set()
 
 
 def is_reference(value: str) -> bool:
-    return value.startswith(SCHEME)
+    """Whether there is something to resolve in it."""
+    return value.startswith(SCHEME) or "${" + SCHEME in value
 
 
 def resolve_all(values: Mapping[str, str]) -> dict[str, str]:
     """The same mapping with references replaced by what they stand for. Raises InvalidConfig, naming the reference."""
+    for name, value in values.items():
+        if looks_secret(name, value):
+            keep_concealed(value, *value.split()[1:])
     return {name: resolve(value) for name, value in values.items()}
 
 
 def resolve(value: str) -> str:
-    """The secret, if it is a reference; anything else as it is."""
+    """The secret, if it is a reference, or with those inside it; anything else as it is. Raises InvalidConfig."""
     if not is_reference(value):
         return value
+    if value.startswith(SCHEME):
+        return _remembered(_resolve(value))
+    return _INSIDE.sub(lambda found: _remembered(_resolve_inside(found[1])), value)
+
+
+def _resolve_inside(reference: str) -> str:
+    """Between braces a variable may have a default."""
+    named, has_default, default = reference.partition(":-")
+    if has_default and named.startswith(f"{SCHEME}env/"):
+        return os.environ.get(named.removeprefix(f"{SCHEME}env/")) or default
+    return _resolve(reference)
+
+
+def _resolve(value: str) -> str:
     kind, _, rest = value.removeprefix(SCHEME).partition("/")
     source = _SOURCES.get(kind)
     if source is None or not rest:
@@ -47,6 +80,35 @@ def resolve(value: str) -> str:
     if secret is None or len(secret) > MAX_SECRET:
         raise InvalidConfig(f"{value} is not there", hint=_HINTS[kind])
     return secret
+
+
+def _remembered(secret: str) -> str:
+    keep_concealed(secret)
+    return secret
+
+
+def keep_concealed(*secrets: str) -> None:
+    """From now on these values are not said any more."""
+    _resolved.update(secret for secret in secrets if len(secret) >= SHORTEST_CONCEALED)
+
+
+def without_resolved(raw: bytes) -> bytes:
+    """JSON without what was resolved so far; the very same object if there is none of it."""
+    for secret in sorted(_resolved, key=len, reverse=True):
+        spelled = msgspec.json.encode(secret)[1:-1]
+        if spelled in raw:
+            raw = raw.replace(spelled, HIDDEN.encode())
+    return raw
+
+
+def conceal(text: str) -> str:
+    """The same text without what was resolved so far, and without anything that has the shape of a known secret.
+
+    For whatever leaves us as words: errors, logs, what servers wrote to stderr.
+    """
+    for secret in sorted(_resolved, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return redact_text(text)
 
 
 def _from_environment(name: str) -> str | None:

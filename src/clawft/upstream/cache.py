@@ -30,6 +30,8 @@ class Remembered(Struct):
     templates: list[Raw] = []
     prompts: list[Raw] = []
     instructions: str = ""
+    tasks: bool = False
+    """Can calls become tasks there?"""
 
     def is_fresh(self, now: float, ttl: float = TTL_SECONDS) -> bool:
         return 0 <= now - self.stored < ttl
@@ -42,6 +44,10 @@ def fingerprint(spec: UpstreamSpec) -> str:
     """What makes it the same server: where it is and how it is started, not how we treat it."""
     identity = (spec.command, spec.args, spec.url, sorted(spec.env), sorted(spec.headers), spec.cwd)
     return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:32]
+
+
+def folder(home: Path) -> Path:
+    return home / "cache" / "servers"
 
 
 class SchemaCache:
@@ -59,6 +65,10 @@ class SchemaCache:
             return None
         self._known[spec.name] = found
         return found
+
+    def last(self, name: str) -> Remembered | None:
+        """The last answers of whatever server had this name."""
+        return self._known.get(name) or self._load(name)
 
     def is_fresh(self, spec: UpstreamSpec) -> bool:
         found = self.get(spec)

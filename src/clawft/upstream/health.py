@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from clawft.errors import LinkError
+from clawft.store.secrets import conceal
 from clawft.upstream.session import Session
 
 HEALTH_SECONDS = 30.0
@@ -51,7 +52,7 @@ class Health:
             await session.check(HEALTH_PATIENCE)
         except LinkError as missed:
             self.failed_checks += 1
-            self.error = str(missed)
+            self.error = conceal(str(missed))
             log.warning("%s: health check %d missed: %s", self._server, self.failed_checks, missed)
             return Finding.MISSED
         found = Finding.RECOVERED if self.failed_checks else Finding.WELL

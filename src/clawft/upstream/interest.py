@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import Busy, ClawftError
 from clawft.wire.meta import RANK
 
 MAX_WATCHED = 10_000
 """Different resources and tasks of one server; more is a mistake, or an attack."""
+TELL_SECONDS = 5.0
+"""For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
 Ear = Callable[[bytes], None]
 """Told of a change, in the server's own words: the params of its notice."""
@@ -78,6 +80,7 @@ class Interest:
         self._held = False
         self._level = ""
         self._floor = ""
+        self._when_updated: list[Callable[[str], None]] = []
         self._changed = asyncio.Event()
         self._progress = asyncio.Event()
         self._acknowledged: asyncio.Future[bytes] | None = None
@@ -85,6 +88,12 @@ class Interest:
     def _stir(self) -> None:
         self.version += 1
         self._changed.set()
+
+    def watch(self, watched: Watched, name: str, ear: Ear) -> Release:
+        """Raises Busy if too many different things are watched."""
+        if len(watched) >= MAX_WATCHED:
+            raise Busy(f"{MAX_WATCHED} resources or tasks of one server are watched already", hint="watch fewer")
+        return watched.add(name, ear)
 
     # ── how loud ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,9 +121,15 @@ class Interest:
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
 
+    def when_updated(self, heard: Callable[[str], None]) -> None:
+        """Have it told of every resource that changes, watched or not."""
+        self._when_updated.append(heard)
+
     def updated(self, params: bytes) -> None:
         """A resource, or a part of one, has changed: whoever watches it, or what it is a part of, is told."""
         named = _read(params)
+        for heard in self._when_updated:
+            heard(named.uri)
         for uri in self._watched_by(named.uri):
             self.resources.tell(uri, params)
 
@@ -129,7 +144,7 @@ class Interest:
     def missed(self) -> None:
         """Changes may have gone by unheard: everything that is watched counts as changed."""
         for uri in self.resources.names:
-            self.resources.tell(uri, msgspec.json.encode({"uri": uri}))
+            self.updated(msgspec.json.encode({"uri": uri}))
 
     # ── telling the server ───────────────────────────────────────────────────────────────────────────────────────────
 

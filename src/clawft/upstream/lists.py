@@ -63,7 +63,9 @@ class Lists:
             self._changed(parts)
 
     def _read_tools(self) -> tuple[Tool, ...]:
-        return offered.read_tools(self.answers.tools, self._spec.name) if self.answers is not None else ()
+        if self.answers is None:
+            return ()
+        return offered.read_tools(self.answers.tools, self._spec.name, self.answers.era if self.answers.tasks else "")
 
     def invalidate(self) -> bool:
         """They have changed. True if someone must ask again; a flood of such news is one."""
@@ -87,7 +89,9 @@ class Lists:
 
 
 def _differing(before: Remembered, after: Remembered) -> Parts:
-    return frozenset(part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part)))
+    """Other instructions are other tools: an approval of theirs holds for what the model was told, all of it."""
+    parts = [part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part))]
+    return frozenset(parts if before.instructions == after.instructions else [*parts, "tools"])
 
 
 def _joined(items: list[Raw]) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
-from clawft.model import Annotations, Capabilities, Tool
+from clawft.model import Annotations, Capabilities, TaskSupport, Tool
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
 from clawft.wire.meta import NEEDS, read_capabilities
@@ -21,6 +22,12 @@ class _Meta(Struct):
     needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
 
 
+class _Execution(Struct, rename="camel"):
+    """2025-11-25 only."""
+
+    task_support: Any = None
+
+
 class _ToolView(Struct, rename="camel"):
     name: str
     title: str | UnsetType = UNSET
@@ -29,6 +36,7 @@ class _ToolView(Struct, rename="camel"):
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
     meta: Raw = field(default=Raw(b"{}"), name="_meta")
+    execution: _Execution | UnsetType = UNSET
 
 
 _meta = msgspec.json.Decoder(_Meta)
@@ -37,8 +45,11 @@ NOTHING = Capabilities()
 _EMPTY_SCHEMA = b'{"type":"object"}'
 
 
-def read_tool(wire: bytes) -> Tool:
-    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError."""
+def read_tool(wire: bytes, tasks: str = "") -> Tool:
+    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError.
+
+    `tasks` is the era of the server if it knows tasks.
+    """
     shown = make_visible(wire)
     view = _tool_view.decode(shown)
     schema = _EMPTY_SCHEMA if view.input_schema is UNSET else bytes(view.input_schema)
@@ -50,6 +61,7 @@ def read_tool(wire: bytes) -> Tool:
         input_schema=schema,
         output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
         annotations=Annotations() if view.annotations is UNSET else view.annotations,
+        task=_task(view, tasks),
         needs=_needs(view.meta),
     )
 
@@ -63,12 +75,20 @@ def _needs(meta: Raw) -> Capabilities:
         return NOTHING
 
 
-def read_tools(items: list[Raw], server: str) -> tuple[Tool, ...]:
-    """Those that can be read; of two with one name the first."""
+def _task(view: _ToolView, tasks: str) -> TaskSupport:
+    """In the stateless era the server decides with each call; before, the definition said it."""
+    if tasks == "stateless":
+        return "server"
+    told = None if view.execution is UNSET else view.execution.task_support
+    return told if tasks and told in ("optional", "required") else "forbidden"
+
+
+def read_tools(items: list[Raw], server: str, tasks: str = "") -> tuple[Tool, ...]:
+    """Those that can be read; of two with one name the first. `tasks`: the era of a server that knows tasks."""
     tools: dict[str, Tool] = {}
     for item in items:
         try:
-            tool = read_tool(bytes(item))
+            tool = read_tool(bytes(item), tasks)
         except (msgspec.DecodeError, RecursionError) as wrong:
             log.warning("%s: a tool was left out: %s", server, wrong)
             continue
@@ -82,6 +102,7 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
     peer = session.peer
     answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
     answers.instructions = peer.instructions
+    answers.tasks = peer.knows_tasks
     if peer.supports("tools"):
         answers.tools = await _tools(session)
     if peer.supports("prompts"):

@@ -47,5 +47,5 @@ async def open_session(
 
 async def _make(spec: UpstreamSpec, way: Way) -> Link:
     """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
-    values = (*spec.env.values(), *spec.headers.values())
+    values = (*spec.env.values(), *spec.headers.values(), spec.url)
     return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()

@@ -36,6 +36,14 @@ class Peer(Struct, frozen=True):
         return _mapping(self.capabilities.get(capability)).get(feature) is True
 
     @property
+    def knows_tasks(self) -> bool:
+        """Can a call become a task there: by the extension, or in the way of 2025-11-25?"""
+        if self.era is Era.STATELESS:
+            return metas.TASKS in self.extensions
+        requests = _mapping(_mapping(self.capabilities.get("tasks")).get("requests"))
+        return "call" in _mapping(requests.get("tools"))
+
+    @property
     def extensions(self) -> Mapping[str, Any]:
         return _mapping(self.capabilities.get("extensions"))
 
@@ -59,11 +67,16 @@ _wanted = msgspec.json.Decoder(Wanted)
 def read_wanted(result: bytes) -> Wanted | None:
     if b"input_required" not in result:
         return None
+    wanted = read_asked(result)
+    return wanted if wanted.result_type == "input_required" else None
+
+
+def read_asked(result: bytes) -> Wanted:
+    """What the server wants to know, of a result or a task that is known to ask."""
     try:
-        wanted = _wanted.decode(result)
+        return _wanted.decode(result)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
-    return wanted if wanted.result_type == "input_required" else None
 
 
 def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str | None]:

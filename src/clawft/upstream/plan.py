@@ -21,5 +21,7 @@ def plan(running: Mapping[str, UpstreamSpec], wanted: Mapping[str, UpstreamSpec]
     return Plan(
         start=tuple(name for name in wanted if name in live and name not in running),
         stop=tuple(name for name in running if name not in live),
-        restart=tuple(name for name in running if name in live and (name in again or running[name] != wanted[name])),
+        restart=tuple(
+            name for name in running if name in live and (name in again or not running[name].is_same(wanted[name]))
+        ),
     )

@@ -26,6 +26,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.cache import SchemaCache
 from clawft.upstream.lists import Parts
 from clawft.upstream.plan import plan
@@ -72,6 +73,8 @@ class ServerStatus(Struct, frozen=True):
     stderr: str = ""
     sandbox: str = ""
     """What holds its process, and what that leaves open."""
+    scope: str = ""
+    """The layer of the configuration it came from: user, workspace, agent, command line."""
 
 
 class News:
@@ -225,7 +228,8 @@ class Pool:
         spec = self._known(name)
         upstream = self._running.get(name)
         if upstream is None:
-            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=spec.trust == "trusted")
+            trusted = spec.trust == "trusted"
+            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
         session = upstream.session
         child = getattr(session.link, "child", None) if session is not None else None
         return ServerStatus(
@@ -241,8 +245,9 @@ class Pool:
             pid=child.pid if child is not None else None,
             trusted=spec.trust == "trusted",
             seconds=round(time.monotonic() - upstream.since, 1),
-            stderr=child.stderr.text() if child is not None else "",
+            stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
+            scope=spec.scope,
         )
 
     async def settled(self, seconds: float) -> None:

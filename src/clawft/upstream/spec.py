@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from clawft.sandbox.bounds import Table as SandboxTable
@@ -28,7 +29,7 @@ class ToolRules(Struct, frozen=True):
 
 
 class UpstreamSpec(Struct, frozen=True):
-    """Either `command` with `args`, or `url`. `scope` names the layer it came from and is no part of what it is."""
+    """Either `command` with `args`, or `url`."""
 
     name: str
     command: str = ""
@@ -44,10 +45,21 @@ class UpstreamSpec(Struct, frozen=True):
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"
     tools: ToolRules = ToolRules()
+    redact: bool | None = None
+    """Take secrets out of its results; None: as for all servers."""
     asks: tuple[Asks, ...] = EVERYTHING
     """What it may ask the agent that calls it."""
     era: PinnedEra = "auto"
     """How it is spoken to; `auto` finds out."""
+    scope: str = ""
+    """The layer of the configuration it came from."""
+
+    def is_same(self, other: UpstreamSpec) -> bool:
+        """Wherever it came from: a server that moved to another file is not restarted."""
+        return msgspec.structs.replace(self, scope=other.scope) == other
+
+    def __repr__(self) -> str:
+        return f"UpstreamSpec({self.name!r}, …)"  # variables, headers and arguments may hold secrets
 
     @property
     def transport(self) -> Literal["stdio", "http"]:

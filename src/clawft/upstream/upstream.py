@@ -19,6 +19,7 @@ from clawft.errors import (
     SpawnFailed,
 )
 from clawft.model import Era, Tool
+from clawft.store.secrets import conceal
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.cache import Remembered, SchemaCache
 from clawft.upstream.capabilities import declared
@@ -172,7 +173,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = str(error)
+            self.error = conceal(str(error))
             wait = self._judge(error)
             if wait is None or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -204,10 +205,10 @@ class Upstream:
         final = isinstance(error, NO_USE_TO_TRY_AGAIN)
         wait = None if final else self.backoff.next_wait(time.monotonic())
         if wait is None:
-            log.error("%s: given up: %s", self.spec.name, error)
+            log.error("%s: given up: %s", self.spec.name, self.error)
             self._move(Event.GAVE_UP)
             return None
-        log.warning("%s: %s; next try in %.1f s", self.spec.name, error, wait)
+        log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
         self._tell_state()
         return wait
 
@@ -216,7 +217,7 @@ class Upstream:
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 self.session = session = await self._open()
-                self._start_beside(keep_told(session, self.interest, self._list_changed))
+                self.start_beside(keep_told(session, self.interest, self._list_changed))
                 await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
@@ -281,14 +282,14 @@ class Upstream:
 
     def _list_changed(self) -> None:
         if self.lists.invalidate() and self.session is not None:
-            self._start_beside(self.lists.ask_again(self.session))
+            self.start_beside(self.lists.ask_again(self.session))
 
     def tell_roots_changed(self) -> None:
         session = self.session
         if session is not None and session.peer.era is Era.HANDSHAKE and "roots" in self.spec.asks:
-            self._start_beside(session.notify("notifications/roots/list_changed"))
+            self.start_beside(session.notify("notifications/roots/list_changed"))
 
-    def _start_beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs along with the session, and ends with it."""
         task = asyncio.get_running_loop().create_task(work)
         self._beside.add(task)
@@ -315,7 +316,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = str(error or "")
+        self.error = conceal(str(error)) if error is not None else ""
         if self.state in (State.CONNECTED, State.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(Event.RESTED if error is None else Event.LOST)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from clawft.link.base import Link
+from clawft.link.base import Credentials, Link
 from clawft.link.http_out import HttpLink
 from clawft.link.process import Launch, Said
 from clawft.link.sse_out import SseLink
 from clawft.link.stream import StreamLink
-from clawft.store.secrets import resolve_all
+from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 
+LoginTo = Callable[[UpstreamSpec], Credentials]
+"""The login to a server, for servers reached over the network."""
+
 
 def ways_to(
-    spec: UpstreamSpec, said: Callable[[str], Said] | None = None, cells: Cells | None = None
+    spec: UpstreamSpec,
+    said: Callable[[str], Said] | None = None,
+    cells: Cells | None = None,
+    login_to: LoginTo | None = None,
 ) -> list[Callable[[], Link]]:
     """One row per transport. Secrets are resolved when the link is made, and live no longer than it.
 
@@ -24,10 +30,16 @@ def ways_to(
     """
     if spec.transport == "stdio":
         return [lambda: _child(spec, said(spec.name) if said else None, cells)]
+    login = None if login_to is None or has_token(spec) else login_to(spec)
     return [
-        lambda: HttpLink(spec.url, resolve_all(spec.headers)),
-        lambda: SseLink(spec.url, resolve_all(spec.headers)),
+        lambda: HttpLink(resolve(spec.url), resolve_all(spec.headers), login),
+        lambda: SseLink(resolve(spec.url), resolve_all(spec.headers), login),
     ]
+
+
+def has_token(spec: UpstreamSpec) -> bool:
+    """Whoever writes a header of their own wants no login of ours beside it."""
+    return any(name.lower() == "authorization" for name in spec.headers)
 
 
 def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> StreamLink:

@@ -32,7 +32,9 @@ async def serve_stdio(server: Server) -> None:
             task = running.get(message["params"]["requestId"])
             if task is not None:
                 task.cancel()
-        elif "id" in message and "method" in message:
+        elif "method" not in message:
+            server.answered(message)
+        elif "id" in message:
             task = asyncio.ensure_future(answer(Asked(message, out, {})))
             running[message["id"]] = task
             task.add_done_callback(lambda _, id=message["id"]: running.pop(id, None))

@@ -100,6 +100,8 @@ class Door:
         return response
 
     def _notice(self, message: Json) -> None:
+        if "method" not in message:
+            self._server.answered(message)
         if message.get("method") == "notifications/cancelled" and not self._server.stateless:
             answer = self._running.get(message["params"]["requestId"])
             if answer is not None:

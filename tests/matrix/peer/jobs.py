@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.matrix.peer.shapes import FORM, META, TASKS, Json, Refused, text
 
 if TYPE_CHECKING:  # the server imports us
-    from tests.matrix.peer.server import Asked, Server
+    from tests.matrix.peer.server import Asked, Out, Server
 
 STAMP = "2026-01-01T00:00:00Z"
 FINAL = ("completed", "failed", "cancelled")
@@ -18,8 +18,9 @@ FINAL = ("completed", "failed", "cancelled")
 class Job:
     """`gate`: what to wait for; `outcome`: ok, error (a result that says so) or break (a JSON-RPC error)."""
 
-    def __init__(self, id: str, arguments: Json) -> None:
+    def __init__(self, id: str, arguments: Json, out: Out) -> None:
         self.id = id
+        self.out = out
         self.arguments = arguments
         self.status = "working"
         self.answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
@@ -39,7 +40,7 @@ class Jobs:
             if self._server.stateless:
                 raise Refused(-32021, "needs tasks", {"requiredCapabilities": {"extensions": {TASKS: {}}}})
             raise Refused(-32601, "long_job must be called as a task")
-        job = Job(f"job/{next(self._numbers)}", asked.arguments)
+        job = Job(f"job/{next(self._numbers)}", asked.arguments, asked.out)
         if not wanted:
             return await self._result(job)
         self._jobs[job.id] = job
@@ -53,6 +54,7 @@ class Jobs:
         return TASKS in (told.get("extensions") or {})
 
     async def _run(self, job: Job) -> None:
+        self._server.marks.append(f"began {job.arguments.get('token')}")
         try:
             result = await self._result(job)
         except asyncio.CancelledError:
@@ -70,6 +72,8 @@ class Jobs:
     async def _result(self, job: Job) -> Json:
         if job.arguments.get("ask"):
             self._move(job, "input_required")
+            if not self._server.stateless:
+                self._server.ask(job.out, job.answer, FORM)
             answered = await job.answer
             self._move(job, "working")
             return text(f"hello {answered['content']['name']}")

@@ -44,6 +44,7 @@ class Server:
         self.extra: dict[str, int] = {"tools": 0, "prompts": 0, "resources": 0}
         self.gates: dict[str, asyncio.Event] = {}
         self.jobs = Jobs(self)
+        self.questions: dict[Any, asyncio.Future[Json]] = {}
         self.aside: Out | None = None
         """Handshake era: where what belongs to no request goes."""
         self._subscribed: set[str] = set()
@@ -151,6 +152,17 @@ class Server:
         finally:
             del self._listens[key]
         return mark
+
+    def ask(self, out: Out, answer: asyncio.Future[Json], params: Json) -> None:
+        """A question to the client, in the handshake era: on the stream of what it belongs to."""
+        id = f"question {next(self._keys)}"
+        self.questions[id] = answer
+        out.send({"id": id, "method": "elicitation/create", "params": params})
+
+    def answered(self, message: Json) -> None:
+        answer = self.questions.pop(message.get("id"), None)
+        if answer is not None and "result" in message:
+            answer.set_result(message["result"])
 
     def changed(self, what: str) -> None:
         self.extra[what] += 1

@@ -1,39 +1,13 @@
 """From a function that works with git to a tool: settings bound, result typed, a short text beside it."""
 
-import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Unpack
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.settings import GitSettings
-from clawft.model import Reply
-from clawft.provider.context import ToolContext
-from clawft.provider.function import definition_of, tool
-from clawft.provider.schema import schema_of
-
-_encode = msgspec.json.encode
-_members = msgspec.json.Decoder(dict[str, Raw])
-
-
-class Told(Protocol):
-    """A result that can say itself in a few lines."""
-
-    def text(self) -> str: ...
-
-
-class Words(TypedDict, total=False):
-    """What `@tool` takes."""
-
-    name: str
-    alias: str
-    title: str
-    read_only: bool
-    destructive: bool
-    idempotent: bool
-    open_world: bool
+from clawft.builtin.told import Told, Words, bound_tool
 
 
 class Recipe(Struct, frozen=True):
@@ -48,43 +22,9 @@ class Recipe(Struct, frozen=True):
 
     def tool(self, settings: GitSettings) -> Callable[..., Any]:
         """The function as a tool. Its first parameter, the way to git, is filled in by us."""
-        function, name = self.function, self.name
-
-        async def run(ctx: ToolContext, *values: Any) -> Reply:
-            return reply(await function(Git(name, settings, ctx), *values))
-
-        run.__name__, run.__doc__ = name, function.__doc__
-        signature = inspect.signature(function)
-        returned = signature.return_annotation
-        _describe(run, signature)
-        tool(**self.words)(run)
-        _promise(run, schema_of(returned))
-        return run
+        return bound_tool(self.function, self.name, self.words, lambda ctx: Git(self.name, settings, ctx))
 
 
 def git_tool(**words: Unpack[Words]) -> Callable[[Callable[..., Awaitable[Told]]], Recipe]:
     """Mark `async def status(git: Git, repo_path: str, …) -> StatusResult` as a tool of the family."""
     return lambda function: Recipe(function, words)
-
-
-def reply(result: Told) -> Reply:
-    """The structured form, and the short one for those who read."""
-    content = b'{"content":[{"type":"text","text":' + _encode(result.text()) + b'}],"structuredContent":'
-    return Reply(content + _encode(result) + b"}")
-
-
-def _describe(run: Callable[..., Any], signature: inspect.Signature) -> None:
-    """Give `run` the parameters of the function behind it, with the context in place of the way to git."""
-    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ToolContext)
-    parameters = [context, *list(signature.parameters.values())[1:]]
-    described: Any = run
-    described.__signature__ = inspect.Signature(parameters, return_annotation=Reply)
-    described.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": Reply}
-
-
-def _promise(run: Callable[..., Any], schema: dict[str, Any]) -> None:
-    """Add the schema of results: `@tool` cannot know it, as what it sees returned is a whole reply."""
-    definition = definition_of(run)
-    encoded = _encode(schema)
-    wire = _encode({**_members.decode(definition.tool.wire), "outputSchema": Raw(encoded)})
-    definition.tool = msgspec.structs.replace(definition.tool, output_schema=encoded, wire=wire)

@@ -1,0 +1,165 @@
+"""Tokens that others bring to us: JWTs of one issuer, for us, signed with one of its keys (RFC 9068, RFC 8725).
+
+Signatures are checked by PyJWT (the extra `oauth`), imported with the first token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+from clawft.auth.discovery import WELL_KNOWN, server_places
+from clawft.auth.web import Web, check_place, place_of
+from clawft.errors import InvalidConfig, LoginFailed
+
+if TYPE_CHECKING:  # brings the whole of cryptography
+    from jwt import PyJWK
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures of a private key only: `none` and shared secrets prove nothing here."""
+KEYS_SECONDS = 3_600.0
+ASK_AGAIN_SECONDS = 30.0
+"""A token with an unknown key makes us look for new keys, but not more often than this."""
+MAX_KEYS = 64
+MAX_TOKEN = 16_384
+LEEWAY_S = 30
+MAX_GROUPS = 1_000
+
+
+class Person(Struct, frozen=True):
+    """Whom a token proves."""
+
+    subject: str
+    client: str
+    scopes: frozenset[str]
+    groups: frozenset[str]
+    expires_at: int
+
+
+class BadToken(LoginFailed):
+    """Why a token is not taken. Never holds the token."""
+
+
+class Verifier:
+    def __init__(
+        self, issuer: str, audience: str, web: Web, *, jwks_url: str = "", group_claim: str = "groups"
+    ) -> None:
+        self.issuer = issuer
+        self.audience = audience
+        self._web = web
+        self._jwks_url = jwks_url
+        self._group_claim = group_claim
+        self._keys: dict[str, PyJWK] = {}
+        self._asked_at = float("-inf")
+
+    async def verify(self, token: str) -> Person:
+        """Raises BadToken with the reason, LoginFailed if the issuer's keys cannot be had."""
+        import jwt  # see above
+
+        if len(token) > MAX_TOKEN:
+            raise BadToken(f"the token is longer than {MAX_TOKEN} characters")
+        try:
+            head = jwt.get_unverified_header(token)
+            if head.get("alg") not in ALGORITHMS:
+                raise BadToken("the token is not signed by a key of the issuer's")
+            key = await self._key(str(head.get("kid", "")))
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=ALGORITHMS,
+                issuer=self.issuer,
+                audience=self.audience,
+                leeway=LEEWAY_S,
+                options={"require": ["exp", "iss", "aud", "sub"]},
+            )
+        except jwt.ExpiredSignatureError:
+            raise BadToken("the token has expired") from None
+        except jwt.InvalidAudienceError:
+            raise BadToken("the token is meant for somebody else") from None
+        except jwt.InvalidIssuerError:
+            raise BadToken("the token comes from another issuer") from None
+        except (jwt.PyJWTError, ValueError, TypeError) as wrong:
+            raise BadToken(f"the token is not valid: {type(wrong).__name__}") from None
+        return read_person(claims, self._group_claim)
+
+    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _key(self, kid: str) -> PyJWK:
+        now = time.monotonic()
+        stale = now - self._asked_at > KEYS_SECONDS
+        unknown = kid not in self._keys and now - self._asked_at > ASK_AGAIN_SECONDS
+        if stale or unknown:
+            self._asked_at = now
+            self._keys = await self._fetch_keys()
+        if not kid and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        if kid not in self._keys:
+            raise BadToken("the token is signed with a key that the issuer does not have")
+        return self._keys[kid]
+
+    async def _fetch_keys(self) -> dict[str, PyJWK]:
+        import jwt  # see above
+
+        url = self._jwks_url or await self._find_keys()
+        told = await self._web.document(url)
+        listed = told.get("keys") if told else None
+        if not isinstance(listed, list):
+            raise LoginFailed(f"{place_of(url)} has no keys")
+        found: dict[str, PyJWK] = {}
+        for each in cast("list[object]", listed)[:MAX_KEYS]:
+            if isinstance(each, dict) and cast("dict[str, Any]", each).get("use", "sig") == "sig":
+                described = cast("dict[str, Any]", each)
+                try:
+                    found[str(described.get("kid", ""))] = jwt.PyJWK(described)
+                except (jwt.PyJWTError, ValueError):
+                    continue  # of a kind we do not know
+        return found
+
+    async def _find_keys(self) -> str:
+        for place in server_places(self.issuer):
+            told = await self._web.document(place)
+            if told is not None:
+                url = told.get("jwks_uri")
+                if told.get("issuer") != self.issuer or not isinstance(url, str):
+                    raise LoginFailed(f"the metadata at {place_of(place)} is not that of {self.issuer}")
+                check_place(url, self._web.near)
+                return url
+        raise LoginFailed(f"{self.issuer} has no metadata", hint="set gateway.auth.jwks_url")
+
+
+def read_person(claims: Mapping[str, Any], group_claim: str) -> Person:
+    scope = claims.get("scope", claims.get("scp", ""))
+    scopes = scope.split() if isinstance(scope, str) else _texts(scope)
+    client = claims.get("client_id", claims.get("azp", ""))
+    return Person(
+        str(claims["sub"]),
+        client if isinstance(client, str) else "",
+        frozenset(scopes),
+        frozenset(_texts(claims.get(group_claim))),
+        int(claims["exp"]),
+    )
+
+
+def _texts(value: object) -> Sequence[str]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [item for item in items[:MAX_GROUPS] if isinstance(item, str)]
+
+
+def check_installed() -> None:
+    """Raises InvalidConfig that names the extra, at the start and not with the first caller."""
+    try:
+        import jwt.algorithms  # only whether it is there
+    except ImportError:
+        missing = True
+    else:
+        missing = not jwt.algorithms.has_crypto
+    if missing:
+        raise InvalidConfig("gateway.auth.issuer needs the extra `oauth`", hint="pip install 'clawft[oauth]'")
+
+
+def metadata_place(path: str) -> str:
+    """Where a resource describes itself (RFC 9728)."""
+    return f"{WELL_KNOWN}oauth-protected-resource{path}"

@@ -1,0 +1,42 @@
+"""What a server says when it wants a login: the `WWW-Authenticate` header. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+MAX_HEADER = 8_192
+
+_PARAMETER = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9._~+/-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
+
+
+class Challenge(Struct, frozen=True):
+    resource_metadata: str = ""
+    scopes: tuple[str, ...] = ()
+    error: str = ""
+
+    @property
+    def wants_scopes(self) -> bool:
+        return self.error == "insufficient_scope"
+
+
+def read_challenge(header: str) -> Challenge:
+    """The Bearer challenge among those of the header; empty where there is none."""
+    text = header[:MAX_HEADER]
+    schemes = list(_SCHEME.finditer(text))
+    for at, scheme in enumerate(schemes):
+        if scheme[1].lower() == "bearer":
+            end = schemes[at + 1].start() if at + 1 < len(schemes) else len(text)
+            return _from(dict(_parameters(text[scheme.end() : end])))
+    return Challenge()
+
+
+def _parameters(text: str) -> list[tuple[str, str]]:
+    return [(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or bare) for name, quoted, bare in _PARAMETER.findall(text)]
+
+
+def _from(told: dict[str, str]) -> Challenge:
+    scopes = tuple(dict.fromkeys(told.get("scope", "").split()))
+    return Challenge(told.get("resource_metadata", ""), scopes, told.get("error", ""))

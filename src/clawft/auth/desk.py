@@ -1,0 +1,107 @@
+"""Where logins are begun and finished in this process, through one listener for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from clawft.auth.device import DeviceCode, ask_for_code, poll
+from clawft.auth.endpoint import ask_for_token, credentials_fields
+from clawft.auth.flow import LIFETIME_S, AuthorizeResult, Flow, Returned, begin, finish
+from clawft.auth.receiver import Receiver
+from clawft.auth.renew import Renewal
+from clawft.auth.tokens import Login, TokenSet
+from clawft.auth.vault import Vault
+from clawft.auth.web import MakeWeb
+from clawft.errors import ClawftError
+from clawft.store.base import KeyValueStore
+
+log = logging.getLogger("clawft.auth")
+
+
+class Desk:
+    def __init__(self, make_web: MakeWeb) -> None:
+        self.make_web = make_web
+        self.receiver = Receiver()
+        self._renewals: dict[Path, Renewal] = {}
+        self._beside: set[asyncio.Task[None]] = set()
+
+    def renewal(self, vault: Vault) -> Renewal:
+        """One for each folder, so that callers of this process share what is under way."""
+        return self._renewals.setdefault(vault.folder, Renewal(vault))
+
+    # ── through a browser ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def begin(self, store: KeyValueStore, flow: Flow) -> AuthorizeResult:
+        return await begin(store, flow)
+
+    async def begin_here(
+        self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], Flow]
+    ) -> tuple[AuthorizeResult, asyncio.Task[Login]]:
+        """With our own listener as the redirect: the task finishes the login when the browser comes back."""
+        begun = await begin(store, make_flow(await self.receiver.open()))
+        expected = self.receiver.expect(begun.state)
+        return begun, asyncio.get_running_loop().create_task(self._when(expected, store, vault))
+
+    async def _when(self, expected: asyncio.Future[Returned], store: KeyValueStore, vault: Vault) -> Login:
+        async with asyncio.timeout(LIFETIME_S):
+            returned = await expected
+        return await self.finish(store, vault, returned)
+
+    async def finish(self, store: KeyValueStore, vault: Vault, returned: Returned) -> Login:
+        """Exchange and store, in this order, and only then tell anybody."""
+        name, login = await finish(store, self.make_web, returned)
+        await vault.save(name, login)
+        return login
+
+    # ── without one ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def client_credentials(self, vault: Vault, flow: Flow) -> Login:
+        fields = credentials_fields(flow.scopes, flow.resource)
+        token, _ = await ask_for_token(self.make_web(flow.near), flow.server, flow.client, fields, flow.name)
+        login = _login(flow, token, "client_credentials")
+        await vault.save(flow.name, login)
+        return login
+
+    async def begin_device(self, vault: Vault, flow: Flow) -> tuple[DeviceCode, asyncio.Task[Login]]:
+        """The code for the person, and the task that waits until it was typed."""
+        web = self.make_web(flow.near)
+        code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
+        unfinished = _login(flow, TokenSet("", provider_name=flow.name), "device_code")
+
+        async def wait() -> Login:
+            login = await poll(web, code, unfinished)
+            await vault.save(flow.name, login)
+            return login
+
+        return code, asyncio.get_running_loop().create_task(wait())
+
+    def beside(self, login: asyncio.Task[Login], name: str) -> None:
+        """Let it finish by itself: whoever began it has been answered."""
+
+        async def watch() -> None:
+            try:
+                await login
+            except (ClawftError, TimeoutError) as failed:
+                log.warning("the login of %s came to nothing: %s", name, failed)
+
+        task = asyncio.get_running_loop().create_task(watch())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+
+def _login(flow: Flow, token: TokenSet, kind: str) -> Login:
+    return Login(
+        token,
+        flow.server,
+        flow.client,
+        account=flow.account,
+        resource=flow.resource,
+        hosts=flow.hosts,
+        obtained_at=int(time.time()),
+        asked=flow.scopes,
+        flow=kind,
+    )

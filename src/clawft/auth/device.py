@@ -1,0 +1,84 @@
+"""Logging in on a machine without a browser: a code to type on another one (RFC 8628)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clawft.auth.endpoint import TokenRefused, ask_for_token, device_fields
+from clawft.auth.flow import account_in
+from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.web import Web, check_place, place_of
+from clawft.errors import LoginFailed
+
+DEFAULT_INTERVAL_S = 5
+SLOWER_S = 5
+MAX_LIFETIME_S = 1_800
+
+
+class DeviceCode(Struct, frozen=True):
+    """What the person needs (`user_code`, the address) and what we need (`device_code`)."""
+
+    device_code: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str
+    expires_at: int
+    interval: int
+
+    def __repr__(self) -> str:
+        return f"DeviceCode(user_code={self.user_code!r}, verification_uri={self.verification_uri!r})"
+
+
+async def ask_for_code(
+    web: Web, server: AuthServer, client: Client, scopes: Sequence[str], resource: str
+) -> DeviceCode:
+    if not server.device_authorization_endpoint:
+        raise LoginFailed("this provider has no device login", hint="leave out --device")
+    fields = {"client_id": client.client_id, "scope": " ".join(scopes), "resource": resource}
+    asked = {name: value for name, value in fields.items() if value}
+    answer = await web.post_form(server.device_authorization_endpoint, asked)
+    if answer.status != 200 or not answer.text("device_code") or not answer.text("user_code"):
+        reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
+        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives no code: {reason[:300]}")
+    place = answer.text("verification_uri") or answer.text("verification_url")  # Google's spelling
+    check_place(place, web.near)
+    return DeviceCode(
+        answer.text("device_code"),
+        answer.text("user_code"),
+        place,
+        answer.text("verification_uri_complete"),
+        int(time.time()) + min(_number(answer.told.get("expires_in"), 600), MAX_LIFETIME_S),
+        max(_number(answer.told.get("interval"), DEFAULT_INTERVAL_S), 1),
+    )
+
+
+async def poll(web: Web, code: DeviceCode, login: Login, interval: float | None = None) -> Login:
+    """Wait until the person has agreed. `login` says who asks; it comes back with the token."""
+    pause = code.interval if interval is None else interval
+    while time.time() < code.expires_at:
+        try:
+            return await poll_once(web, code, login)
+        except TokenRefused as refused:
+            if refused.error not in ("authorization_pending", "slow_down"):
+                raise
+            pause += SLOWER_S if refused.error == "slow_down" else 0
+        await asyncio.sleep(pause)
+    raise LoginFailed("the code has expired before anybody typed it", hint="begin the login again")
+
+
+async def poll_once(web: Web, code: DeviceCode, login: Login) -> Login:
+    """Raises TokenRefused with `authorization_pending` while the person has not agreed yet."""
+    fields = device_fields(code.device_code, login.resource)
+    token, told = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    token = token if token.scopes else replace(token, scopes=login.asked)
+    account = login.account or account_in(told)
+    return replace(login, tokens=token, account=account, obtained_at=int(time.time()))
+
+
+def _number(value: object, otherwise: int) -> int:
+    return int(value) if isinstance(value, int | float) and value > 0 else otherwise

@@ -1,0 +1,149 @@
+"""From a server that wants a login to the places where one logs in (RFC 9728, RFC 8414, OpenID Connect Discovery).
+
+Nothing a document says is believed before it is checked: the resource must be the server we talk to, the issuer the one
+we asked, the proof S256, and every address one that may be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from clawft.auth.challenge import Challenge
+from clawft.auth.tokens import AuthServer
+from clawft.auth.web import Web, check_place, place_of
+from clawft.errors import LoginFailed
+
+WELL_KNOWN = "/.well-known/"
+RESOURCE = "oauth-protected-resource"
+MAX_SCOPES = 256
+
+
+class Protected(Struct, frozen=True):
+    """What a server says about its own protection."""
+
+    resource: str
+    issuer: str
+    scopes: tuple[str, ...] = ()
+
+
+# ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def find_resource(web: Web, server: str, challenge: Challenge) -> Protected:
+    """Where this server sends us to log in. One that says nothing is taken to be its own authorization server."""
+    for place in resource_places(server, challenge):
+        told = await web.document(place)
+        if told is not None:
+            return check_resource(told, server)
+    return Protected(server, _origin(server))
+
+
+def resource_places(server: str, challenge: Challenge) -> list[str]:
+    """What the challenge names, and else the two well-known places."""
+    if challenge.resource_metadata:
+        return [challenge.resource_metadata]
+    path = urlsplit(server).path.rstrip("/")
+    return list(dict.fromkeys([_well_known(server, RESOURCE, path), _well_known(server, RESOURCE, "")]))
+
+
+def check_resource(told: Mapping[str, Any], server: str) -> Protected:
+    resource = told.get("resource")
+    if not isinstance(resource, str) or not covers(resource, server):
+        raise LoginFailed(f"{place_of(server)} describes another resource: {str(resource)[:200]!r}")
+    issuers = _texts(told.get("authorization_servers"))
+    return Protected(resource, issuers[0] if issuers else _origin(server), _texts(told.get("scopes_supported")))
+
+
+def covers(resource: str, server: str) -> bool:
+    """A token for `resource` is meant for `server`: the same place, or one above it on the same host."""
+    ours, theirs = urlsplit(server), urlsplit(resource)
+    if (theirs.scheme.lower(), theirs.netloc.lower()) != (ours.scheme.lower(), ours.netloc.lower()):
+        return False
+    above, below = theirs.path.rstrip("/"), ours.path.rstrip("/")
+    return not theirs.fragment and (below == above or below.startswith(above + "/"))
+
+
+# ── the authorization server ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def find_server(web: Web, issuer: str) -> AuthServer:
+    """Its metadata, checked."""
+    check_place(issuer, web.near)
+    for place in server_places(issuer):
+        told = await web.document(place)
+        if told is not None:
+            return check_server(told, issuer, web.near)
+    raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
+
+
+def server_places(issuer: str) -> list[str]:
+    path = urlsplit(issuer).path.rstrip("/")
+    places = [
+        _well_known(issuer, "oauth-authorization-server", path),
+        _well_known(issuer, "openid-configuration", path),
+        f"{_origin(issuer)}{path}{WELL_KNOWN}openid-configuration",
+    ]
+    return list(dict.fromkeys(places))
+
+
+def check_server(told: Mapping[str, Any], issuer: str, near: str) -> AuthServer:
+    named = told.get("issuer")
+    if not isinstance(named, str) or not same_issuer(named, issuer):
+        raise LoginFailed(f"the metadata of {place_of(issuer)} is that of another issuer: {str(named)[:200]!r}")
+    if "S256" not in _texts(told.get("code_challenge_methods_supported")):
+        raise LoginFailed(f"{place_of(issuer)} does not offer PKCE with S256, without which a login can be stolen")
+    server = AuthServer(
+        issuer=named,
+        authorization_endpoint=_text(told, "authorization_endpoint"),
+        token_endpoint=_text(told, "token_endpoint"),
+        registration_endpoint=_text(told, "registration_endpoint"),
+        revocation_endpoint=_text(told, "revocation_endpoint"),
+        device_authorization_endpoint=_text(told, "device_authorization_endpoint"),
+        scopes_supported=_texts(told.get("scopes_supported")),
+        methods_supported=_texts(told.get("token_endpoint_auth_methods_supported")),
+        takes_documents=told.get("client_id_metadata_document_supported") is True,
+        sends_iss=told.get("authorization_response_iss_parameter_supported") is True,
+    )
+    if not server.token_endpoint:
+        raise LoginFailed(f"the metadata of {place_of(issuer)} names no token endpoint")
+    for endpoint in (
+        server.authorization_endpoint,
+        server.token_endpoint,
+        server.registration_endpoint,
+        server.revocation_endpoint,
+        server.device_authorization_endpoint,
+    ):
+        if endpoint:
+            check_place(endpoint, near)
+    return server
+
+
+def same_issuer(one: str, other: str) -> bool:
+    """To the letter, but for the slash after a bare host: many programs add it whenever they write a URL."""
+    return one == other or (urlsplit(one).path in ("", "/") and one.rstrip("/") == other.rstrip("/"))
+
+
+# ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _well_known(url: str, document: str, path: str) -> str:
+    return f"{_origin(url)}{WELL_KNOWN}{document}{path}"
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+
+
+def _text(told: Mapping[str, Any], name: str) -> str:
+    value = told.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return tuple(item for item in items[:MAX_SCOPES] if isinstance(item, str))

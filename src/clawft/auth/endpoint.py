@@ -1,0 +1,126 @@
+"""The token endpoint: one form post, one token. How the client proves itself, and what an answer must have."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote_plus
+
+import msgspec
+
+from clawft.auth.tokens import AuthServer, Client, TokenSet
+from clawft.auth.web import Answer, Web, place_of
+from clawft.errors import LoginFailed
+from clawft.store.secrets import is_reference, resolve
+
+DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind of token
+MAX_LIFETIME_S = 10 * 365 * 24 * 3600
+DETAIL_CHARS = 300
+
+
+class TokenRefused(LoginFailed):
+    """The authorization server said no. `error` is its word for it: `invalid_grant`, `authorization_pending` …"""
+
+    def __init__(self, message: str, *, error: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.error = error
+
+
+async def ask_for_token(
+    web: Web, server: AuthServer, client: Client, fields: Mapping[str, str], provider: str
+) -> tuple[TokenSet, Mapping[str, Any]]:
+    """The token and all that was said with it. Raises TokenRefused with the server's reason."""
+    proof, headers = await proof_of(client)
+    answer = await web.post_form(server.token_endpoint, {**fields, **proof}, headers)
+    if answer.status != 200 or not answer.text("access_token"):
+        raise _refused(server, answer, fields)
+    return read_token(answer.told, fields.get("scope", "").split(), provider, time.time()), answer.told
+
+
+async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Who we are: in the form, or in a header."""
+    if client.method == "none" or not client.secret:
+        return {"client_id": client.client_id}, {}
+    secret = await _secret(client)
+    if client.method == "client_secret_basic":
+        pair = f"{quote_plus(client.client_id)}:{quote_plus(secret)}".encode()
+        return {}, {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {"client_id": client.client_id, "client_secret": secret}, {}
+
+
+async def _secret(client: Client) -> str:
+    """A reference may have to start a program: not on the loop."""
+    return await asyncio.to_thread(resolve, client.secret) if is_reference(client.secret) else client.secret
+
+
+def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now: float) -> TokenSet:
+    scope = told.get("scope")
+    lifetime = _seconds(told.get("expires_in"))
+    refresh, kind = told.get("refresh_token"), told.get("token_type")
+    return TokenSet(
+        access_token=str(told["access_token"]),
+        token_type=kind if isinstance(kind, str) and kind else "Bearer",
+        refresh_token=refresh if isinstance(refresh, str) and refresh else None,
+        expires_at=None if lifetime is None else int(now + lifetime),
+        scopes=tuple(scope.split()) if isinstance(scope, str) and scope else tuple(asked),
+        provider_name=provider,
+    )
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, str) and value.isdigit():  # some say it in quotes
+        value = int(value)
+    return value if isinstance(value, int | float) and 0 <= value <= MAX_LIFETIME_S else None
+
+
+def _refused(server: AuthServer, answer: Answer, fields: Mapping[str, str]) -> TokenRefused:
+    """In its words, but never with what we have sent: a server may repeat it."""
+    error = answer.text("error") or f"status {answer.status}"
+    detail = answer.text("error_description")
+    for secret in fields.values():
+        if len(secret) >= 8:
+            detail = detail.replace(secret, "…")
+    told = f"{error}: {detail[:DETAIL_CHARS]}" if detail else error
+    return TokenRefused(f"{place_of(server.token_endpoint)} gave no token: {told}", error=answer.text("error"))
+
+
+# ── the grants ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def code_fields(code: str, redirect_uri: str, verifier: str, resource: str) -> dict[str, str]:
+    fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+    return _with({**fields, "code_verifier": verifier}, resource=resource)
+
+
+def refresh_fields(token: TokenSet, resource: str) -> dict[str, str]:
+    return _with({"grant_type": "refresh_token", "refresh_token": token.refresh_token or ""}, resource=resource)
+
+
+def credentials_fields(scopes: Sequence[str], resource: str) -> dict[str, str]:
+    return _with({"grant_type": "client_credentials"}, scope=" ".join(scopes), resource=resource)
+
+
+def device_fields(device_code: str, resource: str) -> dict[str, str]:
+    return _with({"grant_type": DEVICE_GRANT, "device_code": device_code}, resource=resource)
+
+
+def exchange_fields(subject_token: str, resource: str, audience: str, scopes: Sequence[str]) -> dict[str, str]:
+    """A token of the caller's for one of a server's (RFC 8693)."""
+    fields = {"grant_type": EXCHANGE_GRANT, "subject_token": subject_token, "subject_token_type": ACCESS_TOKEN}
+    return _with(fields, resource=resource, audience=audience, scope=" ".join(scopes))
+
+
+def _with(fields: dict[str, str], **more: str) -> dict[str, str]:
+    return {**fields, **{name: value for name, value in more.items() if value}}
+
+
+def renewed(old: TokenSet, new: TokenSet) -> TokenSet:
+    """A server that sends no new refresh token means us to keep the old one."""
+    return msgspec.structs.replace(
+        new, refresh_token=new.refresh_token or old.refresh_token, scopes=new.scopes or old.scopes
+    )

@@ -1,0 +1,100 @@
+"""The other end of the browser's redirect (RFC 8252): one listener on loopback for all logins of this process."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+from clawft.auth.flow import Returned, read_returned
+from clawft.errors import LoginFailed
+
+HOST = "127.0.0.1"
+PATH = "/callback"
+MAX_HEAD = 16_384
+READ_SECONDS = 10.0
+MAX_WAITING = 256
+
+_PAGE = (
+    b"HTTP/1.1 %b\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"
+    b"Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
+    b"Connection: close\r\n\r\n%b"
+)
+_DONE = b"<!doctype html><title>weft</title><p>Thank you. weft finishes the login; you can close this page."
+_FAILED = b"<!doctype html><title>weft</title><p>The login was not granted. You can close this page."
+_UNKNOWN = b"<!doctype html><title>weft</title><p>Nobody is waiting for this login. Begin it again."
+
+
+class Receiver:
+    """`expect` a state, send the person to the browser, wait for the future."""
+
+    def __init__(self, port: int = 0) -> None:
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._waiting: dict[str, asyncio.Future[Returned]] = {}
+        self._opening = asyncio.Lock()
+        self._promised = 0
+        """Addresses given out for which nobody waits yet."""
+
+    async def open(self) -> str:
+        """The redirect address; the listener is there when this returns."""
+        self._promised += 1
+        async with self._opening:
+            if self._server is None:
+                self._server = await asyncio.start_server(self._serve, HOST, self._port, limit=MAX_HEAD)
+        return f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}{PATH}"
+
+    def expect(self, state: str) -> asyncio.Future[Returned]:
+        if len(self._waiting) >= MAX_WAITING:
+            raise LoginFailed(f"{MAX_WAITING} logins are waiting already", hint="finish some of them")
+        self._promised = max(0, self._promised - 1)
+        future: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self._waiting[state] = future
+        future.add_done_callback(lambda _: self._leave(state))
+        return future
+
+    def _leave(self, state: str) -> None:
+        """The listener goes with the last login that waits."""
+        self._waiting.pop(state, None)
+        if not self._waiting and not self._promised and self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def close(self) -> None:
+        for future in tuple(self._waiting.values()):
+            future.cancel()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(self._answer(head))
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a scanner, or a browser that changed its mind
+        finally:
+            writer.close()
+
+    def _answer(self, head: bytes) -> bytes:
+        method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+        target = urlsplit(rest.partition(" ")[0])
+        if method != "GET" or target.path != PATH or not _for_us(head):
+            return _page(b"404 Not Found", _UNKNOWN)
+        returned = read_returned(target.query)
+        future = self._waiting.get(returned.state)
+        if future is None or future.done():
+            return _page(b"400 Bad Request", _UNKNOWN)
+        future.set_result(returned)
+        return _page(b"200 OK", _DONE if returned.code else _FAILED)
+
+
+def _for_us(head: bytes) -> bool:
+    """A page of another site may reach loopback under a name of its own (DNS rebinding)."""
+    hosts = [line.partition(b":")[2].strip() for line in head.split(b"\r\n") if line.lower().startswith(b"host:")]
+    return len(hosts) == 1 and hosts[0].rpartition(b":")[0] in (HOST.encode(), b"localhost")
+
+
+def _page(status: bytes, body: bytes) -> bytes:
+    return _PAGE % (status, len(body), body)

@@ -1,0 +1,67 @@
+"""Which client we are to an authorization server: one given to us, a document of ours, or one registered now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from clawft.auth.tokens import AuthServer, Client
+from clawft.auth.vault import Vault, kept_secret
+from clawft.auth.web import Web, place_of
+from clawft.errors import LoginFailed
+
+CLIENT_NAME = "clawft"
+KNOWN_METHODS = ("client_secret_basic", "client_secret_post", "none")
+DETAIL_CHARS = 300
+
+
+async def find_client(
+    web: Web, server: AuthServer, vault: Vault, *, given: Client | None, document: str, redirect_uri: str, scope: str
+) -> Client:
+    """Given, else by document where the server takes one, else registered (RFC 7591)."""
+    if given is not None:
+        return given
+    if document and server.takes_documents and is_document(document):
+        return Client(document, origin="document")
+    if server.registration_endpoint:
+        return await _register(web, server, vault, redirect_uri, scope)
+    raise LoginFailed(
+        f"{place_of(server.issuer)} takes no clients it does not know",
+        hint="register one there, then: weft auth login NAME --client-id ID",
+    )
+
+
+def is_document(url: str) -> bool:
+    """The address of a client document: https, with a path."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" and parts.path not in ("", "/") and not parts.fragment
+
+
+async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: str, scope: str) -> Client:
+    wanted = {
+        "client_name": CLIENT_NAME,
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": method_for(server.methods_supported),
+        "application_type": "native",
+        **({"scope": scope} if scope else {}),
+    }
+    answer = await web.post_json(server.registration_endpoint, wanted)
+    client_id = answer.text("client_id")
+    if answer.status not in (200, 201) or not client_id:
+        reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
+        raise LoginFailed(f"{place_of(server.registration_endpoint)} registers us not: {reason[:DETAIL_CHARS]}")
+    secret = answer.text("client_secret")
+    method = answer.text("token_endpoint_auth_method") or str(wanted["token_endpoint_auth_method"])
+    if method not in KNOWN_METHODS or (method == "none" and secret and "none" not in server.methods_supported):
+        method = "client_secret_basic"
+    return Client(client_id, kept_secret(vault, secret), method if secret else "none", "registered", redirect_uri)
+
+
+def method_for(supported: Sequence[str]) -> str:
+    """A native program keeps no secret well, so none where that is offered; nothing said means basic (RFC 8414)."""
+    for method in ("none", "client_secret_basic", "client_secret_post"):
+        if method in supported:
+            return method
+    return "client_secret_basic"

@@ -1,0 +1,157 @@
+"""Renewing a login: once, whoever asks, in however many processes; and not lost, whoever is killed meanwhile.
+
+A server that rotates refresh tokens gives the new one out once and takes the whole login away if the old one is seen
+again. So whoever renews holds a lock until the new token is on disk, and those who waited read it there. The renewal
+itself runs in a small process of its own, which inherits the lock: if we are killed between the server's answer and
+our disk, it finishes without us.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import subprocess
+import sys
+import time
+
+import msgspec
+from msgspec import Struct
+
+from clawft.auth.endpoint import TokenRefused, ask_for_token, credentials_fields, refresh_fields, renewed
+from clawft.auth.tokens import Login
+from clawft.auth.vault import Vault
+from clawft.auth.web import Web
+from clawft.errors import LoginFailed
+from clawft.store.home import held, private_dir
+
+HELPER_SECONDS = 40.0
+"""For the whole renewal; asking alone is given half of it."""
+WAIT_SECONDS = 60.0
+"""How long to wait for another process that renews."""
+
+
+class Said(Struct):
+    """What the helper tells us if it failed. Never a token."""
+
+    error: str
+    message: str
+
+
+class Renewal:
+    """Hands out logins that are good, and renews them when they are due."""
+
+    def __init__(self, vault: Vault) -> None:
+        self.vault = vault
+        self._running: dict[tuple[str, str, str], asyncio.Task[Login]] = {}
+
+    async def fresh(self, name: str, login: Login) -> Login:
+        """The login as it is, or renewed if it is due. Raises LoginFailed if a person is needed."""
+        if not login.is_due(time.time()):
+            return login
+        try:
+            return await self.renew(name, login)
+        except TokenRefused:
+            raise
+        except LoginFailed:
+            if login.tokens.is_expired(margin=0):
+                raise
+            return login  # the authorization server is out of reach, but the token is still good for a while
+
+    async def renew(self, name: str, seen: Login) -> Login:
+        """One that differs from what the caller has seen: renewed by us, or by somebody who was faster."""
+        if not seen.renewable:
+            raise _needs_person(name)
+        key = (name, digest_of(seen), seen.tokens.access_token)
+        task = self._running.get(key)
+        if task is None:
+            task = self._running[key] = asyncio.get_running_loop().create_task(self._renew(name, seen))
+            task.add_done_callback(lambda _: self._running.pop(key, None))
+        return await asyncio.shield(task)  # one caller who leaves does not take the others' renewal along
+
+    async def _renew(self, name: str, seen: Login) -> Login:
+        private_dir(self.vault.folder)
+        lock = await held(self.vault.lock(name), WAIT_SECONDS)
+        try:
+            login = await self._reread(name, seen)
+            if login.tokens.access_token != seen.tokens.access_token and not login.tokens.is_expired(margin=0):
+                return login
+            await asyncio.to_thread(_run_helper, self.vault, name, login, lock)
+            return await self._reread(name, seen)
+        finally:
+            os.close(lock)  # and not unlocked: a helper that outlives us still holds it
+
+    async def _reread(self, name: str, seen: Login) -> Login:
+        for login in await self.vault.load(name):
+            if login.key == seen.key:
+                return login
+        raise LoginFailed(f"{name}: somebody has logged out meanwhile", hint=how_to_log_in(name))
+
+
+def digest_of(login: Login) -> str:
+    """Names a login on a command line without telling anything about it."""
+    return hashlib.sha256(msgspec.json.encode(login.key)).hexdigest()[:32]
+
+
+def how_to_log_in(name: str) -> str:
+    return f"weft auth login {name}"
+
+
+def _needs_person(name: str) -> LoginFailed:
+    return LoginFailed(f"{name}: the login has expired and cannot be renewed", hint=how_to_log_in(name))
+
+
+# ── the helper ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_helper(vault: Vault, name: str, login: Login, lock: int) -> None:
+    """Blocks the thread. Raises TokenRefused with the server's reason, LoginFailed for everything else."""
+    if sys.platform == "win32":  # descriptors cannot be handed down there
+        asyncio.run(renew_here(vault, name, digest_of(login)))
+        return
+    # -P: the folder we happen to be in must have no say in what is imported
+    argv = [sys.executable, "-P", "-m", "clawft.auth.renewing", str(vault.folder), name, digest_of(login)]
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(lock,),
+        start_new_session=True,  # what is aimed at us and our group must not hit it
+        cwd=vault.folder,
+    )
+    try:
+        said, _ = process.communicate(timeout=HELPER_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise LoginFailed(f"{name}: renewing the login took more than {HELPER_SECONDS:g} s") from None
+    if process.returncode:
+        raise _told(name, said)
+
+
+def _told(name: str, said: bytes) -> LoginFailed:
+    try:
+        told = msgspec.json.decode(said, type=Said)
+    except msgspec.DecodeError:
+        return LoginFailed(f"{name}: the login could not be renewed", hint=how_to_log_in(name))
+    if told.error:
+        return TokenRefused(f"{name}: {told.message}", error=told.error, hint=how_to_log_in(name))
+    return LoginFailed(f"{name}: {told.message}", hint=how_to_log_in(name))
+
+
+async def renew_here(vault: Vault, name: str, digest: str) -> None:
+    """Ask for a new token and store it. Whoever calls holds the lock of this name."""
+    login = next((each for each in vault.read(name) if digest_of(each) == digest), None)
+    if login is None:
+        raise LoginFailed(f"{name}: somebody has logged out meanwhile")
+    endpoint = login.server.token_endpoint
+    if login.tokens.refresh_token:
+        fields = refresh_fields(login.tokens, login.resource)
+    else:
+        fields = credentials_fields(login.asked, login.resource)
+    # The place was judged when the login was made; from then on its certificate says whose it is.
+    web = Web(lambda url, addresses: None, near=endpoint)
+    token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    tokens = renewed(login.tokens, token)
+    vault.write(name, msgspec.structs.replace(login, tokens=tokens, obtained_at=int(time.time())))

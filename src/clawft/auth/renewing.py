@@ -1,0 +1,31 @@
+"""`python -m clawft.auth.renewing FOLDER NAME LOGIN`: renew one login and store it. Started by `clawft.auth.renew`.
+
+Secrets are neither on its command line nor in what it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from clawft.auth.endpoint import TokenRefused
+from clawft.auth.renew import Said, renew_here
+from clawft.auth.vault import Vault
+from clawft.errors import ClawftError
+
+
+def main(folder: str, name: str, login: str) -> int:
+    try:
+        asyncio.run(renew_here(Vault(Path(folder)), name, login))
+    except ClawftError as failed:
+        error = failed.error if isinstance(failed, TokenRefused) else ""
+        sys.stdout.buffer.write(msgspec.json.encode(Said(error, failed.message)))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

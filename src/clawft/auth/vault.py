@@ -1,0 +1,132 @@
+"""The token store: one private file per provider or server, whole or not at all, one writer at a time.
+
+    tokens/google.json            logins of a provider
+    tokens/servers/github.json    logins to an MCP server
+    tokens/secrets/3f….secret     client secrets that were given in clear; logins name them by reference
+
+A file holds several logins if they differ in issuer, client, account or resource; the newest comes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.auth.tokens import Login, TokenSet
+from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.store.home import home, locked, private_dir, write_private
+from clawft.store.secrets import SCHEME, is_reference
+
+MAX_LOGINS = 32
+"""Kept for one name; the oldest makes room."""
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+class _File(Struct, omit_defaults=True):
+    logins: list[Login] = []
+
+
+_file = msgspec.json.Decoder(_File)
+
+
+def check_name(name: str) -> str:
+    """A name that cannot lead out of our folder. Raises InvalidArguments before any path is built."""
+    if not _NAME.fullmatch(name) or ".." in name or name.startswith("."):
+        raise InvalidArguments(f"{name!r} cannot be the name of a provider", hint="letters, digits, `.`, `_` and `-`")
+    return name
+
+
+class Vault:
+    """All logins of the user. Work on files runs in threads."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or home() / "tokens"
+
+    @property
+    def servers(self) -> Vault:
+        """The logins to MCP servers, apart from those of providers: the two may share a name."""
+        return Vault(self.folder / "servers")
+
+    # ── tokens by provider ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def store_token(self, token: TokenSet) -> None:
+        """Keep a token under its provider's name, with what is known of an earlier one."""
+        known = await self.load(token.provider_name)
+        base = known[0] if known else Login(token)
+        await self.save(token.provider_name, msgspec.structs.replace(base, tokens=token))
+
+    async def load_token(self, provider: str) -> TokenSet | None:
+        logins = await self.load(provider)
+        return logins[0].tokens if logins else None
+
+    async def delete_token(self, provider: str) -> None:
+        await self.delete(provider)
+
+    # ── logins ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def load(self, name: str) -> list[Login]:
+        """Newest first; empty if there are none."""
+        return await asyncio.to_thread(self.read, name)
+
+    async def save(self, name: str, login: Login) -> None:
+        """On disk when this returns, in place of an earlier one with the same key."""
+        await asyncio.to_thread(self.write, name, login)
+
+    async def delete(self, name: str) -> None:
+        """Nothing happens if there is none."""
+        await asyncio.to_thread(self._delete, name)
+
+    def names(self) -> list[str]:
+        return sorted(path.stem for path in self.folder.glob("*.json")) if self.folder.is_dir() else []
+
+    # ── in a thread ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{check_name(name)}.json"
+
+    def lock(self, name: str) -> Path:
+        """Held by whoever renews this login, until the renewed one is on disk."""
+        return self.folder / f".{check_name(name)}.lock"
+
+    def read(self, name: str) -> list[Login]:
+        path = self.path(name)
+        try:
+            with path.open("rb") as file:
+                return _file.decode(file.read(MAX_FILE_BYTES)).logins
+        except FileNotFoundError:
+            return []
+        except msgspec.DecodeError:
+            raise ExecutionFailed(f"{path} is damaged", hint=f"weft auth logout {name}, then log in again") from None
+
+    def write(self, name: str, login: Login) -> None:
+        self._change(name, lambda known: [login, *(each for each in known if each.key != login.key)][:MAX_LOGINS])
+
+    def _change(self, name: str, change: Callable[[list[Login]], list[Login]]) -> None:
+        path = self.path(name)
+        private_dir(self.folder)
+        with locked(self.folder / ".write.lock"):
+            write_private(path, msgspec.json.encode(_File(change(self.read(name)))))
+
+    def _delete(self, name: str) -> None:
+        path = self.path(name)
+        if path.exists():
+            with locked(self.folder / ".write.lock"):
+                path.unlink(missing_ok=True)
+
+
+def kept_secret(vault: Vault, secret: str) -> str:
+    """A reference to the secret: itself if it is one already, else the private file it is put into."""
+    if not secret or is_reference(secret):
+        return secret
+    folder = private_dir(vault.folder / "secrets")
+    path = folder / f"{hashlib.sha256(secret.encode()).hexdigest()[:32]}.secret"
+    write_private(path, secret.encode())
+    return f"{SCHEME}file/{str(path).lstrip('/')}"

@@ -1,0 +1,137 @@
+"""How authorization servers are asked: over https, without redirects, at judged addresses, within bounds.
+
+What the user configured is the user's consent; what a server's metadata names is not. Plain http and loopback count
+only for a server that is itself on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ClawftError, LoginFailed
+from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+
+MAX_DOCUMENT = 256 * 1024
+ASK_SECONDS = 20.0
+EXCERPT = 200
+
+_object = msgspec.json.Decoder(dict[str, Any])
+_ONCE = Bounds(max_bytes=MAX_DOCUMENT, timeout_s=ASK_SECONDS, redirects=0)
+_FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+_JSON = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+class Answer(Struct, frozen=True):
+    status: int
+    told: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        value = self.told.get(name)
+        return value if isinstance(value, str) else ""
+
+
+class Web:
+    """`near` is the address that was configured: how far what is found from there may be trusted."""
+
+    def __init__(self, judge: Judge, near: str) -> None:
+        self.near = near
+        self._judge = beside(near, judge)
+
+    async def document(self, url: str) -> Mapping[str, Any] | None:
+        """A JSON object, or None if there is none at this place. Raises LoginFailed if the place itself is refused."""
+        check_place(url, self.near)
+        found = await self._ask(url, Outgoing(headers={"Accept": "application/json"}))
+        return _read(found) if found.status == 200 else None
+
+    async def post_form(self, url: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
+        check_place(url, self.near)
+        body = urlencode(fields).encode()
+        return await self._answer(url, Outgoing("POST", {**_FORM, **(headers or {})}, body))
+
+    async def post_json(self, url: str, fields: Mapping[str, Any]) -> Answer:
+        check_place(url, self.near)
+        return await self._answer(url, Outgoing("POST", _JSON, msgspec.json.encode(fields)))
+
+    async def _answer(self, url: str, outgoing: Outgoing) -> Answer:
+        found = await self._ask(url, outgoing)
+        return Answer(found.status, _read(found) or {})
+
+    async def _ask(self, url: str, outgoing: Outgoing) -> Fetched:
+        try:
+            return await fetch(url, judge=self._judge, outgoing=outgoing, bounds=_ONCE)
+        except LoginFailed:
+            raise
+        except ClawftError as failed:
+            raise LoginFailed(f"{place_of(url)}: {failed.message}", hint=failed.hint) from None
+
+
+def _read(found: Fetched) -> Mapping[str, Any] | None:
+    try:
+        return _object.decode(found.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def place_of(url: str) -> str:
+    """Scheme, host and path: a query may hold what is nobody's business."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def is_loopback(url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_place(url: str, near: str) -> None:
+    """May this be asked at all? Raises LoginFailed, saying why not."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise LoginFailed(f"{url[:EXCERPT]!r} is no address") from None
+    if parts.scheme not in ("https", "http") or not host:
+        raise LoginFailed(f"{url[:EXCERPT]!r} is no https address")
+    if parts.username is not None or parts.fragment:
+        raise LoginFailed(f"{place_of(url)}: an address of an authorization server has no user name and no fragment")
+    if is_loopback(url) and not is_loopback(near):
+        raise LoginFailed(f"{place_of(url)} is on this machine, but {place_of(near)} is not")
+    if parts.scheme == "http" and not is_loopback(url):
+        raise LoginFailed(f"{place_of(url)}: plain http would show the token to everyone on the way", hint="use https")
+
+
+def beside(near: str, judge: Judge) -> Judge:
+    """Loopback is within reach of a server on loopback; everything else is for the judge."""
+    if not is_loopback(near):
+        return judge
+
+    def lenient(url: str, addresses: Sequence[str]) -> None:
+        if not is_loopback(url):
+            judge(url, addresses)
+
+    return lenient
+
+
+def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
+    """What the user wrote down is the user's consent, wherever it lies."""
+    homes = {(urlsplit(each).scheme, urlsplit(each).netloc) for each in origins if each}
+
+    def judge(url: str, addresses: Sequence[str]) -> None:
+        asked = urlsplit(url)
+        if (asked.scheme, asked.netloc) not in homes:
+            otherwise(url, addresses)
+
+    return judge
+
+
+MakeWeb = Callable[[str], Web]
+"""For the address of a server that was configured: how to ask whatever is found from there."""

@@ -1,0 +1,284 @@
+"""Tools that change texts: edit, rename, apply an action, format, save. All changes of a call happen, or none."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.builtin.ide.connection import IdeConnection
+from clawft.builtin.ide.family import (
+    Anchor,
+    Answer,
+    Character,
+    FilePath,
+    Ide,
+    Line,
+    Symbol,
+    WaitMs,
+    Where,
+    WindowId,
+    ide_tool,
+    missing_arguments,
+    stamped,
+)
+from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Position, Problems, Range, TextEdit
+from clawft.builtin.ide.review import reviewed
+from clawft.builtin.ide.text import Map, find_anchor
+from clawft.builtin.ide.text import apply as applied_to
+from clawft.errors import IdeFailed
+
+MAX_EDITS = 1_000
+MAX_NEW_TEXT = 2 * 1024 * 1024
+
+_FORMS = "give start_line, start_character, end_line, end_character and new_text; or anchor and new_text; or edits"
+
+NewText = Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the text to put there")]
+Save = Annotated[bool, Meta(description="write it to the disk, too")]
+
+
+class Edit(Struct, frozen=True, forbid_unknown_fields=True):
+    """One change; `expected_text` must stand in its range now."""
+
+    start_line: Line
+    start_character: Character
+    end_line: Line
+    end_character: Character
+    new_text: NewText
+    expected_text: str | None = None
+
+
+class Edited(Answer, frozen=True, kw_only=True):
+    path: str
+    edits: int
+    diagnostics: list[Diagnostic] | None = None
+    review: str = ""
+
+    def text(self) -> str:
+        return f"Edited {self.path}: {_counted(self.edits, 'change')}, now version {self.version}{_saved(self.dirty)}"
+
+
+class ChangedFile(Struct, frozen=True):
+    path: str
+    edits: int
+    dirty: bool = False
+
+
+class Changed(Answer, frozen=True, kw_only=True):
+    files: list[ChangedFile]
+    dry_run: bool = False
+
+    def text(self) -> str:
+        would = "Would change" if self.dry_run else "Changed"
+        rows = [f"{each.path}: {_counted(each.edits, 'change')}" for each in self.files]
+        return "\n".join([f"{would} {_counted(len(rows), 'file')}{_saved(self.dirty)}", *rows])
+
+
+class Actions(Answer, frozen=True, kw_only=True):
+    result: list[Action]
+    applied: str = ""
+
+    def text(self) -> str:
+        rows = [f"{each.id}  {each.title}" for each in self.result]
+        return f"Applied: {self.applied}{_saved(self.dirty)}" if self.applied else "\n".join(rows) or "no actions here"
+
+
+class Saved(Answer, frozen=True, kw_only=True):
+    path: str
+
+    def text(self) -> str:
+        return f"Saved {self.path}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _saved(dirty: bool) -> str:
+    return " (not saved: the disk still has the old text; ide__save, or save: true)" if dirty else ""
+
+
+# ── edit ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@ide_tool(alias="ide_edit", title="Edit", open_world=False)
+async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
+    ide: Ide,
+    path: FilePath,
+    start_line: Line | None = None,
+    start_character: Character | None = None,
+    end_line: Line | None = None,
+    end_character: Character | None = None,
+    new_text: NewText | None = None,
+    anchor: Anchor = "",
+    edits: Annotated[list[Edit], Meta(max_length=MAX_EDITS, description="several changes at once, all or none")]
+    | None = None,
+    expected_text: Annotated[str, Meta(description="what must stand in the range now")] | None = None,
+    expected_version: Annotated[int, Meta(description="version of the text these changes are for")] | None = None,
+    save: Save = False,
+    review: Annotated[bool, Meta(description="show it to the person first, and do what they say")] = False,
+    wait_ms: Annotated[WaitMs, Meta(description="also return diagnostics of the new text, waiting this long")] = 0,
+    window: WindowId = "",
+) -> Edited:
+    """Change a file in the editor: a range, an anchor text, or several ranges at once. An empty range inserts.
+
+    The text in the editor changes at once and can be undone there; the disk changes when it is saved.
+    """
+    found = ide.find(path)
+    connection = await ide.route(found, window)
+    wanted = _wanted(edits, start_line, start_character, end_line, end_character, new_text, expected_text)
+    if wanted is None:
+        wanted = await _at_anchor(ide, connection, found, anchor, new_text)
+    change = _change(found, wanted, expected_version)
+    change, outcome = await _ask_first(ide, connection, change) if review else (change, "")
+    (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
+    problems = await connection.get_diagnostics(found, wait_ms) if wait_ms else Problems([], fresh=True)
+    return Edited(
+        **stamped(connection, buffer, fresh=problems.fresh, pending=problems.pending),
+        path=ide.shown(found),
+        edits=len(change.edits),
+        diagnostics=problems.items if wait_ms else None,
+        review=outcome,
+    )
+
+
+def _wanted(edits: list[Edit] | None, *single: int | str | None) -> list[Edit] | None:
+    """The edits that were asked for; None if by an anchor."""
+    start_line, start_character, end_line, end_character, new_text, expected = single
+    if edits:
+        return edits
+    names = ("start_line", "start_character", "end_line", "end_character", "new_text")
+    missing = [name for name, value in zip(names, single[:5], strict=True) if value is None]
+    if not missing:
+        return [Edit(start_line, start_character, end_line, end_character, new_text, expected)]  # pyright: ignore[reportArgumentType]  # none is None: see above
+    if missing == list(names[:4]):
+        return None
+    raise missing_arguments("edit", missing, _FORMS)
+
+
+async def _at_anchor(ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None) -> list[Edit]:
+    if not anchor or new_text is None:
+        raise missing_arguments("edit", ("start_line", "start_character", "end_line", "end_character"), _FORMS)
+    buffer = await ide.ask(connection, connection.read(path))
+    place = find_anchor(buffer.text or "", anchor, ide.shown(path))
+    start, end = place.start, place.end
+    return [Edit(start.line, start.character, end.line, end.character, new_text, anchor)]
+
+
+def _change(path: str, wanted: Sequence[Edit], version: int | None) -> FileEdit:
+    edits = [TextEdit(_range(each), each.new_text) for each in wanted]
+    expected = [each.expected_text for each in wanted]
+    return FileEdit(path, edits, version, expected if any(each is not None for each in expected) else None)
+
+
+def _range(each: Edit) -> Range:
+    return Range(Position(each.start_line, each.start_character), Position(each.end_line, each.end_character))
+
+
+async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> tuple[FileEdit, str]:
+    """The change as the person wants it. Raises IdeFailed if they do not."""
+    buffer = await ide.ask(connection, connection.read(change.path))
+    proposed = applied_to(buffer.text or "", change.edits)
+    judged = await reviewed(ide, connection, change.path, buffer.text or "", proposed)
+    if judged.outcome == "reject":
+        raise IdeFailed("the person rejected this change", kind="rejected", hint="ask them what they want instead")
+    if judged.text is None:
+        return change, judged.outcome
+    whole = TextEdit(Map(buffer.text or "").whole(), judged.text)
+    return FileEdit(change.path, [whole], version=buffer.version), judged.outcome
+
+
+# ── rename, actions, format, save ────────────────────────────────────────────────────────────────────────────────────
+
+
+@ide_tool(alias="ide_rename", title="Rename symbol", open_world=False)
+async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
+    ide: Ide,
+    path: FilePath,
+    new_name: Annotated[str, Meta(min_length=1, max_length=256)],
+    line: Line | None = None,
+    character: Character | None = None,
+    symbol: Symbol = "",
+    anchor: Anchor = "",
+    dry_run: Annotated[bool, Meta(description="only say what would change")] = False,
+    save: Save = False,
+    window: WindowId = "",
+) -> Changed:
+    """Rename the symbol at a place in every file that uses it. Fails if nothing would change."""
+    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    changes = await ide.ask(spot.connection, spot.connection.rename(spot.path, spot.position, new_name))
+    changes = [each for each in changes if each.edits]
+    if not changes:
+        raise IdeFailed(
+            "nothing would be renamed", kind="not_found", hint="there is no symbol that can be renamed at this place"
+        )
+    return await _apply(ide, spot.connection, changes, dry_run=dry_run, save=save)
+
+
+async def _apply(
+    ide: Ide, connection: IdeConnection, changes: Sequence[FileEdit], *, dry_run: bool, save: bool
+) -> Changed:
+    for change in changes:
+        ide.check_reach(change.path)
+    buffers: list[Buffer] = []
+    if not dry_run:
+        buffers = await ide.ask(connection, connection.apply_edit(changes, save=save))
+    dirty = {buffer.path for buffer in buffers if buffer.dirty}
+    return Changed(
+        **stamped(connection, next((each for each in buffers if each.dirty), buffers[0] if buffers else None)),
+        dry_run=dry_run,
+        files=[ChangedFile(ide.shown(each.path), len(each.edits), each.path in dirty) for each in changes],
+    )
+
+
+@ide_tool(alias="ide_code_actions", title="Code actions", open_world=False)
+async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
+    ide: Ide,
+    path: FilePath,
+    line: Line | None = None,
+    character: Character | None = None,
+    symbol: Symbol = "",
+    anchor: Anchor = "",
+    apply: Annotated[str, Meta(description="id of an action to carry out; without it they are only listed")] = "",
+    save: Save = False,
+    window: WindowId = "",
+) -> Actions:
+    """List the quick fixes and refactorings for a place, or carry one out."""
+    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    place = Range(spot.position, spot.position)
+    offered = await ide.ask(spot.connection, spot.connection.code_actions(spot.path, place))
+    if not apply:
+        listed = [msgspec.structs.replace(each, changes=[]) for each in offered]
+        return Actions(**spot.stamped(), result=listed)
+    chosen = next((each for each in offered if each.id == apply), None)
+    if chosen is None:
+        raise IdeFailed(
+            f"there is no action '{apply}' here", kind="not_found", hint="list them again: the text changed"
+        )
+    await _apply(ide, spot.connection, chosen.changes, dry_run=False, save=save)
+    return Actions(**spot.stamped(), result=[], applied=chosen.title)
+
+
+@ide_tool(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
+async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> Changed:
+    """Format a file with the formatter of the editor or the language server."""
+    found = ide.find(path)
+    connection = await ide.route(found, window)
+    edits = await ide.ask(connection, connection.format(found))
+    changes = [FileEdit(found, edits)] if edits else []
+    return await _apply(ide, connection, changes, dry_run=not changes, save=save)
+
+
+@ide_tool(alias="ide_save", title="Save", idempotent=True, open_world=False)
+async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
+    """Write the editor's text of a file to the disk."""
+    found = ide.find(path)
+    connection = await ide.route(found, window)
+    buffer = await ide.ask(connection, connection.save(found))
+    return Saved(
+        **stamped(connection, buffer),
+        path=ide.shown(found),
+    )
+
+
+RECIPES = (edit, rename, code_actions, format_file, save)

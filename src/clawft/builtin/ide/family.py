@@ -1,0 +1,190 @@
+"""What the tools of the family share: the way to an editor, the time it may take, and how a result is told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypedDict, TypeVar, Unpack
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.builtin.ide import paths
+from clawft.builtin.ide.connection import IdeConnection
+from clawft.builtin.ide.hub import IdeHub
+from clawft.builtin.ide.model import Buffer, Position, Problems, Range
+from clawft.builtin.ide.text import find_anchor
+from clawft.builtin.told import Told, Words, bound_tool
+from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
+from clawft.provider.context import ToolContext
+from clawft.provider.manifest import Manifest, Permissions
+
+MANIFEST = Manifest(
+    id="com.clawft.plugin-ide",
+    name="IDE",
+    permissions=Permissions(filesystem=("$WORKSPACE",), network=("127.0.0.1",), shell=True),
+)
+OPERATION_SECONDS = 5.0
+MAX_WAIT_MS = 60_000
+MAX_ITEMS = 1_000
+
+FilePath = Annotated[str, Meta(description="file, relative to the workspace")]
+WindowId = Annotated[str, Meta(description="id of a window as ide__windows lists it; found by the path if left out")]
+Line = Annotated[int, Meta(ge=0, description="line, counted from 0")]
+Character = Annotated[int, Meta(ge=0, description="character in UTF-16 units, counted from 0")]
+Symbol = Annotated[str, Meta(description="name of a symbol of the file, in place of line and character")]
+Anchor = Annotated[
+    str, Meta(max_length=4096, description="text that stands in the file exactly once, in place of line and character")
+]
+WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="how long to wait for an analysis that still runs")]
+Limit = Annotated[int, Meta(ge=1, le=MAX_ITEMS)]
+
+T = TypeVar("T")
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """Who answered, and about which text."""
+
+    backend: str
+    window: str
+    version: int | None = None
+    fresh: bool = True
+    """The answer describes the text as it is now."""
+    dirty: bool = False
+    """That text is not saved: programs that read the disk see an older one."""
+    pending: bool = False
+    """The editor is still at work on it; ask again."""
+
+
+class Stamp(TypedDict):
+    """The members of `Answer`, for those who build on it."""
+
+    backend: str
+    window: str
+    version: int | None
+    fresh: bool
+    dirty: bool
+    pending: bool
+
+
+def stamped(
+    connection: IdeConnection, buffer: Buffer | Problems | None = None, *, fresh: bool = True, pending: bool = False
+) -> Stamp:
+    return {
+        "backend": connection.backend,
+        "window": connection.window.id,
+        "version": buffer.version if buffer else None,
+        "fresh": fresh,
+        "dirty": bool(buffer and buffer.dirty),
+        "pending": pending,
+    }
+
+
+class Where(Struct, frozen=True):
+    line: int | None = None
+    character: int | None = None
+    symbol: str = ""
+    anchor: str = ""
+
+
+class Spot(Struct, frozen=True):
+    """A place in a file, and who knows about it."""
+
+    connection: IdeConnection
+    path: str
+    position: Position
+
+    def stamped(self) -> Stamp:
+        return stamped(self.connection, self.connection.state(self.path))
+
+
+class Ide:
+    """One call of a tool on its way to an editor."""
+
+    def __init__(self, tool: str, hub: IdeHub, ctx: ToolContext) -> None:
+        self.tool = tool
+        self.hub = hub
+        self.ctx = ctx
+
+    @property
+    def workspace(self) -> Path:
+        return self.hub.workspace
+
+    async def route(self, path: str | None, window: str, *, screen: bool = False) -> IdeConnection:
+        await self.hub.look_around()
+        return self.hub.route(path, window, screen=screen)
+
+    def find(self, path: str) -> str:
+        return paths.find(self.hub.roots(), path)
+
+    def shown(self, path: str) -> str:
+        return paths.shown(path, self.hub.workspace)
+
+    def check_reach(self, path: str) -> str:
+        """For what an editor names: it must be a file the agent may speak about."""
+        return paths.find_new(self.hub.roots(), path)
+
+    async def ask(self, connection: IdeConnection, work: Awaitable[T], extra_ms: int = 0) -> T:
+        """Its answer, within the time such an operation may take."""
+        seconds = connection.seconds() + extra_ms / 1000
+        try:
+            async with asyncio.timeout(seconds):
+                return await work
+        except TimeoutError:
+            raise IdeTimeout(
+                f"{self.tool} ({connection.window.id})", int(seconds * 1000), hint="it may still be starting; try again"
+            ) from None
+
+    async def spot(self, path: str, where: Where, window: str) -> Spot:
+        found = self.find(path)
+        connection = await self.route(found, window)
+        return Spot(connection, found, await self._locate(connection, found, where))
+
+    async def _locate(self, connection: IdeConnection, path: str, where: Where) -> Position:
+        """The position that was asked for, by number, by symbol or by text."""
+        if where.anchor:
+            buffer = await self.ask(connection, connection.read(path))
+            return find_anchor(buffer.text or "", where.anchor, self.shown(path)).start
+        if where.symbol:
+            return (await self._symbol(connection, path, where.symbol)).start
+        missing = [name for name, value in (("line", where.line), ("character", where.character)) if value is None]
+        if missing or where.line is None or where.character is None:
+            raise missing_arguments(self.tool, missing, "give line and character, or symbol, or anchor")
+        return Position(where.line, where.character)
+
+    async def _symbol(self, connection: IdeConnection, path: str, name: str) -> Range:
+        """`greet`, or `Greeter.greet` where the name alone is not clear."""
+        container, _, own = name.rpartition(".")
+        known = await self.ask(connection, connection.document_symbols(path))
+        found = [each for each in known if each.name == own and container in ("", each.container)]
+        if len(found) == 1:
+            return found[0].range
+        hint = ", ".join(dict.fromkeys(each.name for each in known[:20])) or "the file has no symbols"
+        if not found:
+            raise IdeFailed(f"'{self.shown(path)}' has no symbol '{name}'", kind="not_found", hint=hint)
+        places = "; ".join(f"{each.container or ''}.{each.name} in line {each.range.start.line}" for each in found[:5])
+        raise IdeFailed(f"'{name}' is {len(found)} symbols", kind="ambiguous", hint=places)
+
+
+class Recipe(Struct, frozen=True):
+    """A tool that still lacks its hub."""
+
+    function: Callable[..., Awaitable[Told]]
+    words: Words
+
+    def tool(self, hub: IdeHub) -> Callable[..., Any]:
+        name = self.words.get("name") or self.function.__name__
+        return bound_tool(self.function, name, self.words, lambda ctx: Ide(name, hub, ctx))
+
+
+def ide_tool(**words: Unpack[Words]) -> Callable[[Callable[..., Awaitable[Told]]], Recipe]:
+    """Mark `async def hover(ide: Ide, path: str, …) -> Hovered` as a tool of the family."""
+    return lambda function: Recipe(function, words)
+
+
+def missing_arguments(tool: str, names: Sequence[str], hint: str) -> InvalidArguments:
+    told = "; ".join(f"missing '{name}'" for name in names)
+    return InvalidArguments(f"{tool}: {told}", hint=hint)
+
+
+def json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

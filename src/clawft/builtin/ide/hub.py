@@ -1,0 +1,156 @@
+"""The editors that are here, and which of them a call goes to: never a guess, an error where it is not clear."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from msgspec import Struct
+
+from clawft.builtin.ide.connection import IdeConnection
+from clawft.builtin.ide.model import Window
+from clawft.errors import IdeError, IdeNotConnected
+
+HEADLESS = "headless"
+MAX_WINDOWS = 64
+
+
+class Fit(Struct, frozen=True, order=True):
+    """How well a window fits a call; the greatest wins. `depth` 0: not at all."""
+
+    depth: int
+    focused: bool
+
+
+class IdeHub:
+    """Windows come and go; the language servers behind `headless` are always there."""
+
+    def __init__(self, workspace: Path, headless: Callable[[], IdeConnection]) -> None:
+        """`headless` is called when somebody first needs it."""
+        self.workspace = Path(os.path.realpath(workspace))
+        self._headless = headless
+        self._windows: dict[str, IdeConnection] = {}
+        self._watchers: list[Callable[[str], None]] = []
+        self.finder: Callable[[], Awaitable[None]] | None = None
+        """Looks for editors that do not come by themselves."""
+
+    @cached_property
+    def headless(self) -> IdeConnection:
+        return self._headless()
+
+    # ── who is here ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def connect(self, connection: IdeConnection) -> None:
+        """A window is here, or is here again: the same id takes the place of the one before."""
+        id = connection.window.id
+        if id not in self._windows and len(self._windows) >= MAX_WINDOWS:
+            raise IdeNotConnected(f"{MAX_WINDOWS} windows are connected already", hint="close some of them")
+        self._windows[id] = connection
+        self.happened("windows")
+
+    def disconnect(self, connection: IdeConnection) -> None:
+        """Only if it is still the one that holds the place."""
+        id = connection.window.id
+        if self._windows.get(id) is connection:
+            del self._windows[id]
+            self.happened("windows")
+
+    @property
+    def connections(self) -> list[IdeConnection]:
+        return list(self._windows.values())
+
+    async def look_around(self) -> None:
+        if self.finder is not None:
+            await self.finder()
+
+    def find(self, window: str) -> IdeConnection | None:
+        return self._windows.get(window)
+
+    def watch(self, watcher: Callable[[str], None]) -> None:
+        """Called with the name of what happened: windows, selection, editors, diagnostics."""
+        self._watchers.append(watcher)
+
+    def happened(self, what: str) -> None:
+        for watcher in self._watchers:
+            watcher(what)
+
+    # ── which one ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def route(self, path: str | None = None, window: str = "", *, screen: bool = False) -> IdeConnection:
+        """The window asked for; else the one whose folder is deepest above the path (or the workspace); else headless.
+
+        `screen`: only a window will do.
+        """
+        if window:
+            return self._named(window)
+        there = [each for each in self.connections if each.window.ready] or self.connections
+        fits = [(fit(each.window, path or str(self.workspace)), each) for each in there]
+        best = max((found for found, _ in fits), default=Fit(0, focused=False))
+        if best.depth > 0:
+            return self._only([each for found, each in fits if found == best], path)
+        if screen:
+            raise self._nobody(path)
+        return self.headless
+
+    def roots(self) -> list[Path]:
+        """Where paths may lead: the workspace first, then folders that a window has open together with it."""
+        beside = [
+            Path(folder)
+            for each in self._windows.values()
+            if any(os.path.realpath(folder) == str(self.workspace) for folder in each.window.folders)
+            for folder in each.window.folders
+        ]
+        return list(dict.fromkeys([self.workspace, *(Path(os.path.realpath(folder)) for folder in beside)]))
+
+    def _named(self, window: str) -> IdeConnection:
+        if window == HEADLESS:
+            return self.headless
+        found = self._windows.get(window)
+        if found is None:
+            raise IdeNotConnected(f"there is no window '{window}'", hint=self._names())
+        return found
+
+    def _only(self, equal: Sequence[IdeConnection], path: str | None) -> IdeConnection:
+        if len(equal) == 1:
+            return equal[0]
+        what = f"'{path}'" if path else "the workspace"
+        raise IdeNotConnected(f"{len(equal)} windows have {what} open", hint=f"say which in `window`: {self._names()}")
+
+    def _nobody(self, path: str | None) -> IdeError:
+        if not self._windows:
+            return IdeNotConnected(
+                "no editor is connected, and this needs one with a screen",
+                hint="open the workspace in VS Code with the clawft extension, or in Neovim",
+            )
+        what = f"'{path}'" if path else "the workspace"
+        return IdeNotConnected(f"no window has {what} open", hint=self._names())
+
+    def _names(self) -> str:
+        known = [f"{each.window.id} ({', '.join(each.window.folders)})" for each in self._windows.values()]
+        return f"windows: {'; '.join([*known, HEADLESS])}"
+
+    # ── what is not on the disk ──────────────────────────────────────────────────────────────────────────────────────
+
+    def unsaved(self, beneath: str = ".") -> list[str]:
+        """Texts that the disk does not have, in this file or folder of the workspace."""
+        folder = os.path.realpath(self.workspace / beneath)
+        found = {path for each in self._all() for path in each.unsaved() if Path(path).is_relative_to(folder)}
+        return sorted(os.path.relpath(path, self.workspace) for path in found)
+
+    def _all(self) -> list[IdeConnection]:
+        """Everyone who may hold a text."""
+        return [*self.connections, self.headless] if "headless" in self.__dict__ else self.connections
+
+    def changed_on_disk(self, path: str | None = None) -> None:
+        """A tool of ours wrote this file of the workspace, or any at all if None."""
+        paths = None if path is None else [os.path.join(self.workspace, path)]
+        for each in self._all():
+            each.changed_on_disk(paths)
+
+
+def fit(window: Window, path: str) -> Fit:
+    """Depth of the deepest folder of the window that is above the path."""
+    above = [len(Path(real).parts) for real in map(os.path.realpath, window.folders) if Path(path).is_relative_to(real)]
+    return Fit(max(above, default=0), window.focused)

@@ -1,0 +1,177 @@
+"""Tools that look: problems, symbols, what a place means, where it is defined and used."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from clawft.builtin.ide.family import (
+    MAX_ITEMS,
+    Anchor,
+    Answer,
+    Character,
+    FilePath,
+    Ide,
+    Limit,
+    Line,
+    Spot,
+    Symbol,
+    WaitMs,
+    Where,
+    WindowId,
+    ide_tool,
+    json_text,
+    stamped,
+)
+from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, HoverInfo, Location, SymbolInfo
+
+DEFAULT_WAIT_MS = 2_000
+
+
+class Diagnosed(Answer, frozen=True, kw_only=True):
+    result: list[Diagnostic]
+    total: int = 0
+
+    def text(self) -> str:
+        if self.fresh:
+            return json_text(self.result)
+        state = "still being analysed" if self.pending else "not known to be up to date"
+        return f"{json_text(self.result)}\n({state}: ask again, or give a longer wait_ms)"
+
+
+class Symbols(Answer, frozen=True, kw_only=True):
+    result: list[SymbolInfo]
+
+    def text(self) -> str:
+        return json_text(self.result)
+
+
+class Hovered(Answer, frozen=True, kw_only=True):
+    result: HoverInfo | None
+
+    def text(self) -> str:
+        return json_text(self.result)
+
+
+class Places(Answer, frozen=True, kw_only=True):
+    result: list[Location]
+    total: int = 0
+
+    def text(self) -> str:
+        return json_text(self.result)
+
+
+@ide_tool(alias="ide_diagnostics", title="Diagnostics", read_only=True, idempotent=True, open_world=False)
+async def diagnostics(
+    ide: Ide,
+    path: Annotated[str, Meta(description="file, relative to the workspace; all files if left out")] | None = None,
+    severity: Annotated[
+        int,
+        Meta(ge=1, le=4, description="the least grave to show: 1 errors only, 2 warnings too, 3 information, 4 all"),
+    ] = 4,
+    wait_ms: WaitMs = DEFAULT_WAIT_MS,
+    limit: Limit = 200,
+    window: WindowId = "",
+) -> Diagnosed:
+    """List errors and warnings of a file or of all files, as the editor or a language server sees them.
+
+    `fresh` says whether they describe the text as it is now, unsaved changes included.
+    """
+    found = None if path is None else ide.find(path)
+    connection = await ide.route(found, window)
+    said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
+    shown = [_placed(ide, each) for each in said.items if each.severity <= severity]
+    shown.sort(key=lambda each: (each.severity, each.file_path or "", each.range))
+    return Diagnosed(
+        **stamped(connection, said, fresh=said.fresh, pending=said.pending),
+        result=shown[:limit],
+        total=len(shown),
+    )
+
+
+def _placed(ide: Ide, each: Diagnostic) -> Diagnostic:
+    path = each.file_path and ide.shown(each.file_path)
+    return msgspec.structs.replace(each, file_path=path, severity=DiagnosticSeverity(each.severity))
+
+
+@ide_tool(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)
+async def symbols(
+    ide: Ide,
+    query: Annotated[str, Meta(min_length=1, max_length=256, description="name or part of a name")],
+    limit: Limit = 20,
+    window: WindowId = "",
+) -> Symbols:
+    """Find functions, classes and other symbols of the workspace by name."""
+    connection = await ide.route(None, window)
+    found = await ide.ask(connection, connection.search_symbols(query, limit))
+    return Symbols(**stamped(connection), result=_symbols(ide, found[:limit]))
+
+
+def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:
+    return [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
+
+
+@ide_tool(alias="ide_hover", title="Hover", read_only=True, idempotent=True, open_world=False)
+async def hover(
+    ide: Ide,
+    path: FilePath,
+    line: Line | None = None,
+    character: Character | None = None,
+    symbol: Symbol = "",
+    anchor: Anchor = "",
+    window: WindowId = "",
+) -> Hovered:
+    """Say what stands at a place of a file: its type and documentation. Null if there is nothing to say."""
+    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    info = await ide.ask(spot.connection, spot.connection.hover(spot.path, spot.position))
+    return Hovered(**spot.stamped(), result=info)
+
+
+@ide_tool(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
+async def definition(
+    ide: Ide,
+    path: FilePath,
+    line: Line | None = None,
+    character: Character | None = None,
+    symbol: Symbol = "",
+    anchor: Anchor = "",
+    window: WindowId = "",
+) -> Places:
+    """Find where the thing at a place is defined."""
+    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    found = await ide.ask(spot.connection, spot.connection.definition(spot.path, spot.position))
+    return _places(ide, spot, found, MAX_ITEMS)
+
+
+@ide_tool(alias="ide_references", title="Find references", read_only=True, idempotent=True, open_world=False)
+async def references(
+    ide: Ide,
+    path: FilePath,
+    line: Line | None = None,
+    character: Character | None = None,
+    symbol: Symbol = "",
+    anchor: Anchor = "",
+    limit: Limit = 200,
+    window: WindowId = "",
+) -> Places:
+    """Find every use of the thing at a place, its definition included."""
+    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    found = await ide.ask(spot.connection, spot.connection.references(spot.path, spot.position))
+    return _places(ide, spot, found, limit)
+
+
+def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> Places:
+    shown = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
+    return Places(**spot.stamped(), result=shown[:limit], total=len(shown))
+
+
+@ide_tool(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
+async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> Symbols:
+    """List the symbols of one file in their order."""
+    found = ide.find(path)
+    connection = await ide.route(found, window)
+    known = await ide.ask(connection, connection.document_symbols(found))
+    return Symbols(**stamped(connection, connection.state(found)), result=_symbols(ide, known[:MAX_ITEMS]))
+
+
+RECIPES = (diagnostics, symbols, hover, definition, references, document_symbols)

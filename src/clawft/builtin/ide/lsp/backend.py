@@ -1,0 +1,381 @@
+"""No editor: language servers answer in its place, started when a file of their language is first asked about.
+
+Edits change the text the server has; the disk changes with `save`. Other tools are warned while the two differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from clawft.builtin.confine import place
+from clawft.builtin.file import replace_file
+from clawft.builtin.ide.family import OPERATION_SECONDS
+from clawft.builtin.ide.lsp import messages, watch
+from clawft.builtin.ide.lsp.documents import Document, stamp
+from clawft.builtin.ide.lsp.documents import read as read_file
+from clawft.builtin.ide.lsp.messages import uri_of
+from clawft.builtin.ide.lsp.server import START_SECONDS, LspServer
+from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for
+from clawft.builtin.ide.model import (
+    Action,
+    Buffer,
+    FileEdit,
+    HoverInfo,
+    Location,
+    OpenEditor,
+    Position,
+    Problems,
+    Range,
+    Review,
+    Selection,
+    SymbolInfo,
+    TextEdit,
+    Window,
+)
+from clawft.builtin.ide.text import Map, apply
+from clawft.errors import IdeFailed, IdeNotConnected
+
+LOOK_SECONDS = 2.0
+"""How old our picture of the files may be before we look again."""
+MAX_ACTIONS = 50
+MAX_OPENED = 40
+"""Files opened to have all judged, where a server judges open files only."""
+TAB_SIZE = 4
+
+Trusts = Callable[[Path], bool]
+
+
+class HeadlessIde:
+    """An `IdeConnection` without a screen."""
+
+    backend = "headless"
+
+    def __init__(
+        self, workspace: Path, changed: Callable[[], None] = lambda: None, trusts: Trusts | None = None
+    ) -> None:
+        self._folder = os.path.realpath(workspace)
+        self._changed = changed
+        self._trusts = trusts
+        self._servers: dict[str, LspServer] = {}
+        self._starting: dict[str, asyncio.Task[LspServer]] = {}
+        self._seen: dict[str, watch.Seen] = {}
+        self._looked: dict[str, float] = {}
+        self._lock = asyncio.Lock()
+
+    @property
+    def window(self) -> Window:
+        version = ", ".join(sorted(self._servers))
+        return Window(self.backend, "language servers", [self._folder], version, capabilities=["headless"])
+
+    def seconds(self) -> float:
+        warm = self._servers and not self._starting and not any(each.broken for each in self._servers.values())
+        return OPERATION_SECONDS if warm else OPERATION_SECONDS + START_SECONDS
+
+    def state(self, path: str) -> Buffer | None:
+        found = (server.documents.get(path) for server in self._servers.values())
+        return next((document.buffer() for document in found if document is not None), None)
+
+    async def close(self) -> None:
+        starting = list(self._starting.values())
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+        servers = list(self._servers.values())
+        self._servers.clear()
+        await asyncio.gather(*(server.stop() for server in servers))
+
+    # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _server(self, path: str) -> LspServer:
+        spec = server_for(path)
+        if spec is None:
+            raise IdeNotConnected(
+                f"no language server is known for '{os.path.basename(path)}'", hint="open it in an editor instead"
+            )
+        return await self._running(spec)
+
+    async def _running(self, spec: ServerSpec) -> LspServer:
+        """The server, started if it is not, by one of those who want it."""
+        server = self._servers.get(spec.name)
+        if server is not None and not server.broken:
+            return server
+        task = self._starting.get(spec.name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._start(spec))
+            self._starting[spec.name] = task
+            task.add_done_callback(lambda _: self._starting.pop(spec.name, None))
+        return await asyncio.shield(task)
+
+    async def _start(self, spec: ServerSpec) -> LspServer:
+        command = await asyncio.to_thread(installed, spec)
+        if command is None:
+            programs = " or ".join(words[0] for words in spec.commands)
+            raise IdeNotConnected(f"{programs} is not installed", hint="install it, or open the workspace in an editor")
+        if spec.runs_project_code and not await asyncio.to_thread(self._trusted):
+            raise IdeNotConnected(
+                f"{spec.name} runs code that the folder brings along, and '{self._folder}' is not trusted",
+                hint=f"if you trust it, name it in the file `trusted` of the clawft folder: {self._folder}",
+            )
+        old = self._servers.pop(spec.name, None)
+        if old is not None:
+            await old.stop()
+        server = LspServer(spec, command, self._folder, self._changed)
+        await server.start()
+        self._servers[spec.name] = server
+        self._seen[spec.name] = await asyncio.to_thread(watch.look, self._folder, spec.languages.keys())
+        self._looked[spec.name] = asyncio.get_running_loop().time()
+        return server
+
+    def _trusted(self) -> bool:
+        if self._trusts is not None:
+            return self._trusts(Path(self._folder))
+        from clawft.builtin.trust import trusted_in
+
+        return trusted_in(Path(self._folder), Path(self._folder))
+
+    async def _present(self) -> list[LspServer]:
+        """The servers of all languages that the workspace has files of, as far as they can be started."""
+        suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
+        files = await asyncio.to_thread(watch.look, self._folder, suffixes)
+        specs = [spec for spec in SERVERS if any(os.path.splitext(path)[1].lower() in spec.languages for path in files)]
+        started = await asyncio.gather(*map(self._running, specs), return_exceptions=True)
+        servers = [each for each in started if isinstance(each, LspServer)]
+        failed = next((each for each in started if isinstance(each, Exception)), None)
+        if not servers and failed is not None:
+            raise failed
+        for server in servers:
+            if not server.documents.all():
+                server.open(next(p for p in sorted(files) if server_for(p) is server.spec))
+        return servers
+
+    async def _look_again(self, server: LspServer, *, now: bool = False) -> None:
+        """Tell the server about files that came, went or changed behind its back."""
+        name, time = server.spec.name, asyncio.get_running_loop().time()
+        if not now and time - self._looked.get(name, 0.0) < LOOK_SECONDS:
+            return
+        self._looked[name] = time
+        after = await asyncio.to_thread(watch.look, self._folder, server.spec.languages.keys())
+        changes = watch.differences(self._seen.get(name, {}), after)
+        self._seen[name] = after
+        if changes:
+            server.files_changed(changes)
+
+    async def _open(self, path: str) -> tuple[LspServer, Document]:
+        server = await self._server(path)
+        return server, server.open(path)
+
+    # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def open_file(self, path: str, position: Position | None = None) -> Buffer:
+        raise IdeNotConnected("there is no screen to open a file on", hint="open the workspace in VS Code or Neovim")
+
+    async def read(self, path: str) -> Buffer:
+        if server_for(path) is None:
+            return Buffer(path, 1, text=await asyncio.to_thread(read_file, path))
+        try:
+            _, document = await self._open(path)
+        except IdeNotConnected:
+            return Buffer(path, 1, text=await asyncio.to_thread(read_file, path))
+        return document.buffer(with_text=True)
+
+    async def apply_edit(self, changes: Sequence[FileEdit], *, save: bool = False) -> list[Buffer]:
+        async with self._lock:
+            opened = [(change, *await self._open(change.path)) for change in changes]
+            texts = [_changed_text(change, document) for change, _, document in opened]
+            for (_, server, document), text in zip(opened, texts, strict=True):
+                server.change(document, text)
+            if save:
+                for _, server, document in opened:
+                    await self._write(server, document)
+            return [document.buffer() for _, _, document in opened]
+
+    async def save(self, path: str) -> Buffer:
+        async with self._lock:
+            server, document = await self._open(path)
+            if document.dirty:
+                await self._write(server, document)
+            return document.buffer()
+
+    async def _write(self, server: LspServer, document: Document) -> None:
+        """To the disk, unless somebody else wrote there in the meantime: then one of the two would be lost."""
+        if stamp(document.path) != document.seen:
+            raise IdeFailed(
+                f"'{document.path}' was changed on the disk, too", kind="stale", hint="read it and make the edit again"
+            )
+        await asyncio.to_thread(self._replace, document.path, document.text)
+        server.saved(document)
+
+    def _replace(self, path: str, text: str) -> None:
+        with place(Path(os.path.dirname(path)), os.path.basename(path), "save") as found:
+            replace_file(found, text.encode())
+
+    # ── knowledge ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def get_diagnostics(self, path: str | None, wait_ms: int = 0) -> Problems:
+        if path is None:
+            return await self._all_diagnostics(wait_ms / 1000)
+        server, document = await self._open(path)
+        await self._look_again(server)
+        fresh = await server.settled(document, wait_ms / 1000)
+        known = server.known.get(path)
+        items = known.items if known else []
+        return Problems(items, fresh, not fresh, document.version, document.dirty)
+
+    async def _all_diagnostics(self, seconds: float) -> Problems:
+        servers = await self._present()
+        fresh = all(await asyncio.gather(*(self._everywhere(server, seconds) for server in servers)))
+        items = [
+            each
+            for server in servers
+            for path, known in server.known.items()
+            if Path(path).is_relative_to(self._folder)
+            for each in known.items
+        ]
+        return Problems(items, fresh, not fresh, dirty=bool(self.unsaved()))
+
+    async def _everywhere(self, server: LspServer, seconds: float) -> bool:
+        """Have all files judged: by telling the server to, or by opening them, as far as that is reasonable."""
+        await self._look_again(server)
+        if server.spec.reports_everywhere:
+            server.look_everywhere()
+            return await server.settled(None, seconds)
+        files = sorted(self._seen[server.spec.name])
+        opened = [server.open(path) for path in files[:MAX_OPENED]]
+        judged = await asyncio.gather(*(server.settled(document, seconds) for document in opened))
+        return all(judged) and len(files) <= MAX_OPENED
+
+    async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
+        servers = await self._present()
+        for server in servers:
+            await self._look_again(server)
+        asked = (_quietly(server.request("workspace/symbol", {"query": query}, _SYMBOLS)) for server in servers)
+        found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
+        inside = [each for each in found if Path(each.file_path).is_relative_to(self._folder)]
+        return sorted(inside, key=lambda each: (query not in each.name, len(each.name), each.file_path))[:limit]
+
+    async def hover(self, path: str, position: Position) -> HoverInfo | None:
+        return messages.hover(await self._at("hover", path, position, messages.LspHover | None))
+
+    async def definition(self, path: str, position: Position) -> list[Location]:
+        return messages.locations(await self._at("definition", path, position, _LOCATIONS))
+
+    async def references(self, path: str, position: Position) -> list[Location]:
+        context = {"context": {"includeDeclaration": True}}
+        found = messages.locations(await self._at("references", path, position, _LOCATIONS, context))
+        return sorted(found, key=lambda each: (each.file_path, each.range))
+
+    async def document_symbols(self, path: str) -> list[SymbolInfo]:
+        server, _ = await self._open(path)
+        asked = {"textDocument": {"uri": uri_of(path)}}
+        return list(messages.symbols(await server.request("textDocument/documentSymbol", asked, _SYMBOLS) or [], path))
+
+    async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
+        server, _ = await self._open(path)
+        await self._look_again(server, now=True)
+        said = await self._at("rename", path, position, messages.LspWorkspaceEdit | None, {"newName": new_name})
+        return messages.file_edits(said)
+
+    async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
+        server, document = await self._open(path)
+        Map(document.text).offset(position)
+        asked = {"textDocument": {"uri": uri_of(path)}, "position": messages.plain(position), **(more or {})}
+        return await server.request(f"textDocument/{what}", asked, kind)
+
+    async def code_actions(self, path: str, place: Range) -> list[Action]:
+        server, document = await self._open(path)
+        Map(document.text).span(place)
+        known = server.known.get(path)
+        near = [each for each in (known.items if known else []) if _touches(each.range, place)]
+        asked = {
+            "textDocument": {"uri": uri_of(path)},
+            "range": messages.plain(place),
+            "context": {"diagnostics": [_as_lsp(each) for each in near]},
+        }
+        said: list[messages.LspAction] = await server.request("textDocument/codeAction", asked, _ACTIONS) or []
+        whole = [await self._resolved(server, each) for each in said[:MAX_ACTIONS]]
+        return [each for each in map(messages.action, whole) if each.changes]
+
+    async def _resolved(self, server: LspServer, offer: messages.LspAction) -> messages.LspAction:
+        provider: Any = server.capabilities.get("codeActionProvider")
+        if offer.edit is not None or not isinstance(provider, dict) or not provider.get("resolveProvider"):  # pyright: ignore[reportUnknownMemberType]  # JSON
+            return offer
+        asked = {"title": offer.title, "kind": offer.kind, "data": offer.data}
+        return await _quietly(server.request("codeAction/resolve", asked, messages.LspAction)) or offer
+
+    async def format(self, path: str) -> list[TextEdit]:
+        server, _ = await self._open(path)
+        if not server.offers("documentFormattingProvider"):
+            raise IdeFailed(f"{server.spec.name} does not format", hint="run the project's formatter with build__run")
+        asked = {"textDocument": {"uri": uri_of(path)}, "options": {"tabSize": TAB_SIZE, "insertSpaces": True}}
+        return messages.edits(
+            await server.request("textDocument/formatting", asked, list[messages.LspEdit] | None) or []
+        )
+
+    # ── no screen ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def selection(self) -> Selection:
+        raise IdeNotConnected("there is no screen, so nothing is selected", hint="open the workspace in an editor")
+
+    async def open_editors(self) -> list[OpenEditor]:
+        documents = [each for server in self._servers.values() for each in server.documents.all()]
+        return [OpenEditor(each.path, dirty=each.dirty) for each in documents]
+
+    async def show_diff(self, path: str, new_text: str) -> Review:
+        raise IdeNotConnected("there is no screen to show a diff on", hint="open the workspace in an editor")
+
+    # ── the disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def changed_on_disk(self, paths: Sequence[str] | None) -> None:
+        """Who asks next has us look again first."""
+        self._looked.clear()
+
+    def unsaved(self) -> list[str]:
+        return [each.path for server in self._servers.values() for each in server.documents.all() if each.dirty]
+
+
+_SYMBOLS: Any = list[messages.LspSymbol] | None
+_ACTIONS: Any = list[messages.LspAction] | None
+_LOCATIONS: Any = messages.LspLocation | list[messages.LspLocation] | None
+
+
+async def _quietly(asked: Awaitable[Any]) -> Any:
+    """One server that cannot answer does not keep the others from it."""
+    try:
+        return await asked
+    except IdeFailed:
+        return None
+
+
+def _changed_text(change: FileEdit, document: Document) -> str:
+    """Raises IdeFailed if the text is not the one these changes were made for."""
+    if change.version is not None and change.version != document.version:
+        raise IdeFailed(
+            f"the text has version {document.version}, not {change.version}", kind="stale", hint="read it again"
+        )
+    places = Map(document.text)
+    for edit, expected in zip(change.edits, change.expected or (), strict=False):
+        if expected is not None and places.piece(edit.range) != expected:
+            raise IdeFailed(
+                f"the range holds {places.piece(edit.range)[:80]!r}, not what was expected",
+                kind="stale",
+                hint="read the file again",
+            )
+    return apply(document.text, change.edits)
+
+
+def _touches(one: Range, other: Range) -> bool:
+    return one.start <= other.end and other.start <= one.end
+
+
+def _as_lsp(each: Any) -> dict[str, Any]:
+    return {
+        "range": messages.plain(each.range),
+        "severity": int(each.severity),
+        "message": each.message,
+        "source": each.source,
+        "code": each.code,
+    }

@@ -1,0 +1,80 @@
+"""The texts a language server has from us: what they are, which version, and whether the disk agrees."""
+
+import os
+from collections import OrderedDict
+
+from clawft.builtin.ide.model import Buffer
+from clawft.errors import IdeFailed, IdeFileNotFound
+
+MAX_OPEN = 100
+"""Texts kept open at a server; the one not used for longest is closed first, never one that is not saved."""
+MAX_BYTES = 4 * 1024 * 1024
+
+
+class Document:
+    """One text. `seen` is the state of the file on disk that it was last compared with.
+
+    `told` counts what the server was told; it grows with `version`, and also when a text is sent again unchanged.
+    """
+
+    __slots__ = ("dirty", "path", "seen", "text", "told", "version")
+
+    def __init__(self, path: str, text: str, seen: tuple[int, int]) -> None:
+        self.path = path
+        self.text = text
+        self.seen = seen
+        self.version = self.told = 1
+        self.dirty = False
+
+    def buffer(self, *, with_text: bool = False) -> Buffer:
+        return Buffer(self.path, self.version, self.dirty, self.text if with_text else None)
+
+
+class Documents:
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, Document] = OrderedDict()
+
+    def get(self, path: str) -> Document | None:
+        found = self._open.get(path)
+        if found is not None:
+            self._open.move_to_end(path)
+        return found
+
+    def add(self, document: Document) -> list[Document]:
+        """Keep it; those that had to make room are returned."""
+        self._open[document.path] = document
+        clean = [each for each in self._open.values() if not each.dirty and each is not document]
+        gone = clean[: max(0, len(self._open) - MAX_OPEN)]
+        for each in gone:
+            del self._open[each.path]
+        return gone
+
+    def drop(self, path: str) -> None:
+        self._open.pop(path, None)
+
+    def all(self) -> list[Document]:
+        return list(self._open.values())
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """When the file was last written, and its size. Raises IdeFileNotFound."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        raise IdeFileNotFound(path) from None
+    return status.st_mtime_ns, status.st_size
+
+
+def read(path: str) -> str:
+    """The text on disk, line ends as they are. Raises IdeFailed for what is no text, or too much of it."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError:
+        raise IdeFileNotFound(path) from None
+    if len(data) > MAX_BYTES:
+        raise IdeFailed(f"'{path}' is larger than {MAX_BYTES} bytes", hint="use file__read")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise IdeFailed(f"'{path}' is not UTF-8 text") from None

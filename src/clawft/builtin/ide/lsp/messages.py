@@ -1,0 +1,169 @@
+"""The few shapes of the Language Server Protocol we read, and how they become ours."""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from clawft.builtin.ide.model import (
+    Action,
+    Diagnostic,
+    DiagnosticSeverity,
+    FileEdit,
+    HoverInfo,
+    Location,
+    Range,
+    SymbolInfo,
+    TextEdit,
+    symbol_kind,
+)
+
+
+def uri_of(path: str) -> str:
+    return "file://" + quote(path, safe="/")
+
+
+def path_of(uri: str) -> str:
+    """The file a server means; nothing if it is no file."""
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == "file" else ""
+
+
+class LspDiagnostic(Struct):
+    range: Range
+    message: str
+    severity: int = 1
+    source: str | None = None
+    code: int | str | None = None
+
+
+class Published(Struct):
+    uri: str
+    diagnostics: list[LspDiagnostic]
+    version: int | None = None
+
+
+class PulledReport(Struct):
+    kind: str = "full"
+    items: list[LspDiagnostic] = []
+
+
+class LspLocation(Struct, rename="camel"):
+    uri: str = ""
+    range: Range | None = None
+    target_uri: str = ""
+    target_selection_range: Range | None = None
+
+
+class LspSymbol(Struct, rename="camel"):
+    """Both forms: one with a location, one with children."""
+
+    name: str
+    kind: int
+    location: LspLocation | None = None
+    container_name: str | None = None
+    selection_range: Range | None = None
+    children: list["LspSymbol"] = []
+
+
+class Markup(Struct):
+    value: str = ""
+
+
+class LspHover(Struct):
+    contents: str | Markup | list[str | Markup]
+    range: Range | None = None
+
+
+class LspEdit(Struct, rename="camel"):
+    range: Range
+    new_text: str
+
+
+class _Versioned(Struct):
+    uri: str
+
+
+class _DocumentChange(Struct, rename="camel"):
+    text_document: _Versioned | None = None
+    edits: list[LspEdit] = []
+    kind: str = ""
+    """Of a change that makes, moves or removes files."""
+
+
+class LspWorkspaceEdit(Struct, rename="camel"):
+    changes: dict[str, list[LspEdit]] | None = None
+    document_changes: list[_DocumentChange] | None = None
+
+
+class LspAction(Struct):
+    title: str = ""
+    kind: str = ""
+    edit: LspWorkspaceEdit | None = None
+    data: Any = None
+
+
+def diagnostic(said: LspDiagnostic, path: str) -> Diagnostic:
+    severity = DiagnosticSeverity(said.severity) if said.severity in (1, 2, 3, 4) else DiagnosticSeverity.ERROR
+    code = None if said.code is None else str(said.code)
+    return Diagnostic(said.range, severity, said.message, said.source, code, path)
+
+
+def locations(said: "LspLocation | list[LspLocation] | None") -> list[Location]:
+    many = [] if said is None else said if isinstance(said, list) else [said]
+    found = ((path_of(each.uri or each.target_uri), each.range or each.target_selection_range) for each in many)
+    return [Location(path, place) for path, place in found if path and place is not None]
+
+
+def symbols(said: Iterable[LspSymbol], path: str, container: str | None = None) -> Iterator[SymbolInfo]:
+    """Flat, parents before their children."""
+    for each in said:
+        place = each.selection_range or (each.location.range if each.location else None)
+        file_path = path_of(each.location.uri) if each.location else path
+        if place is not None and file_path:
+            yield SymbolInfo(each.name, symbol_kind(each.kind), file_path, place, each.container_name or container)
+        yield from symbols(each.children, path, each.name)
+
+
+def hover(said: LspHover | None) -> HoverInfo | None:
+    if said is None:
+        return None
+    many = said.contents if isinstance(said.contents, list) else [said.contents]
+    contents = "\n\n".join(filter(None, (each if isinstance(each, str) else each.value for each in many)))
+    return HoverInfo(contents, said.range) if contents else None
+
+
+def edits(said: Iterable[LspEdit]) -> list[TextEdit]:
+    return [TextEdit(each.range, each.new_text) for each in said]
+
+
+def file_edits(said: LspWorkspaceEdit | None) -> list[FileEdit]:
+    """Changes to texts. Making and moving files is not ours to do for a server."""
+    if said is None:
+        return []
+    if said.document_changes is not None:
+        pairs = [(each.text_document.uri, each.edits) for each in said.document_changes if each.text_document]
+    else:
+        pairs = list((said.changes or {}).items())
+    joined: dict[str, list[TextEdit]] = {}
+    for uri, changes in pairs:
+        joined.setdefault(path_of(uri), []).extend(edits(changes))
+    return [FileEdit(path, changes) for path, changes in joined.items() if path]
+
+
+def action(said: LspAction) -> Action:
+    """Its id is made from what it would do, so that the same offer has the same id next time."""
+    changes = file_edits(said.edit)
+    return Action(action_id(said.title, said.kind), said.title, said.kind, changes)
+
+
+def action_id(title: str, kind: str) -> str:
+    return sha256(f"{kind}\0{title}".encode()).hexdigest()[:8]
+
+
+def plain(value: Any) -> Any:
+    """Structs as JSON objects in our spelling of the protocol's names."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,209 @@
+"""A language server as a child: messages with a length before them, answers found by their id.
+
+Requests of the server are answered by `serve`, its notifications heard by `hear`. When the child ends, everyone who
+waits gets one error that says how it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.errors import IdeFailed, SpawnFailed
+from clawft.link.process import Child, Launch, start
+from clawft.wire.correlate import Waiting
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_HEADER_BYTES = 4096
+METHOD_NOT_FOUND = -32601
+
+Hear = Callable[[str, Raw], None]
+Serve = Callable[[str, Raw], Any]
+
+T = TypeVar("T")
+
+
+class NotServed(Exception):
+    """We do not know this request of the server."""
+
+
+class _Error(Struct):
+    code: int = 0
+    message: str = ""
+
+
+class _Message(Struct):
+    id: int | str | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: _Error | UnsetType = UNSET
+
+
+_message = msgspec.json.Decoder(_Message)
+_encode = msgspec.json.encode
+_NULL = Raw(b"null")
+
+
+def frame(message: dict[str, Any]) -> bytes:
+    body = _encode(message)
+    return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+class Framer:
+    """Bytes in, bodies out. Raises ValueError for what is no frame."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._need = -1
+
+    def feed(self, data: bytes) -> list[bytes]:
+        self._buffer += data
+        bodies: list[bytes] = []
+        while (body := self._next()) is not None:
+            bodies.append(body)
+        return bodies
+
+    def _next(self) -> bytes | None:
+        if self._need < 0 and not self._read_header():
+            return None
+        if len(self._buffer) < self._need:
+            return None
+        body = bytes(self._buffer[: self._need])
+        del self._buffer[: self._need]
+        self._need = -1
+        return body
+
+    def _read_header(self) -> bool:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._buffer) > MAX_HEADER_BYTES:
+                raise ValueError("the header does not end")
+            return False
+        header = bytes(self._buffer[:end]).lower()
+        del self._buffer[: end + 4]
+        for line in header.split(b"\r\n"):
+            name, _, value = line.partition(b":")
+            if name.strip() == b"content-length":
+                self._need = int(value)
+        if not 0 <= self._need <= MAX_MESSAGE_BYTES:
+            raise ValueError(f"a message of {self._need} bytes")
+        return True
+
+
+class Rpc(asyncio.Protocol):
+    """One child, spoken to until it ends."""
+
+    def __init__(self, name: str, hear: Hear, serve: Serve) -> None:
+        self.name = name
+        self._hear = hear
+        self._serve = serve
+        self._loop = asyncio.get_running_loop()
+        self._framer = Framer()
+        self._waiting: Waiting[asyncio.Future[_Message]] = Waiting()
+        self._stdin: asyncio.WriteTransport | None = None
+        self._outputs: list[asyncio.BaseTransport] = []
+        self._child: Child | None = None
+        self.broken = ""
+
+    async def start(self, command: Sequence[str], folder: str, env: dict[str, str]) -> None:
+        try:
+            child = start(Launch(command[0], tuple(command[1:]), env, folder))
+        except SpawnFailed as failed:
+            raise IdeFailed(failed.message, hint=failed.hint) from None
+        self._child = child
+        pipes = child.pipes
+        self._stdin, _ = await self._loop.connect_write_pipe(asyncio.BaseProtocol, cast("Any", pipes.stdin))
+        for protocol, pipe in ((self, pipes.stdout), (_Stderr(child), pipes.stderr)):
+            transport, _ = await self._loop.connect_read_pipe(lambda one=protocol: one, cast("Any", pipe))
+            self._outputs.append(transport)
+        child.ended.add_done_callback(lambda _: self._break(child.why_ended()))
+
+    async def request(self, method: str, params: Any, kind: type[T] | Any) -> T:
+        """The answer as `kind`. Cancelling tells the server."""
+        self._check()
+        waiter: asyncio.Future[_Message] = self._loop.create_future()
+        id = self._waiting.open(waiter)
+        self._write({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+        try:
+            answer = await waiter
+        except asyncio.CancelledError:
+            self.notify("$/cancelRequest", {"id": id})
+            raise
+        finally:
+            self._waiting.close(id)
+        if answer.error is not UNSET:
+            raise IdeFailed(f"{self.name}: {method}: {answer.error.message}")
+        try:
+            return msgspec.json.decode(_NULL if answer.result is UNSET else answer.result, type=kind, strict=False)
+        except msgspec.DecodeError as wrong:
+            raise IdeFailed(f"{self.name} answered {method} in a form we do not know: {wrong}") from None
+
+    def notify(self, method: str, params: Any) -> None:
+        if not self.broken:
+            self._write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def stop(self) -> None:
+        self._break("was stopped")
+        if self._child is not None and self._stdin is not None:
+            await self._child.stop(self._stdin.close)
+            if not self._stdin.is_closing():
+                self._stdin.abort()
+        for output in self._outputs:
+            cast("asyncio.ReadTransport", output).close()
+
+    def _check(self) -> None:
+        if self.broken:
+            raise IdeFailed(f"{self.name} {self.broken}", hint="ask again: it is started anew")
+
+    def _write(self, message: dict[str, Any]) -> None:
+        if self._stdin is not None and not self._stdin.is_closing():
+            self._stdin.write(frame(message))
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for body in self._framer.feed(data):
+                self._accept(_message.decode(body))
+        except (ValueError, msgspec.DecodeError) as wrong:
+            self._break(f"wrote something that is no message: {wrong}")
+            if self._child is not None:
+                self._child.kill()
+
+    def _accept(self, message: _Message) -> None:
+        if message.method is UNSET:
+            waiter = self._waiting.take(b"%d" % message.id) if isinstance(message.id, int) else None
+            if waiter is not None and not waiter.done():
+                waiter.set_result(message)
+            return
+        params = _NULL if message.params is UNSET else message.params
+        if message.id is UNSET or message.id is None:
+            self._hear(message.method, params)
+        else:
+            self._answer(message.id, message.method, params)
+
+    def _answer(self, id: int | str, method: str, params: Raw) -> None:
+        try:
+            self._write({"jsonrpc": "2.0", "id": id, "result": self._serve(method, params)})
+        except NotServed:
+            error = {"code": METHOD_NOT_FOUND, "message": f"unknown method: {method}"}
+            self._write({"jsonrpc": "2.0", "id": id, "error": error})
+
+    def _break(self, why: str) -> None:
+        if self.broken:
+            return
+        self.broken = why
+        for waiter in self._waiting.drain():
+            if not waiter.done():
+                waiter.set_exception(IdeFailed(f"{self.name} {why}"))
+
+
+class _Stderr(asyncio.Protocol):
+    def __init__(self, child: Child) -> None:
+        self._child = child
+
+    def data_received(self, data: bytes) -> None:
+        self._child.hear(data)

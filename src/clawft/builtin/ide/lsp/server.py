@@ -1,0 +1,340 @@
+"""One running language server: its texts kept in step with ours, its diagnostics with the version they describe."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from clawft._version import __version__
+from clawft.builtin.ide.lsp import messages
+from clawft.builtin.ide.lsp.documents import Document, Documents, read, stamp
+from clawft.builtin.ide.lsp.messages import Published, PulledReport, uri_of
+from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
+from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
+from clawft.builtin.ide.model import Diagnostic
+from clawft.errors import IdeFailed
+
+START_SECONDS = 30.0
+STOP_SECONDS = 1.0
+QUIET_SECONDS = 0.3
+"""A server that says nothing for this long has settled, where it does not tell versions."""
+QUIET_EVERYWHERE_SECONDS = 1.0
+"""The same for all files together: between two of them a server may take a moment."""
+CREATED, CHANGED, DELETED = 1, 2, 3
+
+CAPABILITIES: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "window": {"workDoneProgress": True},
+    "workspace": {
+        "configuration": True,
+        "workspaceFolders": True,
+        "symbol": {},
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "workspaceEdit": {"documentChanges": True},
+    },
+    "textDocument": {
+        "synchronization": {"didSave": True},
+        "hover": {"contentFormat": ["markdown", "plaintext"]},
+        "definition": {"linkSupport": True},
+        "references": {},
+        "rename": {"prepareSupport": False},
+        "formatting": {},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "codeAction": {
+            "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "quickfix", "refactor", "source"]}},
+            "resolveSupport": {"properties": ["edit"]},
+            "dataSupport": True,
+        },
+        "publishDiagnostics": {"versionSupport": True},
+        "diagnostic": {"dynamicRegistration": False},
+    },
+}
+
+log = logging.getLogger("clawft.ide")
+
+T = TypeVar("T")
+
+
+class Known:
+    """The last diagnostics of one file: for which version, and when they came."""
+
+    __slots__ = ("at", "items", "version")
+
+    def __init__(self, items: list[Diagnostic], version: int | None, at: float) -> None:
+        self.items = items
+        self.version = version
+        self.at = at
+
+
+class LspServer:
+    def __init__(self, spec: ServerSpec, command: tuple[str, ...], folder: str, changed: Callable[[], None]) -> None:
+        self.spec = spec
+        self._command = command
+        self._folder = folder
+        self._changed = changed
+        self._loop = asyncio.get_running_loop()
+        self.documents = Documents()
+        self.known: dict[str, Known] = {}
+        self.capabilities: dict[str, Any] = {}
+        self._working: set[str] = set()
+        """Tokens of work the server has told us about and not ended."""
+        self._news = asyncio.Event()
+        self._last_change = 0.0
+        self._asked: dict[str, float] = {}
+        """When a text was last sent to be judged."""
+        self.whole_workspace = False
+        self._told_everywhere = 0.0
+        """When the server has read that it shall report on all files; 0 until then."""
+        self._rpc = Rpc(spec.name, self._hear, self._serve)
+
+    @property
+    def broken(self) -> str:
+        return self._rpc.broken
+
+    async def start(self) -> None:
+        """Ready when it returns. Raises IdeFailed if it does not come up."""
+        folders = [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
+        hello = {
+            "processId": os.getpid(),
+            "clientInfo": {"name": "clawft", "version": __version__},
+            "rootUri": uri_of(self._folder),
+            "workspaceFolders": folders,
+            "capabilities": CAPABILITIES,
+            "initializationOptions": dict(self.spec.options),
+        }
+        await self._rpc.start(self._command, self._folder, environment())
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                said = await self._rpc.request("initialize", hello, dict[str, Any])
+        except TimeoutError:
+            await self._rpc.stop()
+            raise IdeFailed(f"{self.spec.name} did not start within {START_SECONDS:g} s") from None
+        self.capabilities = said.get("capabilities", {})
+        self._rpc.notify("initialized", {})
+        self._rpc.notify("workspace/didChangeConfiguration", {"settings": dict(self.spec.settings)})
+
+    async def stop(self) -> None:
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._rpc.request("shutdown", None, Any)
+            self._rpc.notify("exit", None)
+        except (TimeoutError, IdeFailed):
+            log.debug("%s did not take its leave", self.spec.name)
+        await self._rpc.stop()
+
+    async def request(self, method: str, params: dict[str, Any], kind: type[T] | Any) -> T:
+        return await self._rpc.request(method, params, kind)
+
+    def offers(self, capability: str) -> bool:
+        return bool(self.capabilities.get(capability))
+
+    # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, path: str) -> Document:
+        """The text of the file as it is now: opened if need be, read again if the disk has a newer one."""
+        now = stamp(path)
+        document = self.documents.get(path)
+        if document is None:
+            return self._open(Document(path, read(path), now))
+        if document.seen != now and not document.dirty:
+            document.seen = now
+            self.change(document, read(path), dirty=False)
+        return document
+
+    def _open(self, document: Document) -> Document:
+        for gone in self.documents.add(document):
+            self._close(gone)
+        item = {
+            "uri": uri_of(document.path),
+            "languageId": language_of(self.spec, document.path),
+            "version": document.told,
+            "text": document.text,
+        }
+        self._last_change = self._loop.time()
+        self._rpc.notify("textDocument/didOpen", {"textDocument": item})
+        return document
+
+    def _close(self, document: Document) -> None:
+        self.known.pop(document.path, None)
+        self._rpc.notify("textDocument/didClose", {"textDocument": {"uri": uri_of(document.path)}})
+
+    def change(self, document: Document, text: str, *, dirty: bool = True) -> None:
+        if text == document.text:
+            document.dirty = document.dirty and dirty
+            return
+        document.text = text
+        document.version += 1
+        document.dirty = dirty
+        self._last_change = self._loop.time()
+        self._tell(document, text)
+
+    def _tell(self, document: Document, text: str) -> None:
+        document.told += 1
+        named = {"uri": uri_of(document.path), "version": document.told}
+        self._rpc.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
+
+    def _ask_anew(self, document: Document) -> None:
+        """Have a text judged again because others changed: what comes back then carries a number that proves it.
+
+        A server that gets the same text twice may not bother, so it gets another one in between.
+        """
+        self._tell(document, document.text + "\n")
+        self._tell(document, document.text)
+        self._asked[document.path] = self._loop.time()
+
+    def saved(self, document: Document) -> None:
+        document.dirty = False
+        document.seen = stamp(document.path)
+        self._rpc.notify("textDocument/didSave", {"textDocument": {"uri": uri_of(document.path)}})
+
+    def files_changed(self, changes: dict[str, int]) -> None:
+        """Files that were made, written or removed by others: what is open is read again, the rest announced."""
+        for path, kind in changes.items():
+            document = self.documents.get(path)
+            if document is None or document.dirty:
+                continue
+            if kind == DELETED:
+                self.documents.drop(path)
+                self._close(document)
+            else:
+                self.open(path)
+        told = [{"uri": uri_of(path), "type": kind} for path, kind in changes.items()]
+        if told:
+            self._last_change = self._loop.time()
+            self._rpc.notify("workspace/didChangeWatchedFiles", {"changes": told})
+
+    # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def settled(self, document: Document | None, seconds: float) -> bool:
+        """Wait until what is known describes the text as it is. False if it does not within the time."""
+        if document is not None and self.offers("diagnosticProvider"):
+            return await self._pull(document, seconds)
+        deadline = self._loop.time() + seconds
+        if document is not None and self._is_overtaken(document):
+            self._ask_anew(document)
+        while not self._is_settled(document):
+            left = deadline - self._loop.time()
+            if left <= 0 or self._rpc.broken:
+                return False
+            self._news.clear()
+            try:
+                async with asyncio.timeout(min(left, QUIET_SECONDS)):
+                    await self._news.wait()
+            except TimeoutError:
+                continue
+        return True
+
+    def _is_settled(self, document: Document | None) -> bool:
+        now = self._loop.time()
+        if document is None:
+            latest = max((each.at for each in self.known.values()), default=0.0)
+            quiet = now - max(self._last_change, latest) >= QUIET_EVERYWHERE_SECONDS
+            return not self._working and quiet and 0.0 < self._told_everywhere <= latest
+        known = self.known.get(document.path)
+        if known is None:
+            return False
+        if known.version is not None:
+            return known.version >= document.told
+        return not self._working and known.at >= self._last_change and now - known.at >= QUIET_SECONDS
+
+    def _is_overtaken(self, document: Document) -> bool:
+        """Has another text changed since this one was judged, or sent to be?"""
+        known = self.known.get(document.path)
+        if known is None or known.version is None or known.version < document.told:
+            return False
+        return self._asked.get(document.path, known.at) < self._last_change
+
+    async def _pull(self, document: Document, seconds: float) -> bool:
+        """A server that can be asked answers for the text it has, which is ours."""
+        asked = {"textDocument": {"uri": uri_of(document.path)}}
+        version = document.told
+        try:
+            async with asyncio.timeout(max(seconds, 0.001)):
+                report = await self._rpc.request("textDocument/diagnostic", asked, PulledReport)
+        except TimeoutError:
+            return False
+        if report.kind == "full":
+            items = [messages.diagnostic(each, document.path) for each in report.items]
+            self.known[document.path] = Known(items, version, self._loop.time())
+        return version == document.told
+
+    # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _hear(self, method: str, params: Raw) -> None:
+        if method == "textDocument/publishDiagnostics":
+            self._published(msgspec.json.decode(params, type=Published, strict=False))
+        elif method == "$/progress":
+            self._progress(msgspec.json.decode(params))
+        elif method in ("window/logMessage", "window/showMessage"):
+            log.debug("%s: %s", self.spec.name, bytes(params)[:500].decode(errors="replace"))
+
+    def _published(self, said: Published) -> None:
+        path = messages.path_of(said.uri)
+        known = self.known.get(path)
+        if (
+            known is not None
+            and said.version is not None
+            and known.version is not None
+            and said.version < known.version
+        ):
+            return
+        self.known[path] = Known(
+            [messages.diagnostic(each, path) for each in said.diagnostics], said.version, self._loop.time()
+        )
+        self._news.set()
+        self._changed()
+
+    def _progress(self, said: dict[str, Any]) -> None:
+        token, kind = str(said.get("token")), said.get("value", {}).get("kind")
+        if kind == "begin":
+            self._working.add(token)
+        elif kind == "end":
+            self._working.discard(token)
+            self._news.set()
+
+    def _serve(self, method: str, params: Raw) -> Any:
+        match method:
+            case "workspace/configuration":
+                items = msgspec.json.decode(params).get("items", [])
+                return [self._setting(item.get("section") or "") for item in items]
+            case "workspace/workspaceFolders":
+                return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
+            case "window/workDoneProgress/create":
+                self._working.add(str(msgspec.json.decode(params).get("token")))
+                return None
+            case "client/registerCapability" | "client/unregisterCapability":
+                return None
+            case "workspace/applyEdit":
+                return {"applied": False, "failureReason": "changes come from the agent only"}
+            case "window/showMessageRequest" | "workspace/diagnostic/refresh" | "workspace/inlayHint/refresh":
+                return None
+            case _:
+                raise NotServed
+
+    def _setting(self, section: str) -> Any:
+        found = self.spec.settings.get(section, {})
+        if not self.whole_workspace:
+            return found
+        self._told_everywhere = self._told_everywhere or self._loop.time()
+        return _whole(found)
+
+    def look_everywhere(self) -> None:
+        """From now on report on files that nobody has opened, too."""
+        if not self.whole_workspace:
+            self.whole_workspace = True
+            self._last_change = self._loop.time()
+            self._rpc.notify("workspace/didChangeConfiguration", {"settings": {}})
+
+
+def _whole(setting: Any) -> Any:
+    """The same settings, for all files."""
+    if not isinstance(setting, dict):
+        return setting
+    found: dict[str, Any] = {key: _whole(value) for key, value in setting.items()}  # pyright: ignore[reportUnknownVariableType]  # settings are JSON
+    return {**found, "diagnosticMode": "workspace"} if "diagnosticMode" in found else found

@@ -1,0 +1,104 @@
+"""Which language server speaks which language. A new one is a row of the table.
+
+Programs are looked up on the PATH and beside our own Python, never in the workspace: a project must not choose what we
+start. Servers that run code of the project (build scripts, plugins) are started only where the user trusts the folder.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+
+class ServerSpec(Struct, frozen=True):
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    """The first of these that is installed is taken."""
+    languages: Mapping[str, str]
+    """Suffix to language id."""
+    settings: Mapping[str, Any] = {}
+    """What it gets when it asks for its configuration, by section."""
+    options: Mapping[str, Any] = {}
+    """`initializationOptions`."""
+    runs_project_code: bool = False
+    reports_everywhere: bool = False
+    """Can be told to report on files that are not open: `diagnosticMode`."""
+
+
+_PYRIGHT = {
+    "analysis": {
+        "typeCheckingMode": "standard",
+        "diagnosticMode": "openFilesOnly",
+        "autoSearchPaths": True,
+        "useLibraryCodeForTypes": True,
+    }
+}
+
+SERVERS: tuple[ServerSpec, ...] = (
+    ServerSpec(
+        "basedpyright",
+        (("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio")),
+        {".py": "python", ".pyi": "python"},
+        {
+            "python": _PYRIGHT,
+            "basedpyright": _PYRIGHT,
+            "python.analysis": _PYRIGHT["analysis"],
+            "basedpyright.analysis": _PYRIGHT["analysis"],
+        },
+        reports_everywhere=True,
+    ),
+    ServerSpec(
+        "typescript-language-server",
+        (("typescript-language-server", "--stdio"),),
+        {
+            ".ts": "typescript",
+            ".mts": "typescript",
+            ".cts": "typescript",
+            ".tsx": "typescriptreact",
+            ".js": "javascript",
+            ".mjs": "javascript",
+            ".cjs": "javascript",
+            ".jsx": "javascriptreact",
+        },
+        options={"disableAutomaticTypingAcquisition": True},
+        runs_project_code=True,  # it takes the TypeScript and the plugins that the project brings along
+    ),
+    ServerSpec(
+        "bash-language-server", (("bash-language-server", "start"),), {".sh": "shellscript", ".bash": "shellscript"}
+    ),
+    ServerSpec("rust-analyzer", (("rust-analyzer",),), {".rs": "rust"}, runs_project_code=True),
+    ServerSpec("gopls", (("gopls",),), {".go": "go"}, runs_project_code=True),
+    ServerSpec(
+        "clangd",
+        (("clangd", "--background-index=false"),),
+        {".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".hpp": "cpp"},
+    ),
+)
+KEPT = ("LANG", "LC_ALL", "TMPDIR", "XDG_CACHE_HOME", "CARGO_HOME", "RUSTUP_HOME", "GOPATH")
+
+
+def server_for(path: str) -> ServerSpec | None:
+    suffix = os.path.splitext(path)[1].lower()
+    return next((spec for spec in SERVERS if suffix in spec.languages), None)
+
+
+def language_of(spec: ServerSpec, path: str) -> str:
+    return spec.languages[os.path.splitext(path)[1].lower()]
+
+
+def installed(spec: ServerSpec) -> tuple[str, ...] | None:
+    """The command with the whole path of its program, or None."""
+    import shutil  # loaded with the process anyway
+
+    places = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    for program, *rest in spec.commands:
+        found = shutil.which(program, path=places)
+        if found:
+            return (os.path.abspath(found), *rest)
+    return None
+
+
+def environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in KEPT if name in os.environ}

@@ -1,0 +1,160 @@
+"""Neovim, joined through the socket it has anyway. Our side of it is a chunk of Lua, sent when we connect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from clawft.builtin.ide.lsp import messages
+from clawft.builtin.ide.model import (
+    Action,
+    FileEdit,
+    HoverInfo,
+    Location,
+    Position,
+    Range,
+    SymbolInfo,
+    TextEdit,
+    Window,
+)
+from clawft.builtin.ide.nvim.rpc import NvimRpc
+from clawft.builtin.ide.remote import RemoteIde, failure
+from clawft.errors import IdeNotConnected
+
+BRIDGE = Path(__file__).with_name("bridge.lua")
+HELLO_SECONDS = 5.0
+
+
+class NeovimIde(RemoteIde):
+    """An `IdeConnection` to one running Neovim."""
+
+    backend = "neovim"
+
+    def __init__(self, happened: Callable[[str], None]) -> None:
+        super().__init__(Window("nvim", "Neovim"))
+        self._happened = happened
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._last = 0
+        self._channel = 0
+        self._rpc: NvimRpc | None = None
+
+    @classmethod
+    async def join(
+        cls, socket: str, wanted: Callable[[str], bool], happened: Callable[[str], None]
+    ) -> NeovimIde | None:
+        """Connect and bring our part along; None, and nothing left behind, if it works in a folder nobody wants.
+
+        Raises an IdeError if there is nobody, or no Neovim.
+        """
+        ide = cls(happened)
+        ide._rpc = await NvimRpc.open(socket, ide._hear)
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                if not wanted(await ide._rpc.request("nvim_call_function", "getcwd", [])):
+                    ide.close()
+                    return None
+                await ide._introduce()
+        except TimeoutError:
+            ide.close()
+            raise IdeNotConnected(f"Neovim at {socket} does not answer") from None
+        except BaseException:
+            ide.close()
+            raise
+        return ide
+
+    async def _introduce(self) -> None:
+        if self._rpc is None:
+            raise IdeNotConnected("Neovim is not connected")
+        self._channel = (await self._rpc.request("nvim_get_api_info"))[0]
+        await self._rpc.request("nvim_exec_lua", BRIDGE.read_text(), [])
+        said = await self.call("window", {})
+        self._warm = False
+        self._window = Window(f"nvim-{said['pid']}", "Neovim", list(said["folders"]), said["version"])
+
+    @property
+    def gone(self) -> asyncio.Future[None]:
+        if self._rpc is None:
+            raise IdeNotConnected("Neovim is not connected")
+        return self._rpc.gone
+
+    def close(self) -> None:
+        if self._rpc is not None:
+            self._rpc.close()
+
+    async def call(self, method: str, params: dict[str, Any], *, patient: bool = False) -> Any:
+        if self._rpc is None:
+            raise IdeNotConnected("Neovim is not connected")
+        self._last += 1
+        id = self._last
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._calls[id] = answer
+        try:
+            await self._rpc.request("nvim_exec_lua", "Clawft.call(...)", [self._channel, id, method, params])
+            await asyncio.wait({answer, self._rpc.gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise IdeNotConnected("Neovim has closed the connection")
+            return _result(answer.result(), params)
+        except asyncio.CancelledError:
+            self._cancel(id)
+            raise
+        finally:
+            self._calls.pop(id, None)
+
+    def _cancel(self, id: int) -> None:
+        if self._rpc is not None and not self._rpc.gone.done():
+            asking = self._rpc.request("nvim_exec_lua", "Clawft.cancel(...)", [id])
+            task = asyncio.get_running_loop().create_task(asking)
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _hear(self, method: str, arguments: list[Any]) -> None:
+        if method == "clawft":
+            id, told = arguments
+            waiter = self._calls.get(id)
+            if waiter is not None and not waiter.done():
+                waiter.set_result(told)
+        elif method == "clawft_event":
+            self._happened(arguments[0])
+
+    # ── what its language servers say comes as they say it ───────────────────────────────────────────────────────────
+
+    async def hover(self, path: str, position: Position) -> HoverInfo | None:
+        return messages.hover(await self._ask("hover", messages.LspHover | None, path=path, position=position))
+
+    async def definition(self, path: str, position: Position) -> list[Location]:
+        return messages.locations(await self._ask("definition", _LOCATIONS, path=path, position=position))
+
+    async def references(self, path: str, position: Position) -> list[Location]:
+        found = messages.locations(await self._ask("references", _LOCATIONS, path=path, position=position))
+        return sorted(found, key=lambda each: (each.file_path, each.range))
+
+    async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
+        return list(messages.symbols(await self._ask("symbols", _SYMBOLS, query=query) or [], ""))[:limit]
+
+    async def document_symbols(self, path: str) -> list[SymbolInfo]:
+        return list(messages.symbols(await self._ask("document_symbols", _SYMBOLS, path=path) or [], path))
+
+    async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
+        said = await self._ask("rename", _CHANGES, path=path, position=position, new_name=new_name)
+        return messages.file_edits(said)
+
+    async def code_actions(self, path: str, place: Range) -> list[Action]:
+        said: list[messages.LspAction] = await self._ask("code_actions", _ACTIONS, path=path, range=place) or []
+        return [each for each in map(messages.action, said) if each.changes]
+
+    async def format(self, path: str) -> list[TextEdit]:
+        return messages.edits(await self._ask("format", _EDITS, path=path) or [])
+
+
+_LOCATIONS: Any = messages.LspLocation | list[messages.LspLocation] | None
+_SYMBOLS: Any = list[messages.LspSymbol] | None
+_CHANGES: Any = messages.LspWorkspaceEdit | None
+_ACTIONS: Any = list[messages.LspAction] | None
+_EDITS: Any = list[messages.LspEdit] | None
+
+
+def _result(told: dict[str, Any], params: dict[str, Any]) -> Any:
+    if "error" in told:
+        raise failure(told["error"]["code"], told["error"]["message"], str(params.get("path", "")))
+    return told.get("result")

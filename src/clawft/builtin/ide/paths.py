@@ -1,0 +1,76 @@
+"""Which files an agent may speak about: those beneath the roots, wherever symlinks lead.
+
+The roots are the workspace and, where a window has the workspace open beside other folders, those too. The editor
+checks once more on its side, because it may see other mounts than we do.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from clawft.builtin.confine import check_text, resolve
+from clawft.builtin.confine import place as place_in
+from clawft.errors import ExecutionFailed, IdeFileNotFound, PermissionDenied
+
+TOOL = "ide"
+SCHEME = "file://"
+
+
+def find(roots: Sequence[Path], path: str) -> str:
+    """The real path of a file that exists. Raises PermissionDenied outside the roots, IdeFileNotFound inside."""
+    path = _checked(path)
+    root = _root_of(roots, path)
+    try:
+        found = resolve(root, path, TOOL)
+    except ExecutionFailed:
+        raise IdeFileNotFound(path) from None
+    if not found.is_file():
+        raise IdeFileNotFound(path)
+    return str(found)
+
+
+def find_new(roots: Sequence[Path], path: str) -> str:
+    """Like `find`, for a file that need not exist yet; its folder must."""
+    path = _checked(path)
+    root = _root_of(roots, path)
+    try:
+        with place_in(root, path, TOOL) as found:
+            return os.path.join(os.path.realpath(root), found.relative)
+    except ExecutionFailed:
+        raise IdeFileNotFound(path) from None
+
+
+def _checked(path: str) -> str:
+    """A plain path. One `file:` spelling is understood, no other address is."""
+    check_text(path, TOOL)
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
+        raise PermissionDenied(TOOL, "a path may not contain control characters")
+    if path.startswith(SCHEME):
+        from urllib.parse import unquote
+
+        path = unquote(path.removeprefix(SCHEME))
+        check_text(path, TOOL)
+    if "://" in path or path.startswith("file:"):
+        raise PermissionDenied(TOOL, f"'{path}' is an address, not a path", hint="give a path of the workspace")
+    return path
+
+
+def _root_of(roots: Sequence[Path], path: str) -> Path:
+    """The root to start from: the deepest above an absolute path, the first one (the workspace) otherwise."""
+    if not os.path.isabs(path):
+        return roots[0]
+    above = [root for root in roots if _is_above(root, path)]
+    return max(above, key=lambda root: len(root.parts), default=roots[0])
+
+
+def _is_above(root: Path, path: str) -> bool:
+    parts = Path(os.path.normpath(path))
+    return parts.is_relative_to(os.path.realpath(root)) or parts.is_relative_to(os.path.abspath(root))
+
+
+def shown(path: str, workspace: Path) -> str:
+    """How agents read it: relative to the workspace where it lies inside."""
+    try:
+        return str(Path(path).relative_to(os.path.realpath(workspace)))
+    except ValueError:
+        return path

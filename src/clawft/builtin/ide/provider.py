@@ -1,0 +1,132 @@
+"""The family as a provider: its tools, and the live state of the editor as resources that can be subscribed to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawft.builtin.ide.connection import IdeConnection
+from clawft.builtin.ide.family import MANIFEST, Ide
+from clawft.builtin.ide.hub import IdeHub
+from clawft.builtin.ide.offered import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
+from clawft.builtin.ide.tools import ide_tools
+from clawft.errors import IdeError
+from clawft.model import Call, Caller, Origin, Resource, ResourceContent, ResourceTemplate, Tool
+from clawft.provider.context import ToolContext
+from clawft.provider.function import FunctionProvider
+from clawft.store.base import KeyValueStore
+
+if TYPE_CHECKING:  # loaded when there is no editor to ask
+    from clawft.builtin.ide.lsp.backend import HeadlessIde
+    from clawft.builtin.ide.nvim.watch import Neovims
+    from clawft.builtin.ide.vscode.door import Door
+
+NAMESPACE = "ide"
+JSON = "application/json"
+UPDATED = {
+    "windows": (SELECTION, OPEN_EDITORS, DIAGNOSTICS),
+    "selection": (SELECTION,),
+    "editors": (OPEN_EDITORS,),
+    "diagnostics": (DIAGNOSTICS,),
+}
+
+
+class IdeProvider(FunctionProvider):
+    """Tools that are always listed; which editor answers is decided by each call."""
+
+    headless: HeadlessIde | None = None
+    _neovims: Neovims | None = None
+    _door: Door | None = None
+
+    def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
+        super().__init__(NAMESPACE, workspace=workspace, stores=stores, manifest=MANIFEST)
+        self.hub = IdeHub(workspace, self._headless)
+        self.hub.watch(self._happened)
+        self.hub.finder = self._look_around
+        for function in ide_tools(self.hub):
+            self.add(function)
+
+    def _headless(self) -> IdeConnection:
+        from clawft.builtin.ide.lsp.backend import HeadlessIde  # with an editor nobody may ever need it
+
+        self.headless = HeadlessIde(self.workspace, lambda: self.hub.happened("diagnostics"))
+        return self.headless
+
+    async def _look_around(self) -> None:
+        """Neovim has no extension of ours that would call: we look for it."""
+        if sys.platform == "win32":  # no Unix sockets to look for
+            return
+        if self._neovims is None:
+            from clawft.builtin.ide.nvim.watch import Neovims  # with the first call of a tool
+
+            self._neovims = Neovims(self.hub)
+        await self._neovims.look()
+
+    async def open_door(self, home: Path) -> None:
+        """Let editors with our extension register, from now on."""
+        from clawft.builtin.ide.vscode.door import Door  # when an editor waits
+
+        self._door = Door(self.hub, home)
+        await self._door.open()
+
+    async def close(self) -> None:
+        if self._door is not None:
+            await self._door.close()
+        if self._neovims is not None:
+            self._neovims.close()
+        if self.headless is not None:
+            await self.headless.close()
+
+    def list_resources(self) -> Sequence[Resource]:
+        return RESOURCES
+
+    def list_templates(self) -> Sequence[ResourceTemplate]:
+        return ()
+
+    async def read_resource(self, uri: str) -> Sequence[ResourceContent] | None:
+        look = {SELECTION: self._selection, OPEN_EDITORS: self._open_editors, DIAGNOSTICS: self._diagnostics}.get(uri)
+        if look is None:
+            return None
+        try:
+            await self.hub.look_around()
+            connection = self.hub.route(None)
+            state: Any = {"backend": connection.backend, "window": connection.window.id, **await look(connection)}
+        except IdeError as failed:
+            state = {"error": failed.message}
+        return [ResourceContent(uri, JSON, text=msgspec.json.encode(state).decode())]
+
+    async def _selection(self, connection: IdeConnection) -> dict[str, Any]:
+        from clawft.builtin.ide.screen import within_reach
+
+        ide = self._ide()
+        said = within_reach(ide, await ide.ask(connection, connection.selection()))
+        return {"path": said.path and ide.shown(said.path), "range": said.range, "text": said.text}
+
+    async def _open_editors(self, connection: IdeConnection) -> dict[str, Any]:
+        from clawft.builtin.ide.screen import reachable
+
+        ide = self._ide()
+        known = await ide.ask(connection, connection.open_editors())
+        shown = [
+            msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)
+        ]
+        return {"editors": shown}
+
+    async def _diagnostics(self, connection: IdeConnection) -> dict[str, Any]:
+        ide = self._ide()
+        said = await ide.ask(connection, connection.get_diagnostics(None))
+        items = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path or "")) for each in said.items]
+        return {"fresh": said.fresh, "pending": said.pending, "diagnostics": items}
+
+    def _ide(self) -> Ide:
+        call = Call(Caller(), NAMESPACE, Tool("resource", b"{}"), Origin(NAMESPACE))
+        return Ide("resource", self.hub, ToolContext(call, self.workspace, self._store_of("")))
+
+    def _happened(self, what: str) -> None:
+        if self._changes is not None:
+            for uri in UPDATED[what]:
+                self._changes.resource_updated(uri)

@@ -1,0 +1,162 @@
+"""Tools about the person's screen: open a file, what is selected and open, a diff to judge, the windows there are."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from clawft.builtin.ide.change import MAX_NEW_TEXT
+from clawft.builtin.ide.family import Answer, Character, FilePath, Ide, Line, WindowId, ide_tool, json_text, stamped
+from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
+from clawft.builtin.ide.review import PART, REJECT, reviewed
+from clawft.builtin.ide.text import Map, find_anchor
+
+
+class Opened(Answer, frozen=True, kw_only=True):
+    path: str
+
+    def text(self) -> str:
+        return f"Opened {self.path}"
+
+
+class Selected(Answer, frozen=True, kw_only=True):
+    path: str | None = None
+    range: Range | None = None
+    selected: str = ""
+
+    def text(self) -> str:
+        if self.path is None:
+            return "nothing is open"
+        return json_text({"path": self.path, "range": self.range, "selected": self.selected})
+
+
+class Editors(Answer, frozen=True, kw_only=True):
+    result: list[OpenEditor]
+
+    def text(self) -> str:
+        return json_text(self.result)
+
+
+class Judged(Answer, frozen=True, kw_only=True):
+    path: str
+    outcome: str
+    applied: bool
+
+    def text(self) -> str:
+        said = {REJECT: "rejected: nothing is changed", PART: "accepted in part"}.get(self.outcome, "accepted")
+        saved = " (not saved yet)" if self.dirty else ""
+        return f"{self.path}: {said}{saved}"
+
+
+class Windows(Answer, frozen=True, kw_only=True):
+    result: list[Window]
+
+    def text(self) -> str:
+        return json_text(self.result)
+
+
+@ide_tool(alias="ide_open_file", title="Open file", destructive=False, idempotent=True, open_world=False)
+async def open_file(
+    ide: Ide,
+    path: FilePath,
+    line: Line | None = None,
+    character: Character | None = None,
+    anchor: Annotated[str, Meta(max_length=4096, description="text to show, in place of line and character")] = "",
+    window: WindowId = "",
+) -> Opened:
+    """Open a file in the person's editor and put the cursor at a place of it."""
+    found = ide.find(path)
+    connection = await ide.route(found, window, screen=True)
+    position = None if line is None else Position(line, character or 0)
+    if anchor:
+        buffer = await ide.ask(connection, connection.read(found))
+        position = find_anchor(buffer.text or "", anchor, path).start
+    buffer = await ide.ask(connection, connection.open_file(found, position))
+    return Opened(
+        **stamped(connection, buffer),
+        path=path,
+    )
+
+
+@ide_tool(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
+async def selection(ide: Ide, window: WindowId = "") -> Selected:
+    """Say which file the person has before them, and what they have selected in it."""
+    connection = await ide.route(None, window, screen=True)
+    said = within_reach(ide, await ide.ask(connection, connection.selection()))
+    return Selected(
+        **stamped(connection, None if said.path is None else connection.state(said.path)),
+        path=said.path and ide.shown(said.path),
+        range=said.range,
+        selected=said.text,
+    )
+
+
+def within_reach(ide: Ide, said: Selection) -> Selection:
+    """What is selected in a file outside the workspace is none of the agent's business."""
+    if said.path is None or not reachable(ide, said.path):
+        return Selection()
+    return said
+
+
+def reachable(ide: Ide, path: str) -> bool:
+    from pathlib import Path
+
+    return any(Path(path).is_relative_to(root) for root in ide.hub.roots())
+
+
+@ide_tool(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
+async def open_editors(ide: Ide, window: WindowId = "") -> Editors:
+    """List the files that are open in the editor, and which of them are not saved."""
+    connection = await ide.route(None, window)
+    known = await ide.ask(connection, connection.open_editors())
+    shown = [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)]
+    return Editors(
+        **stamped(connection),
+        result=shown,
+    )
+
+
+@ide_tool(alias="ide_show_diff", title="Show a diff", open_world=False)
+async def show_diff(
+    ide: Ide,
+    path: FilePath,
+    new_text: Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the whole proposed text of the file")],
+    save: Annotated[bool, Meta(description="write what was accepted to the disk")] = False,
+    window: WindowId = "",
+) -> Judged:
+    """Show the person a proposed text beside the present one and wait: they accept, reject, or take a part of it.
+
+    What they accept is put into the file. Without an editor the question goes to the agent's user.
+    """
+    found = ide.find(path)
+    connection = await ide.route(found, window)
+    before = await ide.ask(connection, connection.read(found))
+    judged = await reviewed(ide, connection, found, before.text or "", new_text)
+    if judged.outcome == REJECT:
+        return Judged(
+            **stamped(connection, before),
+            path=ide.shown(found),
+            outcome=judged.outcome,
+            applied=False,
+        )
+    text = new_text if judged.text is None else judged.text
+    whole = TextEdit(Map(before.text or "").whole(), text)
+    change = FileEdit(found, [whole], version=before.version)
+    (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
+    return Judged(
+        **stamped(connection, buffer),
+        path=ide.shown(found),
+        outcome=judged.outcome,
+        applied=True,
+    )
+
+
+@ide_tool(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
+async def windows(ide: Ide) -> Windows:
+    """List the editor windows that are connected, and the language servers that answer where there is none."""
+    await ide.hub.look_around()
+    known = [each.window for each in (*ide.hub.connections, ide.hub.headless)]
+    return Windows(backend="hub", window="", result=known)
+
+
+RECIPES = (open_file, selection, open_editors, show_diff, windows)

@@ -1,0 +1,34 @@
+"""The tools of the family, in the order they are listed: the five that every editor knows first."""
+
+from collections.abc import Callable
+from typing import Any
+
+from clawft.builtin.ide.change import code_actions, edit, format_file, rename, save
+from clawft.builtin.ide.family import Recipe
+from clawft.builtin.ide.hub import IdeHub
+from clawft.builtin.ide.look import definition, diagnostics, document_symbols, hover, references, symbols
+from clawft.builtin.ide.screen import open_editors, open_file, selection, show_diff, windows
+
+RECIPES: tuple[Recipe, ...] = (
+    open_file,
+    edit,
+    diagnostics,
+    symbols,
+    hover,
+    definition,
+    references,
+    document_symbols,
+    rename,
+    code_actions,
+    format_file,
+    save,
+    selection,
+    open_editors,
+    show_diff,
+    windows,
+)
+
+
+def ide_tools(hub: IdeHub) -> tuple[Callable[..., Any], ...]:
+    """The tools, bound to this hub."""
+    return tuple(recipe.tool(hub) for recipe in RECIPES)

@@ -1,0 +1,62 @@
+"""Where editors find us: a file for each gateway, in a folder only the user can read.
+
+Nobody looks at process ids, which mean nothing across containers and WSL: a file whose gateway is gone is found out by
+whoever tries to register there. A gateway touches its file as long as it lives; files not touched for long are removed
+by the next gateway that starts.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import ConfigUnreadable
+from clawft.store.home import private_dir, write_private
+
+FOLDER = "ide"
+PROTOCOL = 1
+TOKEN_BYTES = 32
+STALE_SECONDS = 600.0
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class Rendezvous(Struct, frozen=True, rename="camel"):
+    protocol: int
+    url: str
+    pid: int
+    started: float
+    registration_token: str
+    workspace: str
+
+
+def invite(home: Path, url: str, token: str, workspace: Path) -> Path:
+    """Write our file. Raises ConfigUnreadable where others could read or change it."""
+    folder = home / FOLDER
+    private_dir(folder)
+    check_private(folder)
+    _forget_stale(folder)
+    file = folder / f"gateway-{os.getpid()}-{secrets.token_hex(4)}.json"
+    told = Rendezvous(PROTOCOL, url, os.getpid(), time.time(), token, str(workspace))
+    write_private(file, msgspec.json.encode(told), sync=False)
+    return file
+
+
+def check_private(folder: Path) -> None:
+    status = folder.stat()
+    if status.st_mode & _OTHERS or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
+        raise ConfigUnreadable(f"others may look into {folder}", hint=f"chmod 700 {folder}")
+
+
+def _forget_stale(folder: Path) -> None:
+    for file in folder.glob("gateway-*.json"):
+        try:
+            if time.time() - file.stat().st_mtime > STALE_SECONDS:
+                file.unlink()
+        except OSError:
+            continue  # another gateway was faster

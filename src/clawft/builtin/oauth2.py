@@ -1,0 +1,236 @@
+"""Logins of the user at other services: begun here, finished in the browser, kept where no agent sees them.
+
+No reply holds a token, a client secret or a verifier.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.auth.config import OAuth2Config, build_config, flow_of
+from clawft.auth.desk import Desk
+from clawft.auth.discovery import find_server
+from clawft.auth.flow import Flow, Returned
+from clawft.auth.presets import Provider
+from clawft.auth.tokens import AuthServer, Login
+from clawft.auth.vault import Vault
+from clawft.auth.web import Web
+from clawft.builtin.web import judge_by
+from clawft.errors import ExecutionFailed
+from clawft.policy.url import UrlPolicy
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+from clawft.provider.manifest import Manifest, Permissions
+from clawft.store.names import folder_name
+
+MAX_TEXT = 2_048
+MAX_SCOPES = 100
+LOCAL = "local"
+"""The principal of whoever sits at this machine."""
+
+MANIFEST = Manifest(id="com.clawft.plugin-oauth2", name="OAuth2 Logins", permissions=Permissions(network=("*",)))
+
+Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
+Scopes = Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)]], Meta(max_length=MAX_SCOPES)]
+Secret = Annotated[
+    str, Meta(max_length=MAX_TEXT, description="a reference like secret://env/NAME; empty for a public client")
+]
+Url = Annotated[str, Meta(max_length=MAX_TEXT)] | None
+Which = Annotated[str, Meta(min_length=1, max_length=128, description="google, microsoft, github, generic …")]
+
+
+class Granted(Struct, frozen=True, omit_defaults=True):
+    """What an agent may know of a token."""
+
+    provider: str
+    token_type: str = "Bearer"  # noqa: S105 - the name of a kind of token
+    expires_at: int | None = None
+    scopes: tuple[str, ...] = ()
+
+
+class Renewed(Struct, frozen=True, omit_defaults=True):
+    provider: str
+    expires_at: int | None = None
+    scopes: tuple[str, ...] = ()
+
+
+class Known(Struct, frozen=True, omit_defaults=True):
+    """One login, for `status`."""
+
+    provider: str
+    kind: Literal["provider", "server"]
+    state: Literal["good", "expired"]
+    renewable: bool
+    account: str = ""
+    issuer: str = ""
+    resource: str = ""
+    hosts: tuple[str, ...] = ()
+    expires_at: int | None = None
+    scopes: tuple[str, ...] = ()
+
+
+class DeviceLogin(Struct, frozen=True, omit_defaults=True):
+    provider: str
+    user_code: str
+    verification_uri: str
+    verification_uri_complete: str = ""
+    expires_at: int | None = None
+
+
+def vault_of(ctx: ToolContext) -> Vault:
+    """The logins of whoever calls: those of the user at this machine, or of the person a token has named."""
+    own = Vault()
+    principal = ctx.caller.principal
+    return own if principal == LOCAL else Vault(own.folder / "people" / folder_name(principal))
+
+
+def desk_with(policy: UrlPolicy) -> Desk:
+    return Desk(lambda near: Web(judge_by(policy, "oauth2"), near))
+
+
+def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
+    desk = desk_with(settings or UrlPolicy())
+    return [(function, True) for function in (*_beginning(desk), *_keeping(desk))]
+
+
+def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
+    @tool(alias="oauth2_authorize", title="Begin a login", destructive=False)
+    async def authorize(  # noqa: PLR0913, PLR0917 - what a provider has to be told
+        client_id: Text,
+        client_secret: Secret,
+        scopes: Scopes,
+        ctx: ToolContext,
+        provider: Provider = "generic",
+        redirect_uri: Annotated[Url, Meta(description="leave it out: the login then finishes by itself")] = None,
+        auth_url: Url = None,
+        token_url: Url = None,
+        issuer: Annotated[Url, Meta(description="finds both addresses by itself")] = None,
+        flow: Literal["authorization_code", "client_credentials"] = "authorization_code",
+        resource: Url = None,
+        account: Annotated[str, Meta(max_length=128, description="tells several logins apart")] = "",
+    ) -> object:
+        """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
+        server = await find_server(desk.make_web(issuer), issuer) if issuer else None
+        shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
+        config = _config(provider, client_id, client_secret, scopes, redirect_uri, shown, token_url, server)
+        vault = vault_of(ctx)
+
+        def make(redirect: str) -> Flow:
+            return flow_of(config, vault, redirect, server=server, resource=resource or "", account=account)
+
+        if flow == "client_credentials":
+            return _granted(await desk.client_credentials(vault, make("")))
+        if redirect_uri:
+            return await desk.begin(ctx.store, make(redirect_uri))
+        begun, login = await desk.begin_here(ctx.store, vault, make)
+        desk.beside(login, provider)
+        return begun
+
+    @tool(alias="oauth2_device", title="Begin a login on another device", destructive=False)
+    async def device(
+        client_id: Text,
+        scopes: Scopes,
+        ctx: ToolContext,
+        client_secret: Secret = "",
+        provider: Provider = "generic",
+        device_url: Url = None,
+        token_url: Url = None,
+        issuer: Annotated[Url, Meta(description="finds the addresses by itself")] = None,
+    ) -> DeviceLogin:
+        """Begin a login without a browser here: the person types `user_code` at `verification_uri`, anywhere."""
+        server = await find_server(desk.make_web(issuer), issuer) if issuer else None
+        config = _config(provider, client_id, client_secret, scopes, None, token_url, token_url, server)
+        found = server or config.server
+        if device_url:
+            found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
+        vault = vault_of(ctx)
+        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found))
+        desk.beside(login, provider)
+        return DeviceLogin(
+            provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
+        )
+
+    @tool(alias="oauth2_callback", title="Finish a login", destructive=False)
+    async def callback(
+        state: Text,
+        code: Text,
+        ctx: ToolContext,
+        iss: Annotated[Url, Meta(description="the parameter of this name, if the redirect has one")] = None,
+    ) -> Granted:
+        """Finish a login with what the redirect brought. Not needed where `redirect_uri` was left out."""
+        return _granted(await desk.finish(ctx.store, vault_of(ctx), Returned(state, code, iss)))
+
+    return authorize, device, callback
+
+
+def _keeping(desk: Desk) -> Sequence[Callable[..., Any]]:
+    @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
+    async def refresh(provider: Which, ctx: ToolContext) -> Renewed:
+        """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
+        vault = vault_of(ctx)
+        logins = await vault.load(provider)
+        if not logins:
+            raise no_login(provider)
+        token = (await desk.renewal(vault).renew(provider, logins[0])).tokens
+        return Renewed(provider, token.expires_at, token.scopes)
+
+    @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
+    async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[Known]:
+        """Which logins there are, for whom, until when; never the tokens themselves."""
+        vault = vault_of(ctx)
+        found = [(name, "provider", each) for name in vault.names() for each in await vault.load(name)]
+        if ctx.caller.principal == LOCAL:
+            servers = vault.servers
+            found += [(name, "server", each) for name in servers.names() for each in await servers.load(name)]
+        return [known(name, kind, each) for name, kind, each in found if provider in ("", name)]
+
+    return refresh, status
+
+
+def _config(
+    provider: str,
+    client_id: str,
+    client_secret: str,
+    scopes: Sequence[str],
+    redirect_uri: str | None,
+    auth_url: str | None,
+    token_url: str | None,
+    server: AuthServer | None,
+) -> OAuth2Config:
+    return build_config(
+        provider,
+        client_id,
+        client_secret,
+        tuple(scopes),
+        redirect_uri=redirect_uri,
+        auth_url=auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
+        token_url=token_url or (server.token_endpoint if server else None),
+    )
+
+
+def no_login(provider: str) -> ExecutionFailed:
+    return ExecutionFailed(
+        f"there is no login for {provider}", hint=f"weft auth login {provider}, or oauth2__authorize"
+    )
+
+
+def known(name: str, kind: str, login: Login) -> Known:
+    return Known(
+        name,
+        "server" if kind == "server" else "provider",
+        "expired" if login.tokens.is_expired() else "good",
+        login.renewable,
+        login.account,
+        login.server.issuer,
+        login.resource,
+        login.hosts,
+        login.tokens.expires_at,
+        login.tokens.scopes,
+    )
+
+
+def _granted(login: Login) -> Granted:
+    token = login.tokens
+    return Granted(token.provider_name, token.token_type, token.expires_at, token.scopes)

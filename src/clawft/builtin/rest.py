@@ -1,0 +1,212 @@
+"""REST with a login: the token comes from the store, goes to its own hosts only, and is never seen by the agent."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from clawft.auth.desk import Desk
+from clawft.auth.tokens import Login
+from clawft.auth.vault import Vault
+from clawft.auth.web import is_loopback
+from clawft.builtin.oauth2 import desk_with, no_login, vault_of
+from clawft.builtin.rest_answer import answer_of, failure_of
+from clawft.builtin.web import judge_by
+from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
+from clawft.link.fetch import Bounds, Fetched, Outgoing, fetch
+from clawft.policy.globs import any_matches
+from clawft.policy.url import UrlPolicy
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+from clawft.provider.manifest import Manifest, Permissions
+
+MAX_URL_CHARS = 8192
+MAX_HEADERS = 50
+MAX_BODY_BYTES = 10_000_000
+MAX_RESPONSE_BYTES = 10_000_000
+DEFAULT_RESPONSE_BYTES = 1_000_000
+REQUEST_SECONDS = 60.0
+"""For everything, waiting for another try included."""
+MAX_TRIES = 3
+MAX_PAUSE_S = 30.0
+FIRST_PAUSE_S = 0.5
+
+MANIFEST = Manifest(id="com.clawft.plugin-rest", name="REST with logins", permissions=Permissions(network=("*",)))
+
+METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS".split())
+OURS = frozenset(
+    "authorization proxy-authorization cookie host content-length transfer-encoding connection te upgrade".split()
+)
+"""Headers that no caller may set: the first three would be somebody else's login."""
+TRY_AGAIN = frozenset({429, 503})
+_SAFE_TO_REPEAT = frozenset("GET HEAD PUT DELETE OPTIONS".split())
+
+BodyKind = Literal["json", "form", "text", "base64"]
+
+
+class Asked(Struct, frozen=True):
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
+    policy = settings or UrlPolicy()
+    desk = desk_with(policy)
+
+    @tool(alias="rest_request", title="Call a REST API")
+    async def request(  # noqa: PLR0913, PLR0917 - the parts of a request
+        provider: Annotated[str, Meta(min_length=1, max_length=128, description="whose login to use")],
+        method: Annotated[str, Meta(min_length=1, max_length=16)],
+        url: Annotated[str, Meta(min_length=1, max_length=MAX_URL_CHARS)],
+        ctx: ToolContext,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        body_type: Annotated[BodyKind, Meta(description="how `body` is sent")] = "json",
+        max_bytes: Annotated[int, Meta(ge=1, le=MAX_RESPONSE_BYTES)] = DEFAULT_RESPONSE_BYTES,
+        account: Annotated[str, Meta(max_length=128, description="which of several logins")] = "",
+    ) -> object:
+        """Call a REST API with a stored login. Gives the JSON body, text, or binary data in base64."""
+        asked = read_request(method, url, body, headers or {}, body_type)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                return answer_of(await _perform(desk, policy, vault_of(ctx), provider, account, asked, max_bytes))
+        except TimeoutError:
+            raise ExecutionFailed(f"{asked.method} {url}: no answer within {REQUEST_SECONDS:g} s") from None
+
+    return [(request, True)]
+
+
+# ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], kind: BodyKind) -> Asked:
+    verb = method.upper()
+    if verb not in METHODS:
+        raise InvalidArguments(f"method must be one of {', '.join(sorted(METHODS))}, not {method!r}")
+    content, content_type = encode_body(body, kind)
+    if len(content) > MAX_BODY_BYTES:
+        raise InvalidArguments(f"body is longer than {MAX_BODY_BYTES} bytes")
+    own = {"Accept": "application/json, */*;q=0.5", **({"Content-Type": content_type} if content else {})}
+    given = check_headers(headers)
+    lower = {name.lower() for name in given}
+    return Asked(verb, url, {**{k: v for k, v in own.items() if k.lower() not in lower}, **given}, content)
+
+
+def encode_body(body: Any, kind: BodyKind) -> tuple[bytes, str]:
+    match kind, body:
+        case _, None:
+            return b"", ""
+        case "json", _:
+            return msgspec.json.encode(body), "application/json"
+        case "form", dict():
+            return urlencode(cast("dict[str, Any]", body), doseq=True).encode(), "application/x-www-form-urlencoded"
+        case "text", str():
+            return body.encode(), "text/plain; charset=utf-8"
+        case "base64", str():
+            return _unpacked(body), "application/octet-stream"
+        case _:
+            wanted = "an object" if kind == "form" else "a text"
+            raise InvalidArguments(f"body must be {wanted} where body_type is {kind!r}")
+
+
+def _unpacked(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as wrong:
+        raise InvalidArguments(f"body is no base64: {wrong}") from None
+
+
+def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    if len(headers) > MAX_HEADERS:
+        raise InvalidArguments(f"more than {MAX_HEADERS} headers")
+    for name, value in headers.items():
+        if name.lower() in OURS:
+            raise InvalidArguments(f"the header {name} is not yours to set", hint="the login adds what is needed")
+        if not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
+            raise InvalidArguments(f"{name[:100]!r} is no header name")
+        if not value.isprintable():
+            raise InvalidArguments(f"the header {name} has a line end or a control character in it")
+    return dict(headers)
+
+
+# ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _perform(
+    desk: Desk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: Asked, max_bytes: int
+) -> Fetched:
+    login = choose(await vault.load(provider), provider, account, asked.url)
+    renewal = desk.renewal(vault)
+    login = await renewal.fresh(provider, login)
+    found = await _with_patience(login, policy, asked, max_bytes)
+    if found.status == 401 and login.renewable:
+        try:
+            login = await renewal.renew(provider, login)
+        except LoginFailed as failed:
+            raise failure_of(found, asked.method, str(failed)) from None
+        found = await _with_patience(login, policy, asked, max_bytes)
+    if not 200 <= found.status < 300:
+        raise failure_of(found, asked.method)
+    return found
+
+
+def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
+    """The newest login that may be used at this address."""
+    known = [login for login in logins if account in ("", login.account)]
+    if not known:
+        raise no_login(provider)
+    host = (urlsplit(url).hostname or "").lower()
+    if urlsplit(url).scheme != "https" and not is_loopback(url):
+        raise PermissionDenied("rest__request", f"a token is sent over https only, not to {url!r}")
+    found = next((login for login in known if any_matches([host], login.hosts)), None)
+    if found is None:
+        raise PermissionDenied(
+            "rest__request",
+            f"the login of {provider} is for {', '.join(known[0].hosts) or 'no host'}, not for {host}",
+            hint=f"if you want its token to go there: weft auth allow {provider} {host}",
+        )
+    return found
+
+
+async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_bytes: int) -> Fetched:
+    """Tries again where the server says that it is too busy, as long as it says."""
+    headers = {**asked.headers, "Authorization": login.tokens.authorization}
+    outgoing = Outgoing(asked.method, headers, asked.body)
+    bounds = Bounds(max_bytes=max_bytes)
+    found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
+    for again in range(MAX_TRIES - 1):
+        pause = pause_before_again(found, asked.method, again, time.time())
+        if pause is None:
+            break
+        await asyncio.sleep(pause)
+        found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
+    return found
+
+
+def pause_before_again(found: Fetched, method: str, tries: int, now: float) -> float | None:
+    """Seconds to wait before the next try; None if there is none."""
+    if found.status not in TRY_AGAIN:
+        return None
+    told = next((value for name, value in found.headers if name.lower() == "retry-after"), "")
+    wait = _seconds(told, now)
+    if wait is None:
+        return FIRST_PAUSE_S * 2**tries if method in _SAFE_TO_REPEAT else None
+    return wait if wait <= MAX_PAUSE_S else None
+
+
+def _seconds(told: str, now: float) -> float | None:
+    if told.isdigit():
+        return float(told)
+    from email.utils import parsedate_to_datetime  # only for servers that name a date
+
+    try:
+        return max(0.0, parsedate_to_datetime(told).timestamp() - now)
+    except ValueError:
+        return None

@@ -1,0 +1,74 @@
+"""What came back from a REST API, as an agent can use it: JSON, text or bytes, and where the list goes on."""
+
+import base64
+import re
+from typing import Any, cast
+from urllib.parse import urljoin
+
+import msgspec
+
+from clawft.errors import ExecutionFailed
+from clawft.link.fetch import Fetched
+from clawft.model import CallToolResult
+
+EXCERPT = 2_000
+LINKS_KEY = "dev.clawft/links"
+
+_LINK = re.compile(r"<([^>]{1,4096})>((?:\s*;\s*[^,;]+)*)")
+_REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
+
+
+def answer_of(found: Fetched) -> CallToolResult:
+    """The body in the form it has; a list that goes on says where."""
+    value = body_of(found)
+    links = links_of(found)
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    content: list[Any] = [] if value is None else [{"type": "text", "text": text}]
+    if "next" in links:
+        content.append({"type": "text", "text": f"the next page: {links['next']}"})
+    structured: Any = msgspec.UNSET
+    if not isinstance(value, str):
+        structured = cast("dict[str, Any]", value) if isinstance(value, dict) else {"result": value}
+    meta: Any = {LINKS_KEY: links} if links else msgspec.UNSET
+    return CallToolResult(content, structured, meta=meta)
+
+
+def body_of(found: Fetched) -> Any:
+    """JSON as it is, text as text, everything else in base64; None where there is nothing."""
+    if not found.body:
+        return None
+    if found.truncated:
+        return {"truncated": True, "content_type": found.content_type, "text": _text(found)}
+    if found.content_type == "application/json" or found.content_type.endswith("+json"):
+        try:
+            return msgspec.json.decode(found.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _text(found)
+    if found.content_type.startswith("text/") or found.content_type.endswith(("xml", "yaml", "javascript")):
+        return _text(found)
+    return {"content_type": found.content_type, "base64": base64.b64encode(found.body).decode()}
+
+
+def links_of(found: Fetched) -> dict[str, str]:
+    """By relation, absolute (RFC 8288)."""
+    links: dict[str, str] = {}
+    for name, value in found.headers:
+        if name.lower() == "link":
+            for target, parameters in _LINK.findall(value[:16_384]):
+                rel = _REL.search(parameters)
+                if rel:
+                    links.setdefault(rel[1].strip(), urljoin(found.url, target))
+    return links
+
+
+def failure_of(found: Fetched, method: str, besides: str = "") -> ExecutionFailed:
+    excerpt = _text(found)[:EXCERPT]
+    more = f"; {besides}" if besides else ""
+    return ExecutionFailed(f"{method} {found.url}: status {found.status}{more}: {excerpt or 'no body'}")
+
+
+def _text(found: Fetched) -> str:
+    try:
+        return found.body.decode(found.charset or "utf-8", "replace")
+    except LookupError:
+        return found.body.decode("utf-8", "replace")

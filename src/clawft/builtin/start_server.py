@@ -1,0 +1,61 @@
+"""`weft__start_server`: offered only while servers of the workspace wait for the person's approval to be started."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from clawft.errors import InvalidArguments, PermissionDenied
+from clawft.model import LOCAL
+from clawft.provider.context import ToolContext
+from clawft.provider.function import tool
+
+NAME = "start_server"
+
+_FORM: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"start": {"type": "boolean", "title": "Start it, now and whenever I work here", "default": False}},
+    "required": ["start"],
+}
+
+
+class Waiting(Struct, frozen=True):
+    """A server that waits: what it would start, line by line, and the command that approves it."""
+
+    name: str
+    origin: str
+    lines: Sequence[str]
+    pin: str
+    command: str
+
+
+def start_server_tool(
+    waiting: Callable[[], Awaitable[Mapping[str, Waiting]]], approve: Callable[[Waiting], Awaitable[None]]
+) -> Callable[..., Any]:
+    declined: set[str] = set()
+
+    @tool(name=NAME, title="Start a waiting server", idempotent=True)
+    async def start_server(name: Annotated[str, "the server that waits"], ctx: ToolContext) -> str:
+        """Ask the person to approve the start of an MCP server that the files of this workspace name."""
+        known = await waiting()
+        server = known.get(name)
+        if server is None:
+            raise InvalidArguments(f"no server {name!r} waits", hint=f"these do: {', '.join(known) or 'none'}")
+        if server.pin in declined:
+            raise PermissionDenied(name, "the person declined", hint=server.command)
+        if not ctx.caller.capabilities.elicit_form or ctx.caller.principal != LOCAL:
+            raise PermissionDenied(name, "the person at this machine must approve it", hint=server.command)
+        answer = await ctx.elicit(f"weft_start_{server.pin[-24:]}", _message(server), _FORM)
+        if answer != {"start": True}:
+            declined.add(server.pin)
+            raise PermissionDenied(name, "the person declined", hint=server.command)
+        await approve(server)
+        return f"{name} is approved and starts; its tools are listed when it is ready"
+
+    return start_server
+
+
+def _message(server: Waiting) -> str:
+    """The words of the workspace stand behind bars, so that they cannot pass for ours."""
+    shown = [f"│ {part}" for line in server.lines for part in line.splitlines()]
+    return "\n".join([f"{server.origin} names the server {server.name}. It would start:", *shown, "Start it?"])

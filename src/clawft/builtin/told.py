@@ -1,0 +1,74 @@
+"""From a function to a tool whose result is typed and has a short text beside it, with its first parameter bound."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypedDict
+
+import msgspec
+from msgspec import Raw
+
+from clawft.model import Reply
+from clawft.provider.context import ToolContext
+from clawft.provider.function import definition_of, tool
+from clawft.provider.schema import schema_of
+
+_encode = msgspec.json.encode
+_members = msgspec.json.Decoder(dict[str, Raw])
+
+
+class Told(Protocol):
+    """A result that can say itself in a few lines."""
+
+    def text(self) -> str: ...
+
+
+class Words(TypedDict, total=False):
+    """What `@tool` takes."""
+
+    name: str
+    alias: str
+    title: str
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+
+
+def bound_tool(
+    function: Callable[..., Awaitable[Told]], name: str, words: Words, first: Callable[[ToolContext], Any]
+) -> Callable[..., Any]:
+    """The function as a tool. Its first parameter is made by `first`; callers see the others only."""
+
+    async def run(ctx: ToolContext, *values: Any) -> Reply:
+        return reply(await function(first(ctx), *values))
+
+    run.__name__, run.__doc__ = name, function.__doc__
+    signature = inspect.signature(function)
+    returned = signature.return_annotation
+    _describe(run, signature)
+    tool(**words)(run)
+    _promise(run, schema_of(returned))
+    return run
+
+
+def reply(result: Told) -> Reply:
+    """The structured form, and the short one for those who read."""
+    content = b'{"content":[{"type":"text","text":' + _encode(result.text()) + b'}],"structuredContent":'
+    return Reply(content + _encode(result) + b"}")
+
+
+def _describe(run: Callable[..., Any], signature: inspect.Signature) -> None:
+    """Give `run` the parameters of the function behind it, with the context in place of the first."""
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=ToolContext)
+    parameters = [context, *list(signature.parameters.values())[1:]]
+    described: Any = run
+    described.__signature__ = inspect.Signature(parameters, return_annotation=Reply)
+    described.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": Reply}
+
+
+def _promise(run: Callable[..., Any], schema: dict[str, Any]) -> None:
+    """Add the schema of results: `@tool` cannot know it, as what it sees returned is a whole reply."""
+    definition = definition_of(run)
+    encoded = _encode(schema)
+    wire = _encode({**_members.decode(definition.tool.wire), "outputSchema": Raw(encoded)})
+    definition.tool = msgspec.structs.replace(definition.tool, output_schema=encoded, wire=wire)

@@ -1,0 +1,54 @@
+"""How much of the catalog is listed: all of it, or a pair of tools that find and call the rest. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from clawft.catalog.snapshot import Entry
+
+BYTES_PER_TOKEN = 4
+"""What a definition costs in a model's context, by rule of thumb."""
+FINDERS = frozenset({"weft__search_tools", "weft__call_tool"})
+"""The pair, by canonical name."""
+
+
+class Form(Enum):
+    """What `--surface` chooses; `auto` searches where all definitions together would not fit."""
+
+    FULL = "full"
+    SEARCH = "search"
+    AUTO = "auto"
+
+
+class Surface(Struct, frozen=True):
+    form: Form = Form.FULL
+    tokens: int = 20_000
+    """What all definitions together may cost, for `auto`."""
+    pinned: tuple[str, ...] = ()
+    """Globs of tools that are listed in any case."""
+
+    def searches(self, entries: Sequence[Entry]) -> bool:
+        """Whether these tools are found by search and not listed."""
+        if self.form is Form.AUTO:
+            return cost_of(without_finders(entries)) > self.tokens
+        return self.form is Form.SEARCH
+
+    def listed(self, entries: Sequence[Entry], is_pinned: Callable[[Entry], bool]) -> list[Entry]:
+        if not self.searches(entries):
+            return without_finders(entries)
+        return [entry for entry in entries if entry.canonical in FINDERS or is_pinned(entry)]
+
+
+def without_finders(entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.canonical not in FINDERS]
+
+
+def tokens_of(entry: Entry) -> int:
+    return len(entry.wire) // BYTES_PER_TOKEN
+
+
+def cost_of(entries: Sequence[Entry]) -> int:
+    return sum(map(tokens_of, entries))

@@ -1,0 +1,196 @@
+"""What a run looks like: at a terminal, in a pipe, or as JSON for a program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from clawft.cli.parser import Options
+from clawft.cli.screen import is_terminal, one_line, paint, safe, tell
+from clawft.cli.table import cut
+from clawft.delegate.budget import End
+from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
+
+MAX_SHOWN = 160
+"""Characters of arguments or of a result on one line."""
+
+
+class Screen(Protocol):
+    def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None: ...
+
+    def show(self, event: Event) -> None: ...
+
+
+def screen_for(options: Options, id: str) -> Screen:
+    form = "stream-json" if options.json else options.output_format
+    match form:
+        case "stream-json":
+            return Stream(id)
+        case "json":
+            return Document(id)
+        case _:
+            return Text(id, quiet=options.quiet)
+
+
+# ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Text:
+    """Text as it comes, one line for each tool call, a summary on stderr. In a pipe the same, without what varies."""
+
+    def __init__(self, id: str, *, quiet: bool) -> None:
+        self._id = id
+        self._quiet = quiet
+        self._live = is_terminal(sys.stdout)
+        self._open = False
+        """Whether the line on stdout has no end yet."""
+
+    def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
+        for one in skipped:
+            tell(f"weft: {one}")
+        if is_terminal(sys.stderr) and not self._quiet:
+            tell(paint(f"{who}: {one_line(reason)}", "dim", sys.stderr))
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Said(text) if not self._quiet:
+                self._write(text)
+            case Answered() if not self._quiet:
+                self._end_line()
+            case Called() if not self._quiet:
+                self._show_call(event)
+            case Retrying(reason, seconds):
+                self._end_line()
+                tell(paint(f"{one_line(reason)}; again in {seconds:.1f} s", "yellow", sys.stderr))
+            case Outcome():
+                self._show_end(event)
+            case _:
+                pass
+
+    def _show_call(self, event: Called) -> None:
+        self._end_line()
+        given = cut(one_line(msgspec.json.encode(event.use.input).decode()), MAX_SHOWN)
+        result = cut(one_line(event.result.text), MAX_SHOWN)
+        ok = event.verdict == "ok"
+        took = f"  {event.seconds:.2f} s" if self._live else ""
+        mark = paint(event.verdict, "green" if ok else "red")
+        print(f"[tool] {paint(event.use.name, 'cyan')} {given} → {mark}: {result}{paint(took, 'dim')}", flush=True)
+
+    def _show_end(self, outcome: Outcome) -> None:
+        self._end_line()
+        if outcome.state is End.DONE:
+            if self._quiet:
+                print(safe(outcome.text) if self._live else outcome.text)
+        else:
+            self._show_failure(outcome)
+        if not self._quiet:
+            tell(paint(f"{summary(outcome)}; {self._id}", "dim", sys.stderr))
+
+    def _show_failure(self, outcome: Outcome) -> None:
+        if outcome.state is End.REFUSED and outcome.text:
+            tell(safe(outcome.text))
+        tell(f"weft: {safe(outcome.reason)}")
+        if outcome.hint:
+            tell(f"hint: {outcome.hint}")
+        if outcome.state is End.CANCELLED:
+            tell(f"hint: weft agent --resume {self._id}")
+
+    def _write(self, text: str) -> None:
+        sys.stdout.write(safe(text) if self._live else text)
+        sys.stdout.flush()
+        self._open = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        if self._open:
+            print(flush=True)
+            self._open = False
+
+
+def summary(outcome: Outcome) -> str:
+    spent, usage = outcome.spent, outcome.spent.usage
+    cost = "" if spent.cost is None else f", about ${spent.cost:.4f}"
+    read = usage.input + usage.cache_write + usage.cache_read
+    return (
+        f"{outcome.state.value}: {_count(spent.turns, 'turn')}, {_count(outcome.calls, 'tool call')}, "
+        f"{read:,} tokens in, {usage.output:,} out{cost}, {outcome.seconds:.1f} s"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+# ── for programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Stream:
+    """One JSON object a line, as it happens."""
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+
+    def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
+        self._print({"type": "start", "id": self._id, "target": who, "because": reason, "skipped": list(skipped)})
+
+    def show(self, event: Event) -> None:
+        self._print(told(event, self._id))
+
+    def _print(self, members: dict[str, Any]) -> None:
+        print(msgspec.json.encode(members).decode(), flush=True)
+
+
+class Document:
+    """One JSON object at the end."""
+
+    def __init__(self, id: str) -> None:
+        self._id = id
+        self._calls: list[dict[str, Any]] = []
+
+    def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
+        self._begun = {"target": who, "because": reason}
+
+    def show(self, event: Event) -> None:
+        if isinstance(event, Called):
+            self._calls.append(told(event, self._id))
+        if isinstance(event, Outcome):
+            members = {**told(event, self._id), **self._begun, "tool_calls": self._calls, "type": "result"}
+            print(msgspec.json.format(msgspec.json.encode(members), indent=2).decode(), flush=True)
+
+
+def told(event: Event, id: str) -> dict[str, Any]:
+    """An event as programs get it."""
+    match event:
+        case Said(text):
+            return {"type": "text", "text": text}
+        case Calling(use):
+            return {"type": "tool_call", "id": use.id, "name": use.name, "input": use.input}
+        case Called(use, result, seconds, verdict):
+            known = {"type": "tool_result", "id": use.id, "name": use.name, "input": use.input}
+            return {**known, "verdict": verdict, "text": result.text, "ms": round(seconds * 1000, 1)}
+        case Answered(turn, text, usage):
+            return {"type": "answer", "turn": turn, "text": text, "usage": usage}
+        case Retrying(reason, seconds, attempt):
+            return {"type": "retry", "reason": reason, "ms": round(seconds * 1000), "attempt": attempt}
+        case Outcome():
+            return _told_end(event, id)
+
+
+def _told_end(outcome: Outcome, id: str) -> dict[str, Any]:
+    spent = outcome.spent
+    return {
+        "type": "end",
+        "state": outcome.state.value,
+        "is_error": outcome.state is not End.DONE,
+        "result": outcome.text,
+        "reason": outcome.reason,
+        "hint": outcome.hint,
+        "turns": spent.turns,
+        "calls": outcome.calls,
+        "usage": spent.usage,
+        "cost_usd": spent.cost,
+        "ms": round(outcome.seconds * 1000),
+        "transcript": id,
+    }

@@ -1,0 +1,72 @@
+"""What the commands of `weft approvals` share: the book, a line of it, and what servers say now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli.options import with_app
+from clawft.cli.parser import Options
+from clawft.config.places import home_folder
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+    from clawft.guard.approval import Offered
+    from clawft.guard.approvals import Approvals
+    from clawft.policy.approval import Approval
+
+LAUNCH = "(launch)"
+"""What stands for a tool where the approval is about starting the server."""
+
+
+def book() -> Approvals:
+    from clawft.guard.approvals import Approvals  # only where approvals are looked at
+
+    found = Approvals(home_folder())
+    found.look()
+    return found
+
+
+def described(each: Approval, now: float) -> dict[str, Any]:
+    from clawft.policy.approval import ANYONE, is_live  # loaded with the book
+
+    scopes = (("agent", each.agent), ("workspace", each.workspace), ("caller", each.principal))
+    narrowed = [f"{what} {who}" for what, who in scopes if who != ANYONE]
+    return {
+        "server": each.server,
+        "tool": each.tool or LAUNCH,
+        "state": ("glob: new tools too" if each.is_glob else "approved") if is_live(each, now) else "expired",
+        "granted": _day(each.granted),
+        "expires": _day(each.expires) if each.expires is not None else "",
+        "holds_for": ", ".join(narrowed) or "everyone",
+        "pin": each.pin,
+    }
+
+
+def _day(when: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+
+
+def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
+    """What these servers say now: they are started for it. Of one that is not configured here, what it said last."""
+    from clawft.cli.starting import SETTLE_SECONDS, start_servers  # only where servers are started
+
+    async def work(app: App) -> dict[str, Offered]:
+        known = [name for name in servers if app.files.name_any and name in app.servers.wanted]
+        if known:
+            await start_servers(app, only=known)
+            await app.pool.settled(SETTLE_SECONDS)
+        return {name: app.offered(name) for name in known}
+
+    now = with_app(options, work, servers=False)
+    return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}
+
+
+def _last_said(server: str) -> Offered | None:
+    from clawft.guard.approval import Offered  # loaded by now
+    from clawft.upstream.cache import SchemaCache, folder
+    from clawft.upstream.offered import read_tools
+
+    known = SchemaCache(folder(home_folder())).last(server)
+    return Offered(read_tools(known.tools, server), known.instructions) if known is not None else None

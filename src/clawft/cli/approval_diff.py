@@ -1,0 +1,142 @@
+"""`weft approvals diff`: the text that was approved beside the one there is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli.approval_book import LAUNCH, book, offered
+from clawft.cli.options import common_options, sources
+from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.screen import paint, print_json, safe, tell, width
+from clawft.cli.table import cells, wrapped
+from clawft.errors import ClawftError
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.guard.approval import Offered
+    from clawft.policy.approval import Approval
+    from clawft.policy.pin import Shown
+
+PIPE_COLUMNS = 120
+ABSENT = "(not there)"
+
+
+class NothingApproved(ClawftError):
+    blame = "the caller"
+
+
+Change = dict[str, Any]
+"""One approval that does not fit any more: `server`, `tool`, and `fields` with `approved` and `now`."""
+
+
+def options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", nargs="?", help="a server (default: all)")
+    parser.add_argument("tool", metavar="TOOL", nargs="?", help="one of its tools (default: all)")
+    json_option(parser)
+    common_options(parser)
+
+
+def diff(options: Options) -> int:
+    chosen = [each for each in book().all() if _is_chosen(each, options)]
+    if not chosen:
+        raise NothingApproved(f"nothing of {options.server or 'any server'} is approved", hint="weft approvals list")
+    changes = list(_changes(chosen, options))
+    if options.json:
+        print_json({"changes": changes})
+    elif not changes:
+        tell(f"nothing has changed: {len(chosen)} approvals fit what there is now")
+    for each in [] if options.json else changes:
+        _print(each)
+    return 0
+
+
+def _is_chosen(each: Approval, options: Options) -> bool:
+    is_server = options.server in (None, each.server)
+    return is_server and not each.is_glob and options.tool in (None, each.tool)
+
+
+def _changes(chosen: Sequence[Approval], options: Options) -> Iterator[Change]:
+    yield from _changed_launches([each for each in chosen if not each.tool], options)
+    tools = [each for each in chosen if each.tool]
+    now = offered(list(dict.fromkeys(each.server for each in tools)), options) if tools else {}
+    for each in tools:
+        found = now.get(each.server)
+        if found is None:
+            tell(f"weft: there is no server {each.server}, so its tools cannot be compared")
+        else:
+            yield from _compared(each, _tool_now(each, found))
+
+
+def _tool_now(each: Approval, found: Offered) -> Shown:
+    from clawft.policy.pin import shown_tool  # loaded with the book
+
+    tool = next((tool for tool in found.tools if tool.name == each.tool), None)
+    return shown_tool(tool.wire, found.instructions) if tool is not None else {}
+
+
+def _changed_launches(chosen: Sequence[Approval], options: Options) -> Iterator[Change]:
+    from clawft.config.approved import shown_launch  # only where servers are looked for
+    from clawft.config.servers import discover
+
+    where = sources(options)
+    servers = discover(where) if chosen else None
+    for each in chosen:
+        found = (servers.waiting.get(each.server) or servers.found.get(each.server)) if servers else None
+        if found is not None and each.workspace == str(where.workspace):
+            yield from _compared(each, shown_launch(found, each))
+
+
+def _compared(each: Approval, now: Shown) -> Iterator[Change]:
+    from clawft.guard.approval import approved_text  # loaded with the book
+    from clawft.policy.pin import changed, pin
+
+    if pin(now) == each.pin:
+        return
+    before = approved_text(each)
+    parts = [{"field": name, "approved": before.get(name), "now": now.get(name)} for name in changed(before, now)]
+    yield {"server": each.server, "tool": each.tool or LAUNCH, "fields": parts}
+
+
+# ── what is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fields(each: Approval) -> list[tuple[str, str]]:
+    """What was approved, member by member."""
+    from clawft.guard.approval import approved_text  # loaded with the book
+
+    return [(name, "\n".join(_lines(value))) for name, value in approved_text(each).items() if name != "name"]
+
+
+def _print(change: Mapping[str, Any]) -> None:
+    print(paint(f"{change['server']} {change['tool']}", "bold"))
+    for field in change["fields"]:
+        print(paint(f"  {safe(str(field['field']))}", "cyan"))
+        columns = width() or PIPE_COLUMNS
+        for line in side_by_side(_lines(field["approved"]), _lines(field["now"]), columns):
+            print(line)
+    print()
+
+
+def _lines(value: object) -> list[str]:
+    """A text by its lines, everything else as readable JSON."""
+    import msgspec  # loaded with the book
+
+    if value is None:
+        return [ABSENT]
+    text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return [safe(line) for line in text.splitlines()] or [""]
+
+
+def side_by_side(before: Sequence[str], now: Sequence[str], columns: int) -> Iterator[str]:
+    """Two columns, approved left and now right; `│` between lines that are the same, `≠` where they differ."""
+    size = max(16, (columns - 7) // 2)
+    for kind, left_from, left_to, right_from, right_to in SequenceMatcher(
+        None, before, now, autojunk=False
+    ).get_opcodes():
+        left = [piece for line in before[left_from:left_to] for piece in wrapped(line, size)]
+        right = [piece for line in now[right_from:right_to] for piece in wrapped(line, size)]
+        mark = "│" if kind == "equal" else "≠"
+        for at in range(max(len(left), len(right))):
+            shown, beside = (side[at] if at < len(side) else "" for side in (left, right))
+            yield f"    {shown}{' ' * (size - cells(shown))} {mark} {beside}".rstrip()

@@ -1,0 +1,112 @@
+"""`weft approvals export | import`: what one person has read and approved, for the others of a team.
+
+Definitions of tools are the same for everyone, so that their pins travel. Launches name programs of one machine and
+stay on it unless they are asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clawft.cli.approval_book import book, described
+from clawft.cli.options import place_options
+from clawft.cli.parser import Options, Parser, json_option
+from clawft.cli.screen import print_json, print_table, tell
+from clawft.errors import ConfigUnreadable
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.policy.approval import Approval
+
+HERE = "."
+"""In an exported file: the workspace of whoever imports it."""
+
+
+def export_options(parser: Parser) -> None:
+    parser.add_argument("servers", metavar="SERVER", nargs="*", help="only what is about these servers")
+    parser.add_argument("--output", metavar="FILE", default="-", help="where to (default: stdout)")
+    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
+    place_options(parser)
+
+
+def export(options: Options) -> int:
+    from clawft.guard.approvals import write_out  # only where approvals are looked at
+    from clawft.policy.approval import is_live
+
+    workspace = str(Path(options.workspace).resolve())
+    chosen = [each for each in book().all() if not options.servers or each.server in options.servers]
+    live = [each for each in chosen if is_live(each, time.time()) and _travels(each, workspace, options)]
+    text = write_out(_there(each, workspace) for each in live)
+    if options.output == "-":
+        sys.stdout.write(text.decode())
+    else:
+        Path(options.output).expanduser().write_bytes(text)
+        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {options.output}")
+    return 0
+
+
+def _travels(each: Approval, workspace: str, options: Options) -> bool:
+    """What holds for one other folder, or one caller, says nothing elsewhere."""
+    from clawft.policy.approval import ANYONE  # loaded with the book
+
+    is_here = each.workspace in (ANYONE, workspace)
+    return is_here and each.principal == ANYONE and (bool(each.tool) or options.launches)
+
+
+def _there(each: Approval, workspace: str) -> Approval:
+    import msgspec  # loaded with the book
+
+    return msgspec.structs.replace(each, workspace=HERE) if each.workspace == workspace else each
+
+
+def import_options(parser: Parser) -> None:
+    parser.add_argument("file", metavar="FILE", help="what `weft approvals export` wrote; - for stdin")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be approved")
+    json_option(parser)
+    place_options(parser)
+
+
+def import_(options: Options) -> int:
+    """What this person does not have yet, or has in another form."""
+    found = [_here(each, options) for each in _read(options.file)]
+    known = book()
+    mine = set(known.all())
+    new = [each for each in found if not any(_says_the_same(each, other) for other in mine)]
+    if not options.dry_run:
+        known.add(*new)
+    rows = [described(each, time.time()) for each in new]
+    if options.json:
+        print_json({"imported": rows, "dry_run": options.dry_run})
+        return 0
+    if rows:
+        print_table(("SERVER", "TOOL", "EXPIRES", "HOLDS FOR"), [_cells(row) for row in rows])
+    tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
+    return 0
+
+
+def _cells(row: dict[str, str]) -> list[str]:
+    return [str(row[key]) for key in ("server", "tool", "expires", "holds_for")]
+
+
+def _read(file: str) -> tuple[Approval, ...]:
+    from clawft.guard.approvals import MAX_FILE_BYTES, parse  # only where approvals are looked at
+
+    try:
+        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == "-" else Path(file).expanduser().read_bytes()
+    except OSError as failed:
+        raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
+    return parse(content, file)
+
+
+def _here(each: Approval, options: Options) -> Approval:
+    """As of now, by this person's word; its end stays what it was."""
+    import msgspec  # loaded with the book
+
+    workspace = str(Path(options.workspace).resolve()) if each.workspace == HERE else each.workspace
+    return msgspec.structs.replace(each, workspace=workspace, granted=time.time(), stamp="")
+
+
+def _says_the_same(new: Approval, known: Approval) -> bool:
+    return new.key == known.key and new.pin == known.pin and new.expires == known.expires

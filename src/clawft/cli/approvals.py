@@ -1,0 +1,213 @@
+"""`weft approvals`: which servers may start and which tools may run, as the person said; and what has changed since."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli import approval_diff, approval_files
+from clawft.cli.approval_book import LAUNCH, book, described, offered
+from clawft.cli.options import common_options, place_options, sources
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
+from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
+from clawft.config.nearest import nearest
+from clawft.errors import ServerNotFound, ToolNotFound
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.config.layers import Found, Sources
+    from clawft.guard.approval import Offered
+    from clawft.policy.approval import Approval
+
+DAY = 24 * 60 * 60.0
+
+
+# ── list ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _list_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", nargs="?", help="only what is about this server")
+    json_option(parser)
+    place_options(parser)
+    parser.set_defaults(mcp_config=None, strict_mcp_config=False, names=None, allow=None, deny=None, no_builtin=False)
+
+
+def _list(options: Options) -> int:
+    chosen = [each for each in book().all() if options.server in (None, each.server)]
+    waiting = {name: found for name, found in _waiting(options).items() if options.server in (None, name)}
+    rows = [described(each, time.time()) for each in sorted(chosen, key=lambda each: each.key)]
+    if options.json:
+        print_json({"approvals": rows, "waiting": [_waits(name, found) for name, found in waiting.items()]})
+        return 0
+    if rows:
+        head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
+        print_table(head, [[one_line(str(row[key.lower().replace(" ", "_")])) for key in head] for row in rows])
+    elif not waiting:
+        tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
+    for name, found in waiting.items():
+        told = _waits(name, found)
+        tell(f"{paint(name, 'bold')} waits for approval: {told['starts']}\n  {told['command']}")
+    return 0
+
+
+def _waiting(options: Options) -> dict[str, Found]:
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    return dict(discover(sources(options)).waiting)
+
+
+def _waits(name: str, found: Found) -> dict[str, str]:
+    from clawft.config.approved import grant_command  # loaded with the servers
+    from clawft.config.servers import told
+
+    return {
+        "server": name,
+        "starts": told(found.spec),
+        "origin": str(found.origin),
+        "command": grant_command(name, found, Path.cwd()),
+    }
+
+
+# ── grant ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _grant_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", help="a server; alone: approve that it is started")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob, like 'list_*'")
+    parser.add_argument("--days", metavar="N", type=float, default=0.0, help="ends after so many days (default: never)")
+    parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent alone (default: all)")
+    parser.add_argument("--only-workspace", action="store_true", help="for this workspace alone (default: all)")
+    parser.add_argument("--new", action="store_true", help="a glob also covers tools the server will have later")
+    json_option(parser)
+    common_options(parser)
+
+
+def _grant(options: Options) -> int:
+    server, globs = _meant(options)
+    where = sources(options)
+    given: list[Approval] = []
+    waiting = _waiting(options).get(server)
+    if waiting is not None:
+        given.append(_launch(waiting, where, options))
+        book().add(*given)
+    elif not globs:
+        raise WrongUsage(
+            f"approvals grant: {server} does not wait to be started; which of its tools?",
+            hint=f"weft approvals grant {server} '*'",
+        )
+    if globs:
+        tools = _tools(server, offered([server], options).get(server), globs, where, options)
+        book().add(*tools)
+        given += tools
+    return _tell("approved", given, options)
+
+
+def _meant(options: Options) -> tuple[str, list[str]]:
+    """`SERVER TOOL…`, or the name of one tool as agents see it."""
+    server, found, tool = options.server.removeprefix("mcp:").partition("__")
+    return (server, [tool]) if found and not options.tools else (options.server, list(options.tools))
+
+
+def _launch(found: Found, where: Sources, options: Options) -> Approval:
+    from clawft.config.approved import launch_approval  # loaded with the servers
+
+    now = time.time()
+    return launch_approval(found, where, now, _end(options, now), options.only_agent)
+
+
+def _tools(
+    server: str, offers: Offered | None, globs: Sequence[str], where: Sources, options: Options
+) -> list[Approval]:
+    from clawft.guard.approval import approval_of  # loaded with the app
+    from clawft.policy.approval import Approval
+    from clawft.policy.globs import any_matches, is_glob
+    from clawft.policy.pin import shown_tool
+
+    if offers is None:
+        raise ServerNotFound(f"there is no server {server!r}", hint="weft servers list")
+    now = time.time()
+    scope: dict[str, Any] = {
+        "expires": _end(options, now),
+        "agent": options.only_agent,
+        "workspace": str(where.workspace) if options.only_workspace else "*",
+    }
+    chosen = [tool for tool in offers.tools if tool.name in globs or any_matches((tool.name,), tuple(globs))]
+    found = [
+        approval_of(server, tool.name, shown_tool(tool.wire, offers.instructions), now, **scope) for tool in chosen
+    ]
+    later = [Approval(server, glob, granted=now, **scope) for glob in globs if options.new and is_glob(glob)]
+    if not found and not later:
+        known = [tool.name for tool in offers.tools]
+        near = nearest(globs[0], known)
+        raise ToolNotFound(
+            f"{server} has no tool {' or '.join(globs)}",
+            hint=f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}",
+        )
+    return [*found, *later]
+
+
+def _end(options: Options, now: float) -> float | None:
+    if options.days < 0:
+        raise WrongUsage("approvals grant: --days is a positive number", hint="weft approvals grant --help")
+    return now + options.days * DAY if options.days else None
+
+
+def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
+    """What was approved, in full: this is the moment to read it."""
+    if options.json:
+        print_json({done: [described(each, time.time()) for each in given]})
+        return 0
+    for each in given:
+        print(f"{done}: {each.server} {each.tool or LAUNCH}")
+        if done == "approved":
+            print_fields([(f"  {name}", one_line(text)) for name, text in approval_diff.fields(each)])
+    tell("a running weft follows within a second")
+    return 0
+
+
+# ── revoke ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _revoke_options(parser: Parser) -> None:
+    parser.add_argument("server", metavar="SERVER", help="a server; alone: everything about it")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob")
+    json_option(parser)
+
+
+def _revoke(options: Options) -> int:
+    server, globs = _meant(options)
+    gone: list[Approval] = []
+
+    def without(known: tuple[Approval, ...]) -> Iterable[Approval]:
+        gone.extend(each for each in known if _is_meant(each, server, globs))
+        return [each for each in known if each not in gone]
+
+    book().change(without)
+    if not gone:
+        known = sorted({each.server for each in book().all()})
+        raise ServerNotFound(
+            f"nothing of {options.server} is approved{' under that name' if globs else ''}",
+            hint=f"approved is something of: {', '.join(known)}" if known else "weft approvals list",
+        )
+    return _tell("revoked", gone, options)
+
+
+def _is_meant(each: Approval, server: str, globs: Sequence[str]) -> bool:
+    from clawft.policy.globs import any_matches  # loaded with the book
+
+    if each.server != server:
+        return False
+    return not globs or each.tool in globs or bool(each.tool and any_matches((each.tool,), tuple(globs)))
+
+
+VERBS = {
+    "list": Verb("List what is approved, and what waits for it", _list_options, _list),
+    "grant": Verb("Approve the start of a server, or tools of it, as they are now", _grant_options, _grant),
+    "revoke": Verb("Take approvals back", _revoke_options, _revoke),
+    "diff": Verb(
+        "Show what has changed since it was approved, side by side", approval_diff.options, approval_diff.diff
+    ),
+    "export": Verb("Write approvals to a file, for others", approval_files.export_options, approval_files.export),
+    "import": Verb("Take over approvals from a file", approval_files.import_options, approval_files.import_),
+}

@@ -1,0 +1,184 @@
+"""`weft auth`: log in to MCP servers and to other services, see the logins there are, renew and forget them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clawft.cli import auth_login
+from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.config.nearest import nearest
+from clawft.config.places import home_folder, reconnect_folder
+from clawft.errors import LoginFailed
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.auth.tokens import Login
+    from clawft.auth.vault import Vault
+
+HEAD = ("NAME", "KIND", "STATE", "ACCOUNT", "EXPIRES", "SCOPES", "FOR")
+
+Row = dict[str, Any]
+
+
+def vault() -> Vault:
+    from clawft.auth.vault import Vault  # only where logins are looked at
+
+    return Vault(home_folder() / "tokens")
+
+
+# ── status ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _status_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", default="", help="one server or service")
+    json_option(parser)
+
+
+def _status(options: Options) -> int:
+    found = [row for row in rows(time.time()) if options.name in ("", row["name"])]
+    if options.name and not found:
+        raise no_such(options.name)
+    if options.json:
+        print_json({"logins": found})
+    elif not found:
+        tell("no logins; `weft auth login NAME` makes one")
+    else:
+        print_table(HEAD, [[one_line(str(row[key.lower()])) for key in HEAD] for row in found])
+    return 0
+
+
+def rows(now: float) -> list[Row]:
+    """Every login there is; never a token."""
+    own = vault()
+    found = [("service", name, login) for name in own.names() for login in own.read(name)]
+    found += [("server", name, login) for name in own.servers.names() for login in own.servers.read(name)]
+    return [_row(kind, name, login, now) for kind, name, login in found]
+
+
+def _row(kind: str, name: str, login: Login, now: float) -> Row:
+    expires = login.tokens.expires_at
+    return {
+        "name": name,
+        "kind": kind,
+        "state": state_of(login, now),
+        "account": login.account,
+        "expires": "never" if expires is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(expires)),
+        "expires_at": expires,
+        "renewable": login.renewable,
+        "scopes": " ".join(login.tokens.scopes),
+        "for": ", ".join(login.hosts),
+        "issuer": login.server.issuer,
+        "resource": login.resource,
+    }
+
+
+def state_of(login: Login, now: float) -> str:
+    if not login.tokens.is_expired(now):
+        return "good"
+    return "renews" if login.renewable else "expired"
+
+
+# ── refresh, logout, allow ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _name_options(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a server or service; `weft auth status` lists them")
+
+
+def _refresh(options: Options) -> int:
+    from clawft.auth.renew import Renewal  # only where something is renewed
+
+    where, logins = find(options.name)
+
+    async def renew() -> None:
+        for login in logins:
+            await Renewal(where).renew(options.name, login)
+
+    asyncio.run(renew())
+    print(f"renewed: {options.name}")
+    return 0
+
+
+def _logout(options: Options) -> int:
+    where, logins = find(options.name)
+    asyncio.run(_forget(where, options.name, logins))
+    ask_to_reconnect(options.name)
+    print(f"logged out: {options.name}")
+    return 0
+
+
+async def _forget(where: Vault, name: str, logins: list[Login]) -> None:
+    """First here, so that nobody uses it any more; then there, as far as the server knows how (RFC 7009)."""
+    import os  # loaded long ago; named here for the descriptor alone
+
+    from clawft.auth.revoke import revoke
+    from clawft.store.home import held
+
+    lock = await held(where.lock(name))
+    try:
+        await where.delete(name)
+    finally:
+        os.close(lock)
+    for login in logins:
+        try:
+            await revoke(login)
+        except LoginFailed as failed:
+            tell(f"weft: the token is forgotten here, but not there: {failed.message}")
+
+
+def _allow_options(parser: Parser) -> None:
+    _name_options(parser)
+    parser.add_argument("host", metavar="HOST", nargs="+", help="a host its token may be sent to, like api.example.com")
+
+
+def _allow(options: Options) -> int:
+    import msgspec  # loaded with the logins
+
+    where, logins = find(options.name)
+    if where.folder != vault().folder:
+        raise LoginFailed(f"{options.name} is a server: its token goes to it alone")
+    for login in reversed(logins):
+        hosts = tuple(dict.fromkeys((*login.hosts, *(host.lower() for host in options.host))))
+        where.write(options.name, msgspec.structs.replace(login, hosts=hosts))
+    print(f"allowed: the token of {options.name} may go to {', '.join(options.host)}")
+    return 0
+
+
+def find(name: str) -> tuple[Vault, list[Login]]:
+    """A server's logins come first: its name is the one people type."""
+    own = vault()
+    for where in (own.servers, own):
+        logins = where.read(name)
+        if logins:
+            return where, logins
+    raise no_such(name)
+
+
+def no_such(name: str) -> LoginFailed:
+    own = vault()
+    near = nearest(name, [*own.names(), *own.servers.names()])
+    hint = f"did you mean {near}?" if near else f"weft auth login {name}"
+    return LoginFailed(f"there is no login for {name}", hint=hint)
+
+
+def ask_to_reconnect(name: str) -> None:
+    """Every running weft looks at this file's time stamp, and connects the server anew."""
+    from clawft.store.home import private_dir, write_private  # only where something is written
+
+    folder: Path = private_dir(reconnect_folder(home_folder()))
+    write_private(folder / name, b"")
+
+
+Run = Callable[[], Coroutine[Any, Any, int]]
+
+VERBS = {
+    "login": Verb("Log in to a server or service, in the browser or by a code", auth_login.options, auth_login.login),
+    "status": Verb("List logins: whose, where, until when", _status_options, _status),
+    "refresh": Verb("Renew a login now", _name_options, _refresh),
+    "logout": Verb("Forget a login, here and at the service", _name_options, _logout),
+    "allow": Verb("Let the token of a service go to further hosts", _allow_options, _allow),
+}

@@ -1,0 +1,261 @@
+"""`weft auth login NAME`: through the browser and back to a listener of ours, or by a code typed elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from clawft.cli.options import common_options, settings, sources
+from clawft.cli.parser import Options, Parser, WrongUsage
+from clawft.cli.screen import one_line, safe, tell
+from clawft.config.places import home_folder
+from clawft.errors import LoginFailed, NeedsAuth
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.auth.desk import Desk
+    from clawft.auth.flow import Flow, Returned
+    from clawft.auth.receiver import Receiver
+    from clawft.auth.tokens import AuthServer, Client, Login
+    from clawft.auth.vault import Vault
+    from clawft.upstream.spec import UpstreamSpec
+
+LOGIN_SECONDS = 600.0
+"""How long the person may take."""
+
+
+def options(parser: Parser) -> None:
+    parser.add_argument(
+        "name", metavar="NAME", help="a configured server, a known service (google …), or a name of yours"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    parser.add_argument("--device", action="store_true", help="by a code that is typed on another device")
+    parser.add_argument("--client-credentials", action="store_true", help="as a program, without a person")
+    parser.add_argument("--client-id", metavar="ID", default="", help="of a client that is registered there")
+    parser.add_argument("--client-secret", metavar="REF", default="", help="where its secret is: secret://env/NAME …")
+    parser.add_argument("--scope", metavar="SCOPE", action="append", default=[], help="a right to ask for; repeatable")
+    parser.add_argument("--issuer", metavar="URL", default="", help="the service, which says the rest itself")
+    parser.add_argument("--auth-url", metavar="URL", default="", help="where people log in, if there is no issuer")
+    parser.add_argument("--token-url", metavar="URL", default="", help="where tokens are given, if there is no issuer")
+    parser.add_argument(
+        "--host", metavar="HOST", action="append", default=[], help="where the token may go; repeatable"
+    )
+    parser.add_argument("--resource", metavar="URL", default="", help="what the token is for (RFC 8707)")
+    parser.add_argument("--account", metavar="NAME", default="", help="tells several logins at one service apart")
+    common_options(parser)
+
+
+def login(told: Options) -> int:
+    if told.client_secret and not told.client_secret.startswith("secret://"):
+        raise WrongUsage(
+            "--client-secret takes a reference: what stands on a command line can be seen by everyone",
+            hint="put it into a variable, and say --client-secret secret://env/NAME",
+        )
+    server = _server(told)
+    made = asyncio.run(_to_server(told, server) if server else _to_service(told))
+    from clawft.cli.auth import ask_to_reconnect  # that module names this one
+
+    if server is not None:
+        ask_to_reconnect(server.name)
+    print(f"logged in: {told.name}{f' as {one_line(made.account)}' if made.account else ''}")
+    return 0
+
+
+def _server(told: Options) -> UpstreamSpec | None:
+    """The configured server of this name, if there is one that is reached over the network."""
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    found = discover(sources(told)).found.get(told.name)
+    if found is None or not found.spec.url:
+        return None
+    return found.spec
+
+
+# ── to a server ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
+    from clawft.auth.challenge import read_challenge
+    from clawft.auth.receiver import Receiver
+    from clawft.auth.server_login import Identity
+    from clawft.provider.logins import ServerLogins
+
+    logins = ServerLogins(home_folder(), settings(told).url_policy)
+    receiver = Receiver()
+    identity = Identity(_client(told, logins.vault), scopes=tuple(told.scope))
+    desk = logins.with_browser(spec, identity, Screen(receiver, told.no_browser))
+    try:
+        return await desk.log_in(read_challenge(await _challenge(spec)))
+    finally:
+        await receiver.close()
+
+
+def _client(told: Options, vault: Vault) -> Client | None:
+    from clawft.auth.tokens import Client
+    from clawft.auth.vault import kept_secret
+
+    if not told.client_id:
+        return None
+    secret = kept_secret(vault, told.client_secret)
+    return Client(told.client_id, secret, "client_secret_basic" if secret else "none")
+
+
+async def _challenge(spec: UpstreamSpec) -> str:
+    """What the server says to somebody who is not logged in."""
+    from clawft.link.http_out import HttpLink
+    from clawft.store.secrets import resolve_all
+    from clawft.upstream.session import Session
+
+    session = Session(HttpLink(spec.url, resolve_all(spec.headers)), _Deaf())
+    try:
+        await session.connect()
+    except NeedsAuth as wanted:
+        return wanted.challenge
+    finally:
+        await session.close()
+    return ""  # it lets anybody in, but may want a login for its tools
+
+
+class _Deaf:
+    """Listens to a session that is opened only to be refused."""
+
+    def noticed(self, notification: object, stream: int | None) -> None:
+        pass
+
+    async def asked(self, request: object, stream: int | None) -> dict[str, object]:
+        return {}
+
+    def lost(self, error: object) -> None:
+        pass
+
+
+# ── to a service ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _to_service(told: Options) -> Login:
+    from clawft.auth.desk import Desk
+    from clawft.auth.vault import Vault
+    from clawft.provider.logins import web_for
+    from clawft.store.files import FileStore, state_folder
+
+    vault = Vault(home_folder() / "tokens")
+    before = next(iter(vault.read(told.name)), None)
+    configured = [told.issuer, told.auth_url, told.token_url]
+    if before is not None:
+        configured += [before.server.issuer, before.server.token_endpoint, before.server.authorization_endpoint]
+    desk = Desk(web_for(settings(told).url_policy, configured))
+    flow = await _flow(told, vault, desk, before)
+    if told.client_credentials:
+        return await desk.client_credentials(vault, flow)
+    if told.device:
+        return await _by_code(desk, vault, flow)
+    import msgspec  # loaded with the flow
+
+    store = FileStore(state_folder(told.agent, "oauth2"))
+    begun, finished = await desk.begin_here(store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri))
+    _show(begun.authorize_url, told.no_browser)
+    try:
+        return await finished
+    except TimeoutError:
+        raise LoginFailed(f"nobody has logged in within {LOGIN_SECONDS:g} s") from None
+    finally:
+        await desk.receiver.close()
+
+
+async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -> Flow:
+    """From what was typed; what was not is as it was the last time."""
+    from clawft.auth.config import build_config, flow_of
+    from clawft.auth.discovery import find_server
+    from clawft.auth.flow import Flow
+
+    if before is not None and not (told.client_id or told.issuer or told.token_url):
+        return Flow(
+            told.name,
+            before.server,
+            before.client,
+            "",
+            tuple(told.scope) or before.asked,
+            resource=told.resource or before.resource,
+            account=told.account or before.account,
+            hosts=tuple(dict.fromkeys((*before.hosts, *told.host))),
+            near=before.server.token_endpoint,
+        )
+    if not told.client_id:
+        raise LoginFailed(
+            f"{told.name} is no configured server, and nothing is known of a service of that name",
+            hint=f"weft servers add {told.name} URL, or weft auth login {told.name} --issuer URL --client-id ID",
+        )
+    server: AuthServer | None = None
+    if told.issuer:
+        server = await find_server(desk.make_web(told.issuer), told.issuer)
+    config = build_config(
+        told.name,
+        told.client_id,
+        told.client_secret,
+        tuple(told.scope),
+        auth_url=told.auth_url or (server.authorization_endpoint if server else "") or _unused(told, server),
+        token_url=told.token_url or (server.token_endpoint if server else ""),
+    )
+    return flow_of(
+        config, vault, "", server=server, resource=told.resource, account=told.account, hosts=tuple(told.host)
+    )
+
+
+def _unused(told: Options, server: AuthServer | None) -> str:
+    """Where nobody goes to a browser, there need be no place for it."""
+    if told.device or told.client_credentials:
+        return told.token_url or (server.token_endpoint if server else "")
+    return ""
+
+
+async def _by_code(desk: Desk, vault: Vault, flow: Flow) -> Login:
+    code, finished = await desk.begin_device(vault, flow)
+    print(f"open {safe(code.verification_uri_complete or code.verification_uri)}", flush=True)
+    print(f"and type {safe(code.user_code)}", flush=True)
+    return await finished
+
+
+# ── the browser ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Screen:
+    """A person in front of a screen: shown an address, heard of through the listener, or by what they paste."""
+
+    def __init__(self, receiver: Receiver, no_browser: bool) -> None:
+        self._receiver = receiver
+        self._no_browser = no_browser
+
+    async def redirect_uri(self) -> str:
+        return await self._receiver.open()
+
+    async def visit(self, url: str, state: str) -> Returned:
+        expected = self._receiver.expect(state)
+        _show(url, self._no_browser)
+        try:
+            async with asyncio.timeout(LOGIN_SECONDS):
+                return await expected
+        except TimeoutError:
+            raise LoginFailed(f"nobody has logged in within {LOGIN_SECONDS:g} s") from None
+
+
+def _show(url: str, no_browser: bool) -> None:
+    """Always printed: a browser that does not open must not be the end of it."""
+    print(f"log in here: {safe(url)}", flush=True)
+    if not no_browser:
+        tell("opening the browser; if nothing happens, open the address yourself (--no-browser opens nothing)")
+        threading.Thread(target=_open, args=(url,), daemon=True).start()
+
+
+def _open(url: str) -> None:
+    """By argv, never by a shell, and only what was judged to be a web address before it came here."""
+    import webbrowser  # only where one is opened
+
+    if sys.platform != "linux" or _has_display():
+        webbrowser.open(url)
+
+
+def _has_display() -> bool:
+    import os  # only where one is opened
+
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

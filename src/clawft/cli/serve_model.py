@@ -1,0 +1,80 @@
+"""`weft serve-model`: a scenario as a local Messages and Chat Completions API, to test anybody's agent offline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, port
+from clawft.cli.parser import Options, Parser, Verb
+from clawft.cli.screen import paint
+
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.delegate.endpoint import Log
+
+DEFAULT_PORT = 8766
+GRACE_SECONDS = 2.0
+
+
+def _options(parser: Parser) -> None:
+    parser.add_argument("--scenario", metavar="FILE", required=True, help="what the model says, as TOML")
+    parser.add_argument("--host", metavar="ADDRESS", default=DEFAULT_HOST, help=f"where to listen ({DEFAULT_HOST})")
+    parser.add_argument(
+        "--port", metavar="N", type=port, default=DEFAULT_PORT, help=f"0: any free one (default: {DEFAULT_PORT})"
+    )
+    parser.add_argument("--log", metavar="FILE", help="append each request there, one line of JSON")
+    parser.add_argument("--json", action="store_true", help="print the address as one line of JSON")
+
+
+def _serve(options: Options) -> int:
+    from clawft.app import run  # brings the loop
+    from clawft.delegate.scenario import read
+
+    scenario = read(Path(options.scenario).expanduser())
+    return run(_listen(options, scenario))
+
+
+async def _listen(options: Options, scenario: Any) -> int:
+    from clawft.app import stop_signal  # loaded by now
+    from clawft.delegate.endpoint import MAX_BODY, Endpoint
+    from clawft.link.http_server import HttpServer, Limits
+
+    server = HttpServer(Endpoint(scenario, _log_to(options.log)), limits=Limits(body_bytes=MAX_BODY))
+    stop = stop_signal()
+    try:
+        host, number = await server.start(options.host, options.port)
+    except OSError as failure:
+        raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
+    _announce(f"http://{f'[{host}]' if ':' in host else host}:{number}", options)
+    await stop
+    await server.stop(GRACE_SECONDS)
+    return 0
+
+
+def _log_to(file: str | None) -> Log:
+    if file is None:
+        return lambda path, body: None
+    place = Path(file).expanduser()
+
+    def log(path: str, body: dict[str, Any]) -> None:
+        with place.open("ab") as opened:
+            opened.write(msgspec.json.encode({"path": path, "body": body}) + b"\n")
+
+    return log
+
+
+def _announce(url: str, options: Options) -> None:
+    if options.json:
+        print(msgspec.json.encode({"url": url}).decode(), flush=True)
+        return
+    print(
+        f"the scenario answers at {paint(url, 'bold')}\n\n"
+        f"  export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=any\n"
+        f"  export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=any\n\nCtrl-C stops it.",
+        flush=True,
+    )
+
+
+VERBS = {"": Verb("Serve a scenario as a model's API", _options, _serve)}

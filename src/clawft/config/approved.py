@@ -1,0 +1,135 @@
+"""Launches: what a server of the workspace would start, as the person approves it, and whether they have.
+
+Pinned is the program by path and content, its arguments, its variables, its folder and its sandbox; for an address the
+address and the headers. Values that look like secrets are pinned by their digest and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from clawft.builtin.start_server import Waiting
+from clawft.config.layers import Found, Sources
+from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
+from clawft.guard.approvals import Approvals
+from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
+from clawft.policy.pin import PREFIX, Shown, canonical, pin
+
+MISSING = "there is no such program"
+
+
+def launches(book: Approvals, sources: Sources) -> Callable[[Found], bool]:
+    """Whether a server of this workspace may be started as it is written now."""
+    book.look()
+
+    def approved(found: Found) -> bool:
+        return standing(book, found, sources) is Standing.APPROVED
+
+    return approved
+
+
+def standing(book: Approvals, found: Found, sources: Sources) -> Standing:
+    """A program is read only if somebody has approved one, and its file is not just as it was then."""
+    known = [each for each in book.of(found.spec.name) if not each.tool]
+    if not known:
+        return Standing.UNKNOWN
+    return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
+
+
+_RANK = {Standing.UNKNOWN: 0, Standing.NEW: 1, Standing.CHANGED: 2, Standing.APPROVED: 3}
+
+
+def _judged(known: Approval, book: Approvals, found: Found, sources: Sources) -> Standing:
+    shown = shown_launch(found, known)
+    use = Use(found.spec.name, "", pin(shown), sources.agent, str(sources.workspace))
+    return judge([known], use, book.clock()).standing
+
+
+def launch_approval(
+    found: Found, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
+) -> Approval:
+    """For this workspace alone: a file of another one with the same words is another matter."""
+    shown = shown_launch(found)
+    return Approval(
+        found.spec.name,
+        pin=pin(shown),
+        agent=agent,
+        workspace=str(sources.workspace),
+        granted=now,
+        expires=expires,
+        stamp=_stamp(found.spec.command),
+        shown=Raw(canonical(shown)),
+    )
+
+
+def shown_launch(found: Found, known: Approval | None = None) -> Shown:
+    """What would be started. `known`: the content of a file that looks as it did then is not read again."""
+    spec = found.spec
+    sandbox: Any = msgspec.to_builtins(spec.sandbox)
+    if spec.command:
+        stamp = _stamp(spec.command)
+        same = known is not None and bool(stamp) and known.stamp == stamp
+        return {
+            "command": spec.command,
+            "program": _kept_digest(known) if known is not None and same else _digest(spec.command),
+            "args": masked_words(spec.args, told_by_digest),
+            "env": masked_values(spec.env, told_by_digest),
+            "cwd": spec.cwd,
+            "sandbox": sandbox,
+        }
+    return {"url": masked_url(spec.url, told_by_digest), "headers": masked_values(spec.headers, told_by_digest)}
+
+
+def _kept_digest(known: Approval) -> str:
+    told = {} if known.shown is msgspec.UNSET else msgspec.json.decode(known.shown, type=dict[str, Any])
+    return str(told.get("program", ""))
+
+
+def _program(command: str) -> str:
+    return command if os.path.isabs(command) else shutil.which(command) or command
+
+
+def _stamp(command: str) -> str:
+    """From outside; the time of its last change of state cannot be set by whoever changes the file."""
+    try:
+        found = os.stat(_program(command))
+    except OSError:
+        return ""
+    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
+def _digest(command: str) -> str:
+    import hashlib  # loads OpenSSL; only where a launch is judged
+
+    try:
+        with open(_program(command), "rb") as file:
+            return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return MISSING
+
+
+def grant_command(name: str, found: Found, here: Path | None = None) -> str:
+    """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
+    file = Path(found.origin.file)
+    workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
+    place = "" if workspace == here else f" --workspace {shlex.quote(str(workspace))}"
+    return f"weft approvals grant {name}{place}"
+
+
+def waiting_launch(name: str, found: Found) -> Waiting:
+    """A server that waits, as the person is asked about it."""
+    shown = shown_launch(found)
+    lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
+    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found))
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

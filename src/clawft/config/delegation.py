@@ -1,0 +1,126 @@
+"""The keys of `[delegation]`: who may be handed a task, by which rules, within which bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from clawft.config import jsonc
+from clawft.config.key import Check, Key, Texts
+from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, Price, Rule
+
+MAX_RULES = 1_000
+
+Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Turns = Annotated[int, Meta(ge=1, le=1_000)]
+Depth = Annotated[int, Meta(ge=1, le=8)]
+Parallel = Annotated[int, Meta(ge=1, le=64)]
+Amount = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+_GLOBS = 'a list of globs, like ["shell__*"]'
+_default = DelegationConfig()
+
+
+def _is_reference(value: str) -> str:
+    if not value or value.startswith("secret://"):
+        return ""
+    return "must be a reference like secret://env/NAME, so that no key stands in a file"
+
+
+def _is_http(value: str) -> str:
+    return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"
+
+
+def _are_few(values: Sequence[Rule]) -> str:
+    return f"holds more than {MAX_RULES} rules" if len(values) > MAX_RULES else ""
+
+
+def _server_name(value: str | Mapping[str, Any]) -> str:
+    """A table describes the server right here; then it has a name of its own."""
+    return value if isinstance(value, str) else FLOW_SERVER
+
+
+def _no_fault(value: Any) -> str:
+    return ""
+
+
+def _key(field: str, type: Any, words: str, doc: str, check: Check = _no_fault) -> Key:
+    return Key(f"delegation.{field}", f"delegation.{field}", type, words, getattr(_default, field), doc, check=check)
+
+
+_SWITCH = "true or false"
+_KEY = "a reference like secret://env/NAME"
+
+DELEGATION: tuple[Key, ...] = (
+    _key("claude_enabled", bool, _SWITCH, "Let Claude take tasks."),
+    _key("claude_model", str, "a text", "Its model: a full name, or fable, opus, sonnet or haiku for the newest."),
+    _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", _is_http),
+    _key("claude_key", str, _KEY, "Where its key is kept.", _is_reference),
+    _key("openai_enabled", bool, _SWITCH, "Let a model behind an OpenAI-compatible API take tasks."),
+    _key("openai_model", str, "a text", "Its model, as that API calls it."),
+    _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", _is_http),
+    _key("openai_key", str, _KEY, "Where its key is kept.", _is_reference),
+    _key("claude_flow_enabled", bool, _SWITCH, "Let claude-flow take tasks."),
+    Key(
+        "delegation.claude_flow_server",
+        "delegation.claude_flow_server",
+        str | dict[str, Any],
+        "the name of a server, or a table that describes one",
+        _default.claude_flow_server,
+        "The MCP server of claude-flow; a table has the keys of a server.",
+        whole=True,
+        turned=_server_name,
+    ),
+    _key(
+        "rules",
+        tuple[Rule, ...],
+        'a list of tables, like [{ pattern = "deploy", target = "claude", tools = ["git__*"] }]',
+        "Who gets which task: the first rule whose pattern is found in it.",
+        _are_few,
+    ),
+    _key("excluded_tools", Texts, _GLOBS, "Tools that no delegate gets."),
+    _key("max_turns", Turns, "1 to 1000", "Answers of the model for one task."),
+    _key("max_tokens", Count, "a number from 1", "Tokens of one answer."),
+    _key("max_total_tokens", Count, "a number from 1", "Tokens of one task, in and out."),
+    _key("max_cost_usd", Amount, "a number above 0", "What one task may cost, in US dollars."),
+    _key("max_seconds", Amount, "a number above 0", "How long one task may take."),
+    _key("tool_seconds", Amount, "a number above 0", "How long a delegate waits for one tool."),
+    _key("max_parallel", Parallel, "1 to 64", "Tools that one delegate may run at once."),
+    _key("max_depth", Depth, "1 to 8", "How often a delegate's delegate may delegate again."),
+    _key("tool_tokens", Count, "a number from 1", "Tokens of definitions; with more a delegate searches for tools."),
+    Key(
+        "delegation.prices",
+        "delegation.prices",
+        dict[str, Price],
+        'a table, like { "my-model" = { input = 1.0, output = 2.0 } }',
+        _default.prices,
+        "US dollars for a million tokens of models we know no price of.",
+        whole=True,
+    ),
+)
+
+_FIELDS = {key.name.removeprefix("delegation."): key for key in DELEGATION}
+
+
+def in_foreign(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The delegation table of another program's JSON, beside its servers or under `tools`: known keys that make sense.
+
+    Read leniently, in camel or snake case: what we do not know, or cannot read, is not ours to judge.
+    """
+    table = jsonc.members(told.get("delegation")) or jsonc.members(jsonc.members(told.get("tools")).get("delegation"))
+    named = {_snake(name): value for name, value in table.items()}
+    return {_FIELDS[name].name: value for name, value in named.items() if name in _FIELDS and _reads(name, value)}
+
+
+def _reads(name: str, value: Any) -> bool:
+    try:
+        return not _FIELDS[name].check(_FIELDS[name].read(value))
+    except msgspec.ValidationError:
+        return False
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -1,0 +1,157 @@
+"""Claude, over the vendor's library: our history as Messages, its stream as our answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from clawft.delegate import sdk
+from clawft.delegate.key import Key
+from clawft.delegate.toolbox import NameMap, object_schema, tool_result
+from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, ToolUse, Usage
+from clawft.policy.delegation import ALIASES
+
+if TYPE_CHECKING:  # heavy, and an extra
+    from anthropic import AsyncAnthropic
+
+VENDOR = "anthropic"
+EXTRA = "claude"
+ANSWER_SECONDS = 600.0
+"""How long one answer may take."""
+
+Block = dict[str, Any]
+_CACHED = {"cache_control": {"type": "ephemeral"}}
+
+
+class Claude:
+    """A Model. Tries nothing twice: the loop does that, and tells of it."""
+
+    def __init__(self, model: str, key: Key, url: str = "") -> None:
+        library = sdk.load(VENDOR, EXTRA)
+        self.name = ALIASES.get(model, model)
+        self._key = key
+        address = {"base_url": url} if url else {}
+        self._client: AsyncAnthropic = library.AsyncAnthropic(
+            api_key=key.reveal(), max_retries=0, timeout=ANSWER_SECONDS, **address
+        )
+
+    async def answer(self, request: Request, say: Say) -> Answer:
+        names = NameMap(tool.name for tool in request.tools)
+        try:
+            async with self._client.messages.stream(**body_of(request, self.name, names)) as stream:
+                async for text in stream.text_stream:
+                    say(text)
+                message = await stream.get_final_message()
+        except Exception as broken:  # noqa: BLE001 - the library's errors, and those of the HTTP client below it
+            raise sdk.failed(broken, self.name, self._key) from None
+        told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True)
+        if "stop_reason" not in told:
+            raise sdk.broken_off(self.name)
+        return answer_of(told, names)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+# ── there ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def body_of(request: Request, model: str, names: NameMap) -> dict[str, Any]:
+    """With marks for the prompt cache behind the tools, the system text and the newest message."""
+    body = {
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "tools": _tools(request.tools, names),
+        "messages": _messages(request.history, names),
+    }
+    if request.system:
+        body["system"] = [{"type": "text", "text": request.system, **_CACHED}]
+    return body
+
+
+def _tools(tools: Sequence[ToolSpec], names: NameMap) -> list[Block]:
+    told: list[Block] = [
+        {"name": names.there(tool.name), "description": tool.description, "input_schema": object_schema(tool.schema)}
+        for tool in tools
+    ]
+    return [*told[:-1], told[-1] | _CACHED] if told else []
+
+
+def _messages(history: Sequence[Entry], names: NameMap) -> list[Block]:
+    """Users and assistants take turns: what comes from the same side in a row is one message."""
+    messages: list[Block] = []
+    for entry in history:
+        role, content = _content(entry, names)
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += content
+        elif content:
+            messages.append({"role": role, "content": content})
+    if messages and messages[-1]["role"] == "user":
+        last: list[Block] = messages[-1]["content"]
+        last[-1] = last[-1] | _CACHED
+    return messages
+
+
+def _content(entry: Entry, names: NameMap) -> tuple[str, list[Block]]:
+    match entry:
+        case Task(text):
+            return "user", [{"type": "text", "text": text}]
+        case Results(results):
+            return "user", [tool_result(each.id, each.text, is_error=each.is_error) for each in results]
+        case Answer():
+            return "assistant", _said(entry, names)
+
+
+def _said(answer: Answer, names: NameMap) -> list[Block]:
+    """As it came, thinking and signatures too; rebuilt where another vendor's model said it."""
+    if answer.vendor == VENDOR:
+        return list(cast("list[Block]", answer.raw))
+    text: list[Block] = [{"type": "text", "text": answer.text}] if answer.text else []
+    return text + [
+        {"type": "tool_use", "id": use.id, "name": names.there(use.name), "input": dict(use.input)}
+        for use in answer.uses
+    ]
+
+
+# ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def answer_of(message: dict[str, Any], names: NameMap) -> Answer:
+    stop = _stop(message["stop_reason"])
+    blocks: list[Block] = [_sendable(block) for block in message.get("content", [])]
+    if stop is Stop.CUT:  # a call that was cut off has no whole arguments
+        blocks = [block for block in blocks if block["type"] != "tool_use"]
+    return Answer(
+        "".join(block["text"] for block in blocks if block["type"] == "text"),
+        tuple(
+            ToolUse(block["id"], names.back(block["name"]), block.get("input") or {})
+            for block in blocks
+            if block["type"] == "tool_use"
+        ),
+        stop,
+        _usage(message.get("usage", {})),
+        VENDOR,
+        blocks,
+    )
+
+
+def _sendable(block: Block) -> Block:
+    """Without what the library adds for its own use."""
+    return {name: value for name, value in block.items() if name not in ("parsed_output", "caller")}
+
+
+def _stop(told: str) -> Stop:
+    """A reason we do not know, such as a stop sequence, is an end like any other."""
+    try:
+        return Stop(told)
+    except ValueError:
+        return Stop.DONE
+
+
+def _usage(told: dict[str, Any]) -> Usage:
+    return Usage(
+        told.get("input_tokens", 0),
+        told.get("output_tokens", 0),
+        told.get("cache_creation_input_tokens", 0),
+        told.get("cache_read_input_tokens", 0),
+    )

@@ -1,0 +1,236 @@
+"""The desk where tasks are handed in: it knows who could take one, decides who does, and has it done in bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.catalog.snapshot import Entry
+from clawft.catalog.surface import Form, Surface
+from clawft.delegate import rules, sdk
+from clawft.delegate.budget import Bounds
+from clawft.delegate.events import Outcome, Tell
+from clawft.delegate.executor import ExecutionContext, ToolExecutor, Tools, live
+from clawft.delegate.flow import Flow, entry_tool
+from clawft.delegate.key import Key, read_key
+from clawft.delegate.local import Local
+from clawft.delegate.loop import Loop, Record
+from clawft.delegate.prompt import Connected, system_prompt
+from clawft.delegate.rules import Decision
+from clawft.delegate.toolbox import filter_tools, spec_of
+from clawft.delegate.turns import Entry as Kept
+from clawft.delegate.turns import Model, Task
+from clawft.errors import ClawftError, DelegationFailed
+from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Silent, Talk
+from clawft.policy.delegation import DelegationConfig, Target
+
+OWN_TOOLS = "delegate__*"
+_depth: ContextVar[int] = ContextVar("delegation_depth", default=0)
+
+
+class House(Struct, frozen=True):
+    """What a desk needs to know of the house it stands in."""
+
+    tools: Tools
+    search: Callable[[Caller, str, int], Sequence[Entry]]
+    offer_search: Callable[[], None]
+    connected: Callable[[], Sequence[Connected]]
+    workspace: Path
+
+
+class Job(Struct, frozen=True):
+    """One task on its way. `model` and `executor` take the place of those the target would get."""
+
+    task: str
+    caller: Caller
+    tell: Tell
+    record: Record
+    target: Target = Target.AUTO
+    tools: tuple[str, ...] = ()
+    history: Sequence[Kept] = ()
+    model: Model | None = None
+    executor: ToolExecutor | None = None
+    talk: Talk = Silent()
+    why: str = ""
+    """Why this target."""
+
+
+class Desk:
+    def __init__(self, config: DelegationConfig, house: House) -> None:
+        self._config = config
+        self._house = house
+        self._bounds = Bounds.of(config)
+
+    # ── who ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def missing(self, caller: Caller) -> dict[Target, str]:
+        """Why each target cannot take a task now; those that can are not in it."""
+        faults = {
+            Target.CLAUDE: self._fault_of_claude(),
+            Target.OPENAI: self._fault_of_openai(),
+            Target.FLOW: self._fault_of_flow(caller),
+        }
+        return {target: fault for target, fault in faults.items() if fault}
+
+    def decide(self, task: str, caller: Caller) -> Decision:
+        lacking = self.missing(caller)
+        here = [target not in lacking for target in (Target.CLAUDE, Target.FLOW, Target.OPENAI)]
+        return rules.decide(task, self._config, *here)
+
+    def _fault_of_claude(self) -> str:
+        told = self._config
+        if not told.claude_enabled:
+            return _off("claude_enabled")
+        return _fault("anthropic", "claude", told.claude_key)
+
+    def _fault_of_openai(self) -> str:
+        told = self._config
+        if not told.openai_enabled:
+            return _off("openai_enabled")
+        if not told.openai_model:
+            return "delegation.openai_model names no model"
+        return _fault("openai", "openai", "" if told.openai_url else told.openai_key)
+
+    def _fault_of_flow(self, caller: Caller) -> str:
+        told = self._config
+        if not told.claude_flow_enabled:
+            return _off("claude_flow_enabled")
+        if not told.claude_flow_server:
+            return "delegation.claude_flow_server names no server"
+        if self._house.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
+            return (
+                f"the server {told.claude_flow_server} is not connected (weft servers test {told.claude_flow_server})"
+            )
+        return ""
+
+    # ── the work ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self, job: Job) -> Outcome:
+        """To its end, by the target the job names. Raises DelegationFailed if that one cannot take it."""
+        if _depth.get() >= self._config.max_depth:
+            raise DelegationFailed(
+                f"a delegate may not delegate again (depth {self._config.max_depth})",
+                hint="do it with the tools you have, or raise delegation.max_depth",
+            )
+        lacking = {} if job.model else self.missing(job.caller)
+        if job.target in lacking:
+            raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint="weft doctor")
+        with _deeper():
+            context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk))
+            if job.target is Target.FLOW and job.model is None:
+                server = self._config.claude_flow_server
+                return await Flow(server, self._house.tools, context, self._bounds, job.tell).run(job.task)
+            return await self._looped(job, context, job.model or self._model(job, context, lacking))
+
+    async def _looped(self, job: Job, context: ExecutionContext, model: Model) -> Outcome:
+        try:
+            executor = job.executor or live(self._house.tools)
+            loop = Loop(
+                model,
+                executor,
+                context,
+                self._bounds,
+                tell=job.tell,
+                record=job.record,
+                prices=self._config.prices,
+            )
+            entries, searching = self._given(context.caller)
+            system = system_prompt(str(self._house.workspace), self._house.connected(), searching=searching)
+            task = Task(job.task)
+            job.record(task)
+            return await loop.run([*job.history, task], system, [spec_of(entry) for entry in entries])
+        finally:
+            await model.close()
+
+    def _given(self, caller: Caller) -> tuple[list[Entry], bool]:
+        """The tools the delegate is told of, and whether it must search for the others."""
+        surface = Surface(Form.AUTO, self._config.tool_tokens)
+        entries = self._house.tools.visible(caller)
+        if surface.searches(entries):
+            self._house.offer_search()
+            entries = self._house.tools.visible(caller)
+        return surface.listed(entries, lambda entry: False), surface.searches(entries)
+
+    def _model(self, job: Job, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
+        told = self._config
+        match job.target:
+            case Target.CLAUDE:
+                from clawft.delegate.claude import Claude  # brings the vendor's library
+
+                return Claude(told.claude_model, read_key(told.claude_key), told.claude_url)
+            case Target.OPENAI:
+                from clawft.delegate.openai import OpenAI  # brings the vendor's library
+
+                return OpenAI(told.openai_model, _key_or_none(told.openai_key, told.openai_url), told.openai_url)
+            case _:
+                reasons = {target.value: fault for target, fault in lacking.items()}
+                return Local(lambda query, limit: self._house.search(context.caller, query, limit), job.why, reasons)
+
+    def _delegate(self, job: Job) -> Caller:
+        """Somebody of its own for the guards and the audit, who may do no more than whoever handed in the task."""
+        parent = job.caller
+        unwanted = self._config.excluded_tools
+        if _depth.get() >= self._config.max_depth:
+            unwanted = (*unwanted, OWN_TOOLS)
+        allow = parent.grant.allow
+        if job.tools:
+            chosen = filter_tools(self._house.tools.visible(parent), job.tools, unwanted)
+            allow = tuple(entry.canonical for entry in chosen)
+        return msgspec.structs.replace(
+            parent,
+            principal=f"{parent.principal}/{job.target.value if job.model is None else job.model.name}",
+            client=f"delegate/{job.target.value}",
+            era=Era.HANDSHAKE,
+            revision=Caller().revision,
+            capabilities=Capabilities(),
+            grant=Grant(allow, tuple(dict.fromkeys((*parent.grant.deny, *unwanted)))),
+        )
+
+
+def _off(key: str) -> str:
+    return f"switched off: set delegation.{key} = true in config.toml"
+
+
+@contextmanager
+def _deeper() -> Generator[None]:
+    mark = _depth.set(_depth.get() + 1)
+    try:
+        yield
+    finally:
+        _depth.reset(mark)
+
+
+def _fault(library: str, extra: str, key: str) -> str:
+    if not sdk.is_installed(library):
+        return str(sdk.missing(library, extra))
+    try:
+        read_key(key)
+    except ClawftError as wrong:
+        return str(wrong)
+    return ""
+
+
+def _key_or_none(reference: str, url: str) -> Key:
+    """A server of one's own may need no key."""
+    try:
+        return read_key(reference)
+    except ClawftError:
+        if not url:
+            raise
+        return Key("")
+
+
+class DelegateTalk(Silent):
+    """Reports pass on; questions do not: whoever handed the task over is not there to answer for it."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        self._talk.log(level, data, logger)

@@ -1,0 +1,125 @@
+"""A scenario as a model's API, Messages and Chat Completions: anybody's agent can be tested offline."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.delegate import chat_api, messages_api
+from clawft.delegate.scenario import Scenario, Seen, Turn, offered, pick, said_by
+from clawft.delegate.scripted import CHARACTERS_PER_TOKEN, Faults, no_turn, usage_of
+from clawft.delegate.turns import Answer, ToolUse
+from clawft.errors import ClawftError, ModelFailed
+from clawft.link.asgi import EVENTS, JSON, Receive, Scope, Send, answer, read_body, stream
+
+MAX_BODY = 64 * 1024 * 1024
+"""A conversation with everything an agent has read."""
+
+Log = Callable[[str, dict[str, Any]], None]
+"""Hears the path and the body of each request."""
+
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+class _Reply(Struct, frozen=True):
+    answer: Answer
+    thinking: str = ""
+    cut: bool = False
+
+
+class Endpoint:
+    """An ASGI application. Any key opens it; it has nothing to hide."""
+
+    def __init__(self, scenario: Scenario, log: Log) -> None:
+        self._scenario = scenario
+        self._log = log
+        self._faults = Faults()
+        self._ids = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        path: str = scope["path"]
+        if scope["method"] in ("GET", "HEAD"):
+            await answer(send, 200, b"" if scope["method"] == "HEAD" else self._known(path), [JSON])
+            return
+        try:
+            body = _object.decode(await read_body(receive, MAX_BODY) or b"{}")
+        except (ClawftError, msgspec.DecodeError) as wrong:
+            await self._refuse(send, messages_api, 400, str(wrong))
+            return
+        self._log(path, body)
+        if path.endswith("/count_tokens"):
+            size = len(msgspec.json.encode(body)) // CHARACTERS_PER_TOKEN
+            await answer(send, 200, msgspec.json.encode({"input_tokens": size}), [JSON])
+        elif path.endswith("/messages"):
+            await self._speak(send, messages_api, body)
+        elif path.endswith("/chat/completions"):
+            await self._speak(send, chat_api, body)
+        else:
+            await self._refuse(send, messages_api, 404, f"{path}: only messages and chat/completions are served here")
+
+    def _known(self, path: str) -> bytes:
+        models = [{"id": self._scenario.model, "object": "model", "type": "model", "display_name": "a scenario"}]
+        return msgspec.json.encode({"object": "list", "data": models, "has_more": False})
+
+    async def _speak(self, send: Send, api: ModuleType, body: dict[str, Any]) -> None:
+        try:
+            reply = await self._reply(api.read(body))
+        except ModelFailed as failed:
+            await self._refuse(send, api, failed.http_status, failed.message, failed.wait)
+            return
+        except msgspec.ValidationError as wrong:
+            await self._refuse(send, api, 400, f"this is no conversation: {wrong}")
+            return
+        model = str(body.get("model", self._scenario.model))
+        told = (reply.answer, reply.thinking, model, f"{next(self._ids):04}")
+        if body.get("stream"):
+            await (_break_off if reply.cut else stream)(send, _ready(api.frames(*told)))
+        else:
+            whole = msgspec.json.encode(api.whole(*told))
+            await answer(send, 200, whole[: len(whole) // 2] if reply.cut else whole, [JSON])
+
+    async def _reply(self, seen: Seen) -> _Reply:
+        picked = pick(self._scenario, seen)
+        if picked is None:
+            if not self._scenario.otherwise:
+                raise no_turn()
+            return _Reply(Answer(self._scenario.otherwise))
+        number, turn = picked
+        fault = self._faults.next_of(turn, number, seen)
+        await asyncio.sleep(turn.wait_ms / 1000)
+        if isinstance(fault, int):
+            raise ModelFailed("scripted", http_status=fault, wait=turn.retry_after)
+        return _Reply(self._answer(number, turn, seen), turn.thinking, cut=fault == "cut")
+
+    def _answer(self, number: int, turn: Turn, seen: Seen) -> Answer:
+        text = said_by(turn, seen)
+        uses = tuple(
+            ToolUse(f"toolu_{number}_{at}_{len(seen.messages)}", offered(call.tool, seen.tools), call.input)
+            for at, call in enumerate(turn.calls, 1)
+        )
+        return Answer(text, uses, turn.ends, usage_of(turn, seen, text))
+
+    async def _refuse(self, send: Send, api: ModuleType, status: int, message: str, wait: float | None = None) -> None:
+        headers = [JSON] if wait is None else [JSON, (b"retry-after", f"{wait:g}".encode())]
+        await answer(send, status or 500, msgspec.json.encode(api.error(status, message)), headers)
+
+
+async def _ready(frames: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for frame in frames:
+        yield frame
+
+
+async def _break_off(send: Send, frames: AsyncIterator[bytes]) -> None:
+    """Half of the answer, and then nothing: the client sees its connection end."""
+    whole = [frame async for frame in frames]
+    await send({"type": "http.response.start", "status": 200, "headers": EVENTS})
+    for frame in whole[: len(whole) // 2]:
+        await send({"type": "http.response.body", "body": frame, "more_body": True})

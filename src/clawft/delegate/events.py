@@ -1,0 +1,58 @@
+"""What happens during a run, for whoever looks on: a terminal, a program behind a pipe, an MCP client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from clawft.delegate.budget import End, Spent
+from clawft.delegate.turns import ToolResult, ToolUse, Usage
+
+
+class Said(Struct, frozen=True, tag="text"):
+    """A piece of the answer."""
+
+    text: str
+
+
+class Calling(Struct, frozen=True, tag="tool_call"):
+    use: ToolUse
+
+
+class Called(Struct, frozen=True, tag="tool_result"):
+    use: ToolUse
+    result: ToolResult
+    seconds: float
+    verdict: str
+    """ok, error or not_found."""
+
+
+class Answered(Struct, frozen=True, tag="answer"):
+    """One whole answer of the model."""
+
+    turn: int
+    text: str
+    usage: Usage
+
+
+class Retrying(Struct, frozen=True, tag="retry"):
+    reason: str
+    seconds: float
+    attempt: int
+
+
+class Outcome(Struct, frozen=True, tag="end"):
+    """How it ended. `reason` and `hint` are empty if all went well."""
+
+    state: End
+    text: str = ""
+    spent: Spent = Spent()
+    calls: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    hint: str = ""
+
+
+Event = Said | Calling | Called | Answered | Retrying | Outcome
+Tell = Callable[[Event], None]

@@ -1,0 +1,173 @@
+"""How the calls of a model are carried out: not at all, from a script, or for real. MCP tools come before built-ins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from clawft.catalog.snapshot import Entry
+from clawft.errors import ClawftError, ToolNotFound
+from clawft.model import Caller, Reply, Talk
+from clawft.provider.texts import texts_of
+
+log = logging.getLogger("clawft.delegate")
+
+
+class Mode(Enum):
+    DISABLED = "disabled"
+    MOCK = "mock"
+    LIVE = "live"
+
+
+class ToolCallSpec(Struct, frozen=True):
+    tool: str
+    input: dict[str, Any] = {}
+
+
+class ToolExecutionResult(Struct, frozen=True):
+    kind: Literal["success", "error", "not_found"]
+    text: str = ""
+
+
+class ExecutionContext(Struct, frozen=True):
+    """In whose name, and how to report."""
+
+    caller: Caller
+    talk: Talk
+
+
+class ToolExecutor(Protocol):
+    """Never raises for what a tool does; a run goes on whatever happens to one call."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult: ...
+
+
+class Tools(Protocol):
+    """What a delegate sees of the gateway: the tools of a caller, and the one way every call takes."""
+
+    def visible(self, caller: Caller) -> list[Entry]: ...
+
+    def find_visible(self, name: str, caller: Caller) -> Entry | None: ...
+
+    async def call(self, caller: Caller, name: str, arguments: bytes = ..., talk: Talk | None = None) -> Reply: ...
+
+
+# ── no calls, and scripted ones ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class Disabled:
+    name = "disabled"
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        return ToolExecutionResult("error", f"{spec.tool}: tool calls are disabled in this run")
+
+
+class MockAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a tool is to have said. Without `input` it is the answer to every call of that tool."""
+
+    tool: str
+    text: str = ""
+    error: bool = False
+    input: dict[str, Any] | UnsetType = UNSET
+
+
+class Mock:
+    name = "mock"
+
+    def __init__(self, answers: Sequence[MockAnswer]) -> None:
+        self._answers = answers
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        for answer in self._answers:
+            named = spec.tool == answer.tool or spec.tool.endswith(f"__{answer.tool}")
+            if named and answer.input in (UNSET, spec.input):
+                return ToolExecutionResult("error" if answer.error else "success", answer.text)
+        return not_found(spec.tool)
+
+
+# ── real ones ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class McpExecutor:
+    """The tools of connected servers, by any of their names, the bare one too."""
+
+    name = "mcp"
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        entry = self._find(spec.tool, ctx.caller)
+        return await _called(self._tools, entry, spec, ctx) if entry else not_found(spec.tool)
+
+    def _find(self, name: str, caller: Caller) -> Entry | None:
+        found = self._tools.find_visible(name, caller)
+        if found is not None and found.origin.server:
+            return found
+        bare = (entry for entry in self._tools.visible(caller) if entry.origin.server and entry.tool.name == name)
+        return next(bare, None)
+
+
+class BuiltinExecutor:
+    """Our own tools, and those of installed packages."""
+
+    name = "builtin"
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        entry = self._tools.find_visible(spec.tool, ctx.caller)
+        if entry is None or entry.origin.server:
+            return not_found(spec.tool)
+        return await _called(self._tools, entry, spec, ctx)
+
+
+class Live:
+    """One executor after the other, until one knows the tool."""
+
+    name = "live"
+
+    def __init__(self, executors: Sequence[ToolExecutor]) -> None:
+        self._executors = executors
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        for executor in self._executors:
+            result = await executor.execute(spec, tool_use_id, ctx)
+            if result.kind != "not_found":
+                return result
+        return not_found(spec.tool)
+
+
+def live(tools: Tools) -> Live:
+    return Live([McpExecutor(tools), BuiltinExecutor(tools)])
+
+
+def not_found(tool: str) -> ToolExecutionResult:
+    return ToolExecutionResult("not_found", f"tool not found: {tool}")
+
+
+async def _called(tools: Tools, entry: Entry, spec: ToolCallSpec, ctx: ExecutionContext) -> ToolExecutionResult:
+    try:
+        reply = await tools.call(ctx.caller, entry.canonical, msgspec.json.encode(spec.input), ctx.talk)
+    except ToolNotFound:
+        return not_found(spec.tool)
+    except ClawftError as failed:  # a server that is gone, a bound that is reached
+        return ToolExecutionResult("error", str(failed))
+    except Exception as broken:
+        log.exception("%s broke", spec.tool)
+        return ToolExecutionResult("error", f"{spec.tool}: {type(broken).__name__}: {broken}")
+    return ToolExecutionResult("error" if reply.is_error else "success", text_of(reply))
+
+
+def text_of(reply: Reply) -> str:
+    result: dict[str, Any] = msgspec.json.decode(reply.result)
+    return "\n".join(texts_of(result.get("content", []), result.get("structuredContent")))

@@ -1,0 +1,81 @@
+"""claude-flow: a task goes to its MCP server as a tool call, like any call of any server."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from clawft.delegate.budget import Bounds, End, why
+from clawft.delegate.events import Called, Calling, Outcome, Tell
+from clawft.delegate.executor import ExecutionContext, McpExecutor, ToolCallSpec, Tools
+from clawft.delegate.turns import ToolResult, ToolUse
+
+CREATE, STATUS = "task_create", "task_status"
+KIND = "feature"
+RUNNING = frozenset({"in_progress", "running", "assigned"})
+POLL_SECONDS = 2.0
+
+_object = msgspec.json.Decoder(dict[str, Any])
+
+
+def entry_tool(server: str) -> str:
+    return f"mcp:{server}__{CREATE}"
+
+
+class Flow:
+    """Hands a task over and, as long as somebody over there works on it, waits for its end."""
+
+    def __init__(self, server: str, tools: Tools, context: ExecutionContext, bounds: Bounds, tell: Tell) -> None:
+        self._server = server
+        self._executor = McpExecutor(tools)
+        self._context = context
+        self._bounds = bounds
+        self._tell = tell
+        self._calls = 0
+
+    async def run(self, task: str) -> Outcome:
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                state, text, reason = await self._handed_over(task)
+        except TimeoutError:
+            state, (reason, _), text = End.TIME, why(End.TIME, self._bounds), ""
+        hint = "" if state is End.DONE else f"weft servers status {self._server}"
+        outcome = Outcome(state, text, calls=self._calls, seconds=time.monotonic() - started, reason=reason, hint=hint)
+        self._tell(outcome)
+        return outcome
+
+    async def _handed_over(self, task: str) -> tuple[End, str, str]:
+        result = await self._call(CREATE, {"type": KIND, "description": task})
+        if result.is_error:
+            return End.FAILED, "", result.text
+        told = _record(result.text)
+        while told.get("status") in RUNNING and "taskId" in told:
+            await asyncio.sleep(POLL_SECONDS)
+            result = await self._call(STATUS, {"taskId": told["taskId"]})
+            if result.is_error:
+                return End.FAILED, "", result.text
+            told = _record(result.text)
+        failed = told.get("status") == "failed"
+        return (End.FAILED if failed else End.DONE), result.text, "claude-flow says that it failed" if failed else ""
+
+    async def _call(self, tool: str, given: dict[str, Any]) -> ToolResult:
+        self._calls += 1
+        use = ToolUse(f"flow_{self._calls}", f"mcp:{self._server}__{tool}", given)
+        self._tell(Calling(use))
+        started = time.monotonic()
+        done = await self._executor.execute(ToolCallSpec(use.name, given), use.id, self._context)
+        result = ToolResult(use.id, done.text, is_error=done.kind != "success")
+        verdict = "ok" if done.kind == "success" else done.kind
+        self._tell(Called(use, result, time.monotonic() - started, verdict))
+        return result
+
+
+def _record(text: str) -> dict[str, Any]:
+    try:
+        return _object.decode(text)
+    except msgspec.DecodeError:
+        return {}

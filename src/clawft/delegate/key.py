@@ -1,0 +1,34 @@
+"""The key of a model's API: held so that no log, repr or error shows it."""
+
+from __future__ import annotations
+
+from clawft.errors import InvalidConfig
+from clawft.store.secrets import resolve
+
+HIDDEN = "***"
+
+
+class Key:
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return f"Key({HIDDEN})"
+
+    def reveal(self) -> str:
+        """For the one place that sends it."""
+        return self._secret
+
+    def hidden_in(self, text: str) -> str:
+        """The text without the key, should somebody have echoed it."""
+        return text.replace(self._secret, HIDDEN) if self._secret else text
+
+
+def read_key(reference: str) -> Key:
+    """Raises InvalidConfig, which names the reference and never the secret."""
+    secret = resolve(reference).strip() if reference else ""
+    if reference and not secret:
+        raise InvalidConfig(f"{reference} is empty", hint="put the key there")
+    return Key(secret)

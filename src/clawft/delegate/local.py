@@ -1,0 +1,97 @@
+"""Nobody but us: a task that is a tool call is carried out, for any other the tools that fit are named."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.catalog.snapshot import Entry
+from clawft.delegate.turns import Answer, Request, Results, Say, Stop, Task, ToolUse
+from clawft.errors import ModelFailed
+
+SUGGESTED = 5
+
+Search = Callable[[str, int], Sequence[Entry]]
+
+
+class Local:
+    """A Model without a model: `git__status repo_path=.` is a call, everything else is a question for a person."""
+
+    name = "local"
+
+    def __init__(self, search: Search, why: str, missing: Mapping[str, str]) -> None:
+        """`why` the task is here; `missing`: why each of the others cannot take one."""
+        self._search = search
+        self._why = why
+        self._missing = missing
+
+    async def answer(self, request: Request, say: Say) -> Answer:
+        last = request.history[-1]
+        if isinstance(last, Results):
+            return _said("\n".join(result.text for result in last.results), say)
+        task = last.text if isinstance(last, Task) else ""
+        use = read_call(task, [tool.name for tool in request.tools])
+        if use is not None:
+            return Answer(uses=(use,), stop=Stop.TOOLS)
+        raise ModelFailed(self._advice(task), hint="weft agent --explain -p … says who would get a task, and why")
+
+    def _advice(self, task: str) -> str:
+        lines = [
+            f"this task stays local ({self._why}), and here no model works on it",
+            *map(": ".join, self._missing.items()),
+        ]
+        found = self._search(task, SUGGESTED)
+        if found:
+            lines += ["these tools may help; call one with `weft agent -p 'NAME key=value'`:"]
+            lines += [f"  {entry.name}  {_first_line(entry)}" for entry in found]
+        return "\n".join(lines)
+
+    async def close(self) -> None:
+        pass
+
+
+def _first_line(entry: Entry) -> str:
+    return entry.tool.description.strip().partition("\n")[0]
+
+
+def _said(text: str, say: Say) -> Answer:
+    say(text)
+    return Answer(text)
+
+
+def read_call(task: str, tools: Sequence[str]) -> ToolUse | None:
+    """`NAME key=value …` or `NAME {"key": "value"}`, if there is a tool of that name."""
+    name, _, rest = task.strip().partition(" ")
+    if name not in tools:
+        return None
+    given = _object(rest) if rest.lstrip().startswith("{") else _pairs(rest)
+    return None if given is None else ToolUse("call_1", name, given)
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def _pairs(text: str) -> dict[str, Any] | None:
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return None
+    pairs = [word.partition("=") for word in words]
+    if not all(key and sign for key, sign, _ in pairs):
+        return None
+    return {key: _value(value) for key, _, value in pairs}
+
+
+def _value(text: str) -> Any:
+    """Numbers, switches and JSON are what they look like; everything else is text."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text

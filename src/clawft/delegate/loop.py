@@ -1,0 +1,192 @@
+"""The loop: ask the model, run the tools it wants, give it their results, until it is done or a bound is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from clawft.delegate.budget import Bounds, End, Spent, exceeded, price_of, room, why
+from clawft.delegate.events import Answered, Called, Calling, Outcome, Retrying, Said, Tell
+from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, ToolExecutor
+from clawft.delegate.retry import pause
+from clawft.delegate.turns import Answer, Entry, Model, Request, Results, Stop, Task, ToolResult, ToolSpec, ToolUse
+from clawft.errors import DelegationFailed, ModelFailed
+from clawft.policy.delegation import Price
+
+MAX_USES = 64
+"""Calls of one answer that are carried out; the others are answered with an error."""
+MAX_SAME = 3
+"""How often in a row the same calls may bring the same results."""
+MAX_CONTINUED = 2
+"""How often an answer that was cut off is continued."""
+GO_ON = "Go on exactly where you stopped."
+
+Record = Callable[[Entry], None]
+"""Keeps an entry of the history, before anything else happens."""
+
+
+class Loop:
+    """One task from its history to its outcome. `tools` is asked once: the list of a run does not change under it."""
+
+    def __init__(
+        self,
+        model: Model,
+        executor: ToolExecutor,
+        context: ExecutionContext,
+        bounds: Bounds = Bounds(),  # noqa: B008 - frozen, safe to share
+        *,
+        tell: Tell,
+        record: Record,
+        prices: dict[str, Price] | None = None,
+    ) -> None:
+        self._model = model
+        self._executor = executor
+        self._context = context
+        self._bounds = bounds
+        self._tell = tell
+        self._record = record
+        self._price = price_of(model.name, prices or {})
+        self._spent = Spent(cost=None if self._price is None else 0.0)
+        self._history: list[Entry] = []
+        self._calls = 0
+        self._started = 0.0
+
+    async def run(self, history: Sequence[Entry], system: str, tools: Sequence[ToolSpec]) -> Outcome:
+        """Ends in one of the states of `End`; raises only if it is cancelled itself."""
+        self._history = list(history)
+        self._started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._bounds.seconds):
+                return self._ended(await self._turns(system, tools))
+        except TimeoutError:
+            return self._ended(End.TIME)
+        except DelegationFailed as failed:
+            return self._ended(End.FAILED, failed.message, failed.hint)
+        except asyncio.CancelledError:
+            self._ended(End.CANCELLED)
+            raise
+
+    async def _turns(self, system: str, tools: Sequence[ToolSpec]) -> End:
+        continued = same = 0
+        before: object = None
+        while True:
+            over = exceeded(self._bounds, self._spent)
+            if over is not None:
+                return over
+            answer = await self._answer(system, tools)
+            if answer.stop is Stop.CUT:
+                continued += 1
+                if continued > MAX_CONTINUED or not answer.text:
+                    return End.CUT
+                self._keep(Task(GO_ON))
+                continue
+            end = _END_OF.get(answer.stop)
+            if end is not None or not (answer.uses or answer.stop is Stop.PAUSED):
+                return end or End.DONE
+            if answer.uses:
+                now = await self._carried_out(answer.uses)
+                same = same + 1 if now == before else 1
+                before = now
+                if same >= MAX_SAME:
+                    return End.LOOPING
+
+    # ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, system: str, tools: Sequence[ToolSpec]) -> Answer:
+        request = Request(self._history, tools, system, room(self._bounds, self._spent))
+        answer = await self._tried(request)
+        self._spent = self._spent.plus(answer.usage, self._price)
+        if answer.text or answer.uses or answer.raw:
+            self._keep(answer)
+        self._tell(Answered(self._spent.turns, answer.text, answer.usage))
+        return answer
+
+    async def _tried(self, request: Request) -> Answer:
+        """Again and again, as far as what goes wrong may pass by itself."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return await self._model.answer(request, lambda text: self._tell(Said(text)))
+            except ModelFailed as failed:
+                wait = pause(attempt, failed.wait, random.random()) if failed.passing else None  # noqa: S311 - jitter
+                if wait is None:
+                    raise
+                self._tell(Retrying(failed.message, wait, attempt))
+            await asyncio.sleep(wait)
+
+    # ── the tools ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _carried_out(self, uses: Sequence[ToolUse]) -> object:
+        """All calls of one answer, some at a time. What was called and what came of it, to be compared."""
+        gate = asyncio.Semaphore(self._bounds.parallel)
+
+        async def one(at: int, use: ToolUse) -> ToolResult:
+            if at >= MAX_USES:
+                return ToolResult(use.id, f"not run: at most {MAX_USES} calls in one answer", is_error=True)
+            async with gate:
+                return await self._called(use)
+
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(one(at, use)) for at, use in enumerate(uses)]
+        results = tuple(task.result() for task in running)
+        self._keep(Results(results))
+        return [(use.name, use.input, result.text) for use, result in zip(uses, results, strict=True)]
+
+    async def _called(self, use: ToolUse) -> ToolResult:
+        self._calls += 1
+        self._tell(Calling(use))
+        started = time.monotonic()
+        done = await self._executed(use)
+        result = ToolResult(use.id, done.text, is_error=done.kind != "success")
+        verdict = "ok" if done.kind == "success" else done.kind
+        self._tell(Called(use, result, time.monotonic() - started, verdict))
+        return result
+
+    async def _executed(self, use: ToolUse) -> ToolExecutionResult:
+        seconds = self._bounds.tool_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                spec = ToolCallSpec(use.name, dict(use.input))
+                return await self._executor.execute(spec, use.id, self._context)
+        except TimeoutError:
+            return ToolExecutionResult("error", f"{use.name}: no answer within {seconds:g} s; the call was cancelled")
+
+    # ── what is kept ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _keep(self, entry: Entry) -> None:
+        self._record(entry)
+        self._history.append(entry)
+
+    def _ended(self, end: End, reason: str = "", hint: str = "") -> Outcome:
+        told, next_step = why(end, self._bounds)
+        seconds = time.monotonic() - self._started
+        text = self._last_text()
+        outcome = Outcome(end, text, self._spent, self._calls, seconds, reason or told, hint or next_step)
+        self._tell(outcome)
+        return outcome
+
+    def _last_text(self) -> str:
+        """The text of the last answer; one that was continued counts as a whole."""
+        parts: list[str] = []
+        for entry in reversed(self._history):
+            if isinstance(entry, Answer):
+                parts.append(entry.text)
+                if entry.stop is not Stop.CUT and len(parts) > 1:
+                    parts.pop()
+                    break
+            elif entry != Task(GO_ON):
+                break
+        return "".join(reversed(parts))
+
+
+_END_OF = {Stop.DONE: End.DONE, Stop.REFUSED: End.REFUSED, Stop.FULL: End.FULL}
+
+
+def checked(outcome: Outcome) -> Outcome:
+    """Raises DelegationFailed unless the task is done."""
+    if outcome.state is not End.DONE:
+        raise DelegationFailed(outcome.reason, hint=outcome.hint)
+    return outcome

@@ -1,0 +1,112 @@
+"""Who gets a task: the first rule whose pattern is found, and for `auto` how hard the task looks. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from clawft.delegate.pattern import Pattern, Unusable, compiled
+from clawft.policy.delegation import DelegationConfig, Rule, Target
+
+SIMPLE = 0.3
+"""Below this a task is not worth handing over."""
+HARD = 0.7
+"""Above this it is worth a swarm."""
+MAX_LOOKED_AT = 4_096
+"""Characters of a task that patterns see."""
+
+_KEY_WORDS = ("orchestrat", "research", "analy[sz]", "compar")
+_WORTH_OF_KEY_WORD = 0.3
+_WORTH_OF_WORD = 0.2 / 150
+_MOST_BY_LENGTH = 0.3
+_key_words = [re.compile(rf"\b{stem}\w*", re.IGNORECASE) for stem in _KEY_WORDS]
+
+
+class Available(Struct, frozen=True):
+    """Who could take a task now."""
+
+    claude: bool = False
+    flow: bool = False
+    openai: bool = False
+
+    def has(self, target: Target) -> bool:
+        return target in (Target.LOCAL, Target.AUTO) or getattr(self, target.value)
+
+
+class Decision(Struct, frozen=True):
+    """Who it is, and why: `rule` counts from 1, 0 if none matched."""
+
+    target: Target
+    reason: str
+    rule: int = 0
+    tools: tuple[str, ...] = ()
+    complexity: float = 0.0
+    skipped: tuple[str, ...] = ()
+    """Rules that cannot be used, with their fault."""
+
+
+def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, openai_ok: bool = False) -> Decision:
+    """The first rule whose pattern is found anywhere in the task; without one the task stays where it is."""
+    available = Available(claude_ok, flow_ok, openai_ok)
+    hard = complexity(task)
+    skipped = tuple(problems(config.rules))
+    found = next(_matching(task[:MAX_LOOKED_AT], config.rules), None)
+    if found is None:
+        return Decision(Target.LOCAL, "no rule matches", complexity=hard, skipped=skipped)
+    number, rule = found
+    target, why = _settled(Target(rule.target), hard, available)
+    reason = f"rule {number} ({rule.pattern!r} → {rule.target}){why}"
+    return Decision(target, reason, number, rule.tools, hard, skipped)
+
+
+def problems(rules: Sequence[Rule]) -> Iterator[str]:
+    """What is wrong with rules; each of these is skipped, the others count."""
+    for number, rule in enumerate(rules, 1):
+        wrong = _wrong_with(rule)
+        if wrong:
+            yield f"rule {number} ({rule.pattern!r}): {wrong}"
+
+
+def complexity(task: str) -> float:
+    """From 0 to 1: words that promise much work, and length."""
+    seen = sum(1 for word in _key_words if word.search(task[:MAX_LOOKED_AT]))
+    length = min(_MOST_BY_LENGTH, len(task.split()) * _WORTH_OF_WORD)
+    return round(min(1.0, seen * _WORTH_OF_KEY_WORD + length), 3)
+
+
+def _wrong_with(rule: Rule) -> str:
+    pattern = compiled(rule.pattern)
+    if isinstance(pattern, Unusable):
+        return pattern.reason
+    try:
+        Target(rule.target)
+    except ValueError:
+        return f"there is no target {rule.target!r}; one of {', '.join(one.value for one in Target)}"
+    return ""
+
+
+def _matching(task: str, rules: Sequence[Rule]) -> Iterator[tuple[int, Rule]]:
+    for number, rule in enumerate(rules, 1):
+        pattern = compiled(rule.pattern)
+        if isinstance(pattern, Pattern) and not _wrong_with(rule) and pattern.found_in(task):
+            yield number, rule
+
+
+def _settled(target: Target, hard: float, available: Available) -> tuple[Target, str]:
+    """The one who really gets it, and what there is to say about the difference."""
+    if target is Target.AUTO:
+        chosen = _by_complexity(hard, available)
+        return chosen, f"; complexity {hard:g} → {chosen.value}"
+    if not available.has(target):
+        return Target.LOCAL, f"; {target.value} is not available, so it stays local"
+    return target, ""
+
+
+def _by_complexity(hard: float, available: Available) -> Target:
+    if hard < SIMPLE:
+        return Target.LOCAL
+    if hard > HARD and available.flow:
+        return Target.FLOW
+    return next((one for one in (Target.CLAUDE, Target.OPENAI) if available.has(one)), Target.LOCAL)

@@ -1,0 +1,104 @@
+"""The tool `delegate__task`: whoever calls it hands a whole task over, hears how it goes, and gets the result."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from clawft.delegate.budget import End
+from clawft.delegate.desk import Desk, Job
+from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
+from clawft.delegate.loop import checked
+from clawft.delegate.turns import Entry
+from clawft.model import Talk
+from clawft.policy.delegation import Target
+from clawft.provider.context import ToolContext
+from clawft.provider.function import FunctionProvider, tool
+from clawft.store.memory import MemoryStore
+
+NAMESPACE = "delegate"
+MAX_TASK = 100_000
+PIECE = 80
+"""Characters of text that are reported at once."""
+
+
+class Delegated(Struct):
+    """What came of it."""
+
+    target: str
+    output: str
+    turns: int = 0
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+
+class Reports:
+    """Events of a run as MCP progress."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+        self._count = 0
+        self._said = ""
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Said(text):
+                self._said += text
+                if len(self._said) >= PIECE:
+                    self._report(self._said)
+                    self._said = ""
+            case Answered():
+                if self._said:
+                    self._report(self._said)
+                self._said = ""
+            case Calling(use):
+                self._report(f"{use.name} …")
+            case Called(use, _, seconds, verdict):
+                self._report(f"{use.name} {verdict} {seconds:.1f} s")
+            case Retrying(reason, seconds):
+                self._report(f"{reason}; again in {seconds:.1f} s")
+            case Outcome(state):
+                self._report(state.value)
+
+    def _report(self, message: str) -> None:
+        self._count += 1
+        self._talk.progress(self._count, None, message)
+
+
+def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
+    @tool(name="task", alias="delegate_task", title="Delegate a task")
+    async def task(
+        task: Annotated[str, Meta(min_length=1, max_length=MAX_TASK, description="what is to be done")],
+        ctx: ToolContext,
+        target: Annotated[
+            Literal["auto", "local", "claude", "openai", "flow"], "who is to do it; auto goes by the rules"
+        ] = "auto",
+        tools: Annotated[list[str] | None, "globs of the tools it may use; all if left out"] = None,
+    ) -> Delegated:
+        """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
+        chosen, limits, reason = Target(target), tuple(tools or ()), "you said so"
+        if chosen is Target.AUTO:
+            decision = desk.decide(task, ctx.caller)
+            chosen, limits, reason = decision.target, limits or decision.tools, decision.reason
+        if chosen is Target.LOCAL:
+            return Delegated("local", f"this task stays with you: {reason}")
+        reports = Reports(ctx.talk)
+        job = Job(task, ctx.caller, reports, _forget, chosen, limits, talk=ctx.talk)
+        return _told(chosen, checked(await desk.run(job)))
+
+    return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())
+
+
+def _told(target: Target, outcome: Outcome) -> Delegated:
+    spent = outcome.spent
+    cost = None if spent.cost is None else round(spent.cost, 6)
+    output = outcome.text if outcome.state is End.DONE else outcome.reason
+    return Delegated(
+        target.value, output, spent.turns, outcome.calls, spent.usage.total, cost, round(outcome.seconds, 3)
+    )
+
+
+def _forget(entry: Entry) -> None:
+    """The caller's own transcript has the call and its result; what happened in between is in the audit."""

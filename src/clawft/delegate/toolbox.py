@@ -1,0 +1,83 @@
+"""The tools a delegate is given, as its model's API wants them: chosen, renamed reversibly, translated. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from clawft.catalog.names import fit
+from clawft.catalog.snapshot import Entry
+from clawft.delegate.turns import ToolSpec
+from clawft.policy.globs import any_matches
+
+
+class NameMap:
+    """Between our names and those every model API takes (`[A-Za-z0-9_-]{1,64}`), both ways without loss."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._there: dict[str, str] = {}
+        self._back: dict[str, str] = {}
+        for name in dict.fromkeys(names):
+            spelled = fit(name)
+            while spelled in self._back:
+                spelled = fit(f"{spelled}:")  # odd on purpose: that earns it a hash
+            self._there[name] = spelled
+            self._back[spelled] = name
+
+    def there(self, name: str) -> str:
+        return self._there.get(name) or fit(name)
+
+    def back(self, spelled: str) -> str:
+        """Our name; a name the model made up stays as it is, and is then not found."""
+        return self._back.get(spelled, spelled)
+
+
+def filter_tools(entries: Sequence[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:
+    """By globs over any of a tool's names. An empty `include` means all; `exclude` wins."""
+    wanted, unwanted = tuple(include), tuple(exclude)
+
+    def is_kept(entry: Entry) -> bool:
+        names = (*entry.names, entry.tool.name)
+        return (not wanted or any_matches(names, wanted)) and not any_matches(names, unwanted)
+
+    return [entry for entry in entries if is_kept(entry)]
+
+
+def spec_of(entry: Entry) -> ToolSpec:
+    schema: dict[str, Any] = msgspec.json.decode(entry.tool.input_schema)
+    return ToolSpec(entry.name, entry.tool.description or entry.tool.title, schema)
+
+
+# ── the two forms ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def openai_tool(spec: ToolSpec, name: str) -> dict[str, Any]:
+    function = {"name": name, "description": spec.description, "parameters": object_schema(spec.schema)}
+    return {"type": "function", "function": function}
+
+
+def openai_to_anthropic(tools: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """From one API's form to the other's; what has no `function` is no tool and left out."""
+    functions: list[Mapping[str, Any]] = [tool["function"] for tool in tools if "function" in tool]
+    return [
+        {
+            "name": function["name"],
+            "description": function.get("description", ""),
+            "input_schema": object_schema(function.get("parameters") or {}),
+        }
+        for function in functions
+    ]
+
+
+def object_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Both APIs insist on an object at the top."""
+    return {**schema, "type": "object", "properties": schema.get("properties") or {}}
+
+
+def tool_result(id: str, value: Any, *, is_error: bool = False) -> dict[str, Any]:
+    """The block that answers a `tool_use`: text as it is, anything else as JSON."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    block = {"type": "tool_result", "tool_use_id": id, "content": text}
+    return {**block, "is_error": True} if is_error else block

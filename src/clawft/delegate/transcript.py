@@ -1,0 +1,117 @@
+"""What was said and done, kept line by line as it happens, so that a run that was killed can go on."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.delegate.events import Outcome
+from clawft.delegate.turns import Entry
+from clawft.errors import ClawftError, InvalidConfig
+from clawft.store.home import PRIVATE_FILE, private_dir, write_all
+
+MAX_KEPT = 200
+"""Transcripts of one agent; the oldest go."""
+MAX_BYTES = 256 * 1024 * 1024
+LAST = "last"
+SUFFIX = ".jsonl"
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+
+
+class Start(Struct, frozen=True, tag="start"):
+    id: str
+    time: str
+    about: dict[str, Any] = {}
+
+
+_line = msgspec.json.Decoder(Start | Entry | Outcome)
+
+
+class Transcript:
+    """One file, for the owner only. Each line is whole before the next thing happens."""
+
+    def __init__(self, file: Path) -> None:
+        self.id = file.name.removesuffix(SUFFIX)
+        self.file = file
+        private_dir(file.parent)
+        self._descriptor = os.open(file, _NEW, PRIVATE_FILE)
+        if _is_torn(file):
+            write_all(self._descriptor, b"\n")
+
+    @classmethod
+    def begin(cls, folder: Path, about: Mapping[str, Any]) -> Transcript:
+        _make_room(folder)
+        name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+        begun = cls(folder / f"{name}{SUFFIX}")
+        begun.keep(Start(name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), dict(about)))
+        return begun
+
+    def keep(self, line: Start | Entry | Outcome) -> None:
+        write_all(self._descriptor, msgspec.json.encode(line) + b"\n")
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def history_of(file: Path) -> list[Entry]:
+    """The conversation so far. A last line that was cut off counts as never written."""
+    entries: list[Entry] = []
+    for line in _read(file).split(b"\n"):
+        try:
+            told = _line.decode(line)
+        except msgspec.DecodeError:
+            continue
+        if not isinstance(told, Start | Outcome):
+            entries.append(told)
+    return entries
+
+
+def find(folder: Path, id: str) -> Path:
+    """By id, or the newest for `last`. Raises ClawftError, which names some there are."""
+    known = _known(folder)
+    if id == LAST and known:
+        return known[-1]
+    for file in known:
+        if file.name == f"{id}{SUFFIX}":
+            return file
+    some = ", ".join(file.name.removesuffix(SUFFIX) for file in known[-3:])
+    raise NoTranscript(
+        f"there is no transcript {id!r}", hint=f"the newest are {some}" if some else "there are none yet"
+    )
+
+
+class NoTranscript(ClawftError):
+    blame = "the caller"
+
+
+def _known(folder: Path) -> list[Path]:
+    """The oldest first: their names begin with the time."""
+    return sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else []
+
+
+def _make_room(folder: Path) -> None:
+    for file in _known(folder)[: -MAX_KEPT + 1]:
+        file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> bytes:
+    if file.stat().st_size > MAX_BYTES:
+        raise InvalidConfig(f"{file} is larger than {MAX_BYTES} bytes", hint="begin a new task")
+    return file.read_bytes()
+
+
+def _is_torn(file: Path) -> bool:
+    """Whether the last line has no end: whoever wrote it was killed."""
+    with file.open("rb") as opened:
+        if opened.seek(0, os.SEEK_END) == 0:
+            return False
+        opened.seek(-1, os.SEEK_END)
+        return opened.read(1) != b"\n"

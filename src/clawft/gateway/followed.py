@@ -1,0 +1,97 @@
+"""Tasks as stateless agents follow them: those the gateway runs itself, and those a server behind it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from msgspec import Raw
+
+from clawft.errors import ClawftError
+from clawft.gateway.core import Gateway
+from clawft.gateway.events import Event, TaskChanged
+from clawft.gateway.handles import Handle, is_handle, unknown_task
+from clawft.gateway.questions import read_answers
+from clawft.model import Call, Caller, Kind, Reply
+from clawft.provider.base import TaskProvider
+from clawft.wire import tasks
+from clawft.wire.visible import make_visible
+
+_encode = msgspec.json.encode
+
+
+class Followed:
+    """One caller's view of its tasks."""
+
+    def __init__(self, gateway: Gateway, caller: Caller) -> None:
+        self._gateway = gateway
+        self._caller = caller
+
+    def begun(self, reply: Reply, tool: str) -> Reply:
+        """A task that a server has begun, under an id that leads back to it."""
+        entry = self._gateway.find(tool)
+        if entry is None:
+            return reply
+        handle = Handle(entry.origin.namespace, entry.name, tasks.read(reply.result).task_id)
+        return Reply(self._shown(reply.result, self._gateway.handles.close(handle, self._caller)), kind=Kind.TASK)
+
+    async def get(self, id: str) -> bytes:
+        if not is_handle(id):
+            return self._gateway.tasks.get(self._caller, id).shape()
+        handle, provider = self._open(id)
+        return self._guarded(await provider.get_task(handle.id, self._caller), id, handle)
+
+    async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
+        if not is_handle(id):
+            self._gateway.tasks.get(self._caller, id).answer(read_answers(responses))
+            return
+        handle, provider = self._open(id)
+        await provider.update_task(handle.id, self._caller, responses)
+
+    async def cancel(self, id: str) -> None:
+        if not is_handle(id):
+            self._gateway.tasks.cancel(self._caller, id)
+            return
+        handle, provider = self._open(id)
+        await provider.cancel_task(handle.id, self._caller)
+
+    async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None] | None:
+        """Have `changed` called with each new shape; None if there is no such task."""
+        try:
+            if not is_handle(id):
+                self._gateway.tasks.get(self._caller, id)
+                return self._gateway.events.subscribe(_only(id, changed))
+            handle, provider = self._open(id)
+            return await provider.watch_task(handle.id, lambda shape: changed(self._guarded(shape, id, handle)))
+        except ClawftError:
+            return None
+
+    # ── tasks of servers ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open(self, id: str) -> tuple[Handle, TaskProvider]:
+        """A tool that is hidden by now has no tasks either."""
+        handle = self._gateway.handles.open(id, self._caller)
+        provider = self._gateway.provider(handle.namespace)
+        if not isinstance(provider, TaskProvider) or not self._gateway.find_visible(handle.tool, self._caller):
+            raise unknown_task(id)
+        return handle, provider
+
+    def _guarded(self, shape: bytes, id: str, handle: Handle) -> bytes:
+        """A result that comes later passes the same guards as one that comes at once."""
+        members = tasks.named(shape, id)
+        entry = self._gateway.find(handle.tool)
+        if "result" in members and entry is not None:
+            call = Call(self._caller, entry.canonical, entry.tool, entry.origin, asked=handle.tool)
+            members["result"] = Raw(self._gateway.finish(call, Reply(bytes(members["result"]))).result)
+        return make_visible(_encode(members))
+
+    def _shown(self, shape: bytes, id: str) -> bytes:
+        return make_visible(_encode(tasks.named(shape, id)))
+
+
+def _only(id: str, changed: Callable[[bytes], None]) -> Callable[[Event], None]:
+    def heard(event: Event) -> None:
+        if isinstance(event, TaskChanged) and event.task == id:
+            changed(event.payload)
+
+    return heard

@@ -1,0 +1,93 @@
+"""Tasks in the way of 2025-11-25: the agent asks for one, and for its result, which waits until there is one.
+
+The gateway runs the call itself; what the server behind it makes of it is none of the agent's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from clawft.errors import BadParams, UnknownMethod
+from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import Target
+from clawft.gateway.tasks import Task
+from clawft.model import Caller, Question, Reply
+from clawft.wire.jsonrpc import Request
+from clawft.wire.tasks import FINAL, RELATED, older, related
+
+OLDER = frozenset({"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"})
+MAX_BEGUN = 1_000
+"""Tasks of one conversation whose changes it is told of."""
+
+Ask = Callable[[Question], Awaitable[Mapping[str, Any]]]
+"""Puts a question to the agent, on the stream of the request that is being answered."""
+
+_encode = msgspec.json.encode
+
+
+class _Params(Struct):
+    id: str = field(name="taskId")
+
+
+_params = msgspec.json.Decoder(_Params)
+
+
+class OlderTasks:
+    """The tasks of one conversation."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self.begun: set[str] = set()
+
+    def begin(self, target: Target, caller: Caller) -> bytes:
+        entry = self._gateway.find_visible(target.name, caller)
+        if entry is not None and entry.tool.task == "forbidden":
+            raise UnknownMethod(f"{target.name} cannot run as a task", hint="call it without `task`")
+
+        def run(task: Task) -> Awaitable[Reply]:
+            return self._gateway.call(caller, target.name, target.arguments, task, target.meta)
+
+        task = self._gateway.tasks.begin(caller, run)
+        if len(self.begun) < MAX_BEGUN:
+            self.begun.add(task.id)
+        return _encode({"task": older(task.shape())})
+
+    async def answer(self, request: Request, caller: Caller, ask: Ask) -> bytes:
+        board = self._gateway.tasks
+        if request.method == "tasks/list":
+            return _encode({"tasks": [older(task.shape()) for task in board.of(caller)]})
+        task = board.get(caller, _read_id(request))
+        if request.method == "tasks/result":
+            return await self._result(task, ask)
+        if request.method == "tasks/cancel":
+            if task.status in FINAL:
+                raise BadParams(f"the task is {task.status} already")
+            board.cancel(caller, task.id)
+        return _encode(older(task.shape()))
+
+    async def _result(self, task: Task, ask: Ask) -> bytes:
+        """Waits. What the task wants to know meanwhile is asked here."""
+        while task.status not in FINAL:
+            if task.questions:
+                await self._ask(task, ask)
+            else:
+                await task.change()
+        if task.status == "completed":
+            return related(task.result, task.id)
+        raise task.failure or BadParams(f"the task was {task.status}")
+
+    async def _ask(self, task: Task, ask: Ask) -> None:
+        for key, question in list(task.questions.items()):
+            told = {**question.params, "_meta": {**question.params.get("_meta", {}), RELATED: {"taskId": task.id}}}
+            task.answer({key: await ask(Question(question.method, told))})
+
+
+def _read_id(request: Request) -> str:
+    try:
+        return _params.decode(request.params).id
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"{request.method}: {wrong}") from None

@@ -1,0 +1,117 @@
+"""Callers who bring a token of an issuer: each a principal of its own, with what the rules grant to it.
+
+A token that was verified is remembered, by its digest, until it expires: the usual request costs a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Sequence
+
+import msgspec
+
+from clawft.auth.bearer import BadToken, Person, Verifier, metadata_place
+from clawft.errors import LoginFailed
+from clawft.gateway.access import Authenticate, Refusal, bearer_of
+from clawft.model import Caller
+from clawft.policy.grant import GrantRule, grant_for
+from clawft.wire.headers import Headers
+
+MAX_REMEMBERED = 4_096
+REMEMBER_SECONDS = 300.0
+"""However long a token lives, its rules are looked at again after this."""
+
+_encode = msgspec.json.encode
+
+
+class People:
+    """Of one issuer. `rules` say what each may see, within what `base` may."""
+
+    def __init__(
+        self,
+        verifier: Verifier,
+        base: Caller,
+        rules: Sequence[GrantRule],
+        scopes: Sequence[str] = (),
+    ) -> None:
+        self._verifier = verifier
+        self._base = base
+        self._rules = tuple(rules)
+        self._scopes = tuple(scopes)
+        self._known: OrderedDict[bytes, tuple[Caller, float]] = OrderedDict()
+
+    def serve_at(self, url: str) -> None:
+        """Where we listen, which is what tokens are for unless something else was configured."""
+        self._verifier.audience = self._verifier.audience or url
+
+    def behind(self, first: Authenticate) -> Authenticate:
+        """Ask `first` (the token of the person at this machine), and then us."""
+
+        def authenticate(headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
+            found = first(headers)
+            return self.caller(headers) if found is None else found
+
+        return authenticate
+
+    def caller(self, headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
+        token = bearer_of(headers)
+        if not token:
+            return Refusal(401, "a bearer token is required", self._challenge())
+        digest = hashlib.sha256(token).digest()
+        known = self._known.get(digest)
+        if known is not None and time.time() < known[1]:
+            return known[0]
+        return self._verify(token, digest)
+
+    async def _verify(self, token: bytes, digest: bytes) -> Caller | Refusal:
+        try:
+            person = await self._verifier.verify(token.decode("ascii"))
+        except UnicodeDecodeError:
+            return Refusal(401, "the token is not valid", self._challenge("invalid_token"))
+        except BadToken as bad:
+            return Refusal(401, bad.message, self._challenge("invalid_token"))
+        except LoginFailed:
+            return Refusal(503, "the keys of the issuer cannot be had; try again")
+        if not person.scopes.issuperset(self._scopes):
+            return Refusal(
+                403, f"the token lacks the scope {' '.join(self._scopes)}", self._challenge("insufficient_scope")
+            )
+        caller = self._caller_of(person)
+        self._remember(digest, caller, min(person.expires_at, time.time() + REMEMBER_SECONDS))
+        return caller
+
+    def _caller_of(self, person: Person) -> Caller:
+        """What one remembers, another does not see: the agent's name is made of who it is."""
+        principal = f"{self._verifier.issuer}#{person.subject}"
+        grant = grant_for(self._rules, person.subject, person.groups, person.scopes, within=self._base.grant)
+        agent = f"person-{hashlib.sha256(principal.encode()).hexdigest()[:24]}"
+        return Caller(principal=principal, agent=agent, grant=grant)
+
+    def _remember(self, digest: bytes, caller: Caller, until: float) -> None:
+        self._known[digest] = (caller, until)
+        while len(self._known) > MAX_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def _challenge(self, error: str = "") -> str:
+        origin, path = split_origin(self._verifier.audience)
+        place = f"{origin}{metadata_place(path)}"
+        told = {"error": error, "resource_metadata": place, "scope": " ".join(self._scopes)}
+        return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in told.items() if value)
+
+    def metadata(self) -> bytes:
+        """What we say about our own protection."""
+        told = {
+            "resource": self._verifier.audience,
+            "authorization_servers": [self._verifier.issuer],
+            "bearer_methods_supported": ["header"],
+            **({"scopes_supported": list(self._scopes)} if self._scopes else {}),
+        }
+        return _encode(told)
+
+
+def split_origin(url: str) -> tuple[str, str]:
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host}", slash + path

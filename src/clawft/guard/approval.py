@@ -1,0 +1,246 @@
+"""Approval: the first call of each tool of an untrusted server is the person's decision.
+
+Asked by elicitation where the agent can pass a question on, else refused with the command that grants it. A definition
+that has changed since is asked about again, and until then no model is shown its new text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.errors import ClawftError
+from clawft.guard.approvals import Approvals
+from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
+from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
+from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
+from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
+
+LOOK_SECONDS = 0.5
+"""How soon a running weft notices what was granted, revoked, or has run out."""
+DAY = 24 * 60 * 60.0
+RULE = "approval"
+
+MAX_DECLINED = 1_000
+
+Asking = Literal["untrusted", "all"]
+Turn = tuple[str, str, str, str]
+
+log = logging.getLogger("clawft")
+
+
+class Offered(Struct, frozen=True):
+    """What a server offers now, and what it tells every model."""
+
+    tools: Sequence[Tool] = ()
+    instructions: str = ""
+
+
+class ApprovalGuard:
+    """An approved call costs one look into a table; the file is looked at now and then, and before every question."""
+
+    def __init__(
+        self,
+        book: Approvals,
+        offered: Callable[[str], Offered],
+        workspace: Path,
+        *,
+        asking: Asking = "untrusted",
+        days: int = 0,
+        relisted: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`days`: how long an answer holds, 0 for ever. `relisted`: tools that were withheld may be shown now."""
+        self._book = book
+        self._offered = offered
+        self._workspace = str(workspace)
+        self._asking = asking
+        self._days = days
+        self._relisted = relisted
+        self._open: dict[tuple[str, str, str], Tool] = {}
+        self._withheld = False
+        self._look_at = 0.0
+        self._turns: dict[Turn, asyncio.Lock] = {}
+        self._declined: dict[Turn, float] = {}
+        book.changed = self._forget
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        """What a tool says of its own harmlessness counts from trusted servers only."""
+        if not origin.server:
+            return False
+        return not origin.trusted or (self._asking == "all" and not tool.annotations.read_only_hint)
+
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        if time.monotonic() >= self._look_at:
+            self._look()
+        if self._open.get((call.caller.principal, call.caller.agent, call.name)) is call.tool:
+            return after(call)
+        return self._first_use(call, after)
+
+    def _look(self) -> None:
+        self._look_at = time.monotonic() + LOOK_SECONDS
+        self._book.look()
+
+    def _forget(self) -> None:
+        """Other approvals hold than before."""
+        self._open.clear()
+        if self._withheld:
+            self._withheld = False
+            self._relisted()
+
+    # ── a first use ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _first_use(self, call: Call, after: Next) -> Reply:
+        refusal = await self._refusal(call)
+        return await after(call) if refusal is None else refusal
+
+    async def _refusal(self, call: Call) -> Reply | None:
+        """None if the call may go on."""
+        began = time.monotonic()
+        subject = await self._to_ask(call)
+        if subject is None:
+            return None
+        if not call.caller.capabilities.elicit_form:
+            return _refused(subject)
+        turn = (call.caller.principal, call.caller.session, call.caller.agent, call.name)
+        lock = self._turns.setdefault(turn, asyncio.Lock())
+        try:
+            async with lock:  # of ten calls at once one asks; the others go by its answer
+                return await self._ask(call, turn, began)
+        finally:
+            if not lock.locked():
+                self._turns.pop(turn, None)
+
+    async def _to_ask(self, call: Call) -> Subject | None:
+        """What has to be asked; None if nothing, and then the next call is let through at once."""
+        self._look()
+        offered = self._offered(call.origin.server)
+        shown = shown_tool(call.tool.wire, offered.instructions)
+        use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
+        found = self._book.judge(use)
+        if found.standing is Standing.NEW:
+            await self._store([self._approval(call.caller, call.origin.server, call.tool.name, shown)])
+        if found.standing in (Standing.APPROVED, Standing.NEW):
+            self._open[(call.caller.principal, call.caller.agent, call.name)] = call.tool
+            return None
+        return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
+
+    async def _ask(self, call: Call, turn: Turn, began: float) -> Reply | None:
+        subject = await self._to_ask(call)
+        if subject is None:
+            return None
+        if self._declined.get(turn, 0.0) > began:
+            return _declined(subject)
+        key = question_key(subject)
+        answers = await call.talk.ask({key: question(subject, _readable(call.arguments))})
+        answer = chosen(subject, answers[key])
+        if not answer:
+            self._note_declined(turn)
+            return _declined(subject)
+        if answer != ONCE:
+            tools = self._offered(subject.server).tools if answer == subject.everything else ()
+            await self._store(self._approvals(call, tools))
+        return None
+
+    def _note_declined(self, turn: Turn) -> None:
+        if len(self._declined) >= MAX_DECLINED:
+            self._declined.clear()
+        self._declined[turn] = time.monotonic()
+
+    def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> Use:
+        return Use(server, tool, pinned, caller.agent, self._workspace, caller.principal)
+
+    # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _approvals(self, call: Call, others: Sequence[Tool]) -> list[Approval]:
+        server = call.origin.server
+        instructions = self._offered(server).instructions
+        tools = {tool.name: tool for tool in (*others, call.tool)}.values()
+        return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
+
+    def _approval(self, caller: Caller, server: str, tool: str, shown: Shown) -> Approval:
+        now = self._book.clock()
+        return approval_of(
+            server,
+            tool,
+            shown,
+            now,
+            expires=now + self._days * DAY if self._days else None,
+            principal=ANYONE if caller.principal == LOCAL else caller.principal,
+        )
+
+    async def _store(self, approvals: Iterable[Approval]) -> None:
+        """A disk that is full costs the next question, and not this call."""
+        try:
+            await asyncio.to_thread(self._book.add, *approvals)
+        except (ClawftError, OSError) as failed:
+            log.error("the approval cannot be kept: %s", failed)
+        self._look()
+
+    # ── what is shown meanwhile ──────────────────────────────────────────────────────────────────────────────────────
+
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """A definition that was changed after it was approved is not shown until it is approved again."""
+        if not self.applies(tool, origin):
+            return ""
+        if time.monotonic() >= self._look_at:
+            self._look()
+        if not self._book.of(origin.server):
+            return ""
+        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
+        use = self._use(caller, origin.server, tool.name, pin(shown))
+        found = self._book.judge(use)
+        if found.standing is not Standing.CHANGED:
+            return ""
+        self._withheld = True
+        subject = Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+        return f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
+
+
+def approval_of(
+    server: str,
+    tool: str,
+    shown: Shown,
+    now: float,
+    *,
+    expires: float | None = None,
+    agent: str = ANYONE,
+    workspace: str = ANYONE,
+    principal: str = ANYONE,
+) -> Approval:
+    """The approval of this very text."""
+    return Approval(server, tool, pin(shown), agent, workspace, principal, now, expires, shown=Raw(canonical(shown)))
+
+
+def approved_text(approval: Approval) -> Shown:
+    """What the person was shown then; nothing if it was too long to keep."""
+    return {} if approval.shown is msgspec.UNSET else read_shown(bytes(approval.shown))
+
+
+def _differences(found: Found, shown: Shown) -> tuple[str, ...]:
+    """Names of what has changed; one word if that cannot be told any more."""
+    if found.standing is not Standing.CHANGED or found.by is None:
+        return ()
+    names = changed(approved_text(found.by), shown)
+    known = [name for name in names if name in SEEN]
+    return tuple(known if len(known) == len(names) else [*known, "other members"]) or ("its definition",)
+
+
+def _readable(arguments: bytes) -> str:
+    return arguments.decode("utf-8", "replace")
+
+
+def _refused(subject: Subject) -> Reply:
+    told = f"{why(subject)} It needs the person's approval: ask them to run `{subject.command}`, then call again"
+    return Reply.error(f"refused by the rule {RULE}: {told}", refused=RULE)
+
+
+def _declined(subject: Subject) -> Reply:
+    told = f"the person declined the use of {subject.name} ({subject.command} would allow it)"
+    return Reply.error(f"refused by the rule {RULE}: {told}", refused=RULE)

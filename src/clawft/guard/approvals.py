@@ -1,0 +1,154 @@
+"""The book of approvals: one private file for all agents on the machine, read again when it has changed.
+
+Whoever writes holds the lock and replaces the file whole, so that several `weft` may grant and revoke at once. A file
+that others could have written, or that cannot be read, approves nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import InvalidConfig
+from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
+from clawft.store.home import locked, private_dir, write_private
+
+FILE = "approvals.json"
+VERSION = 1
+MAX_APPROVALS = 20_000
+MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_SHOWN_BYTES = 256 * 1024
+"""Of an approved text; a longer one is pinned all the same, but cannot be compared later."""
+
+Stamp = tuple[int, int, int, int, int]
+Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
+
+log = logging.getLogger("clawft")
+
+
+class _Document(Struct):
+    version: int = VERSION
+    approvals: tuple[Approval, ...] = ()
+
+
+_document = msgspec.json.Decoder(_Document)
+
+
+class Approvals:
+    """Reading never waits for a lock. `changed` is called whenever other approvals hold than before."""
+
+    def __init__(self, home: Path, clock: Callable[[], float] = time.time) -> None:
+        self.path = home / FILE
+        self.clock = clock
+        self.changed: Callable[[], None] = lambda: None
+        self._stamp: Stamp | None = None
+        self._by_server: dict[str, list[Approval]] = {}
+        self._next_end = float("inf")
+        self._seen = False
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def look(self) -> bool:
+        """Whether anything differs from the last look: the file, or an approval that has run out."""
+        stamp = _stamp(self.path)
+        if self._seen and stamp == self._stamp and self.clock() < self._next_end:
+            return False
+        self._seen, self._stamp = True, stamp
+        self._keep(self._read())
+        self.changed()
+        return True
+
+    def judge(self, use: Use) -> Found:
+        return judge(self._by_server.get(use.server, ()), use, self.clock())
+
+    def of(self, server: str) -> Sequence[Approval]:
+        return self._by_server.get(server, ())
+
+    def all(self) -> list[Approval]:
+        self.look()
+        return [each for approvals in self._by_server.values() for each in approvals]
+
+    def _keep(self, approvals: Iterable[Approval]) -> None:
+        by_server: dict[str, list[Approval]] = {}
+        for each in approvals:
+            by_server.setdefault(each.server, []).append(each)
+        now = self.clock()
+        ends = [each.expires for group in by_server.values() for each in group if each.expires is not None]
+        self._next_end = min((end for end in ends if end > now), default=float("inf"))
+        self._by_server = by_server
+
+    def _read(self) -> tuple[Approval, ...]:
+        try:
+            return read(self.path)
+        except (InvalidConfig, OSError) as wrong:
+            log.error("%s", wrong)
+            return ()
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def add(self, *added: Approval) -> None:
+        """Blocks for the file; not for the loop."""
+        self.change(lambda known: with_added(known, map(_bounded, added)))
+
+    def change(self, edit: Edit) -> None:
+        """Read, edit and write as one step for all processes. What has run out long ago is left out."""
+        private_dir(self.path.parent)
+        with locked(self.path.with_suffix(".lock")):
+            known = tuple(each for each in read(self.path) if is_live(each, self.clock()))
+            kept = tuple(edit(known))
+            if len(kept) > MAX_APPROVALS:
+                raise InvalidConfig(f"there are {MAX_APPROVALS} approvals already", hint="weft approvals revoke SERVER")
+            write_private(self.path, msgspec.json.encode(_Document(VERSION, kept)))
+
+
+def _bounded(approval: Approval) -> Approval:
+    shown = approval.shown
+    if shown is msgspec.UNSET or len(bytes(shown)) <= MAX_SHOWN_BYTES:
+        return approval
+    return msgspec.structs.replace(approval, shown=msgspec.UNSET)
+
+
+def read(path: Path) -> tuple[Approval, ...]:
+    """Raises InvalidConfig for a file that is not ours alone, or no book."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return ()
+    if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):
+        raise InvalidConfig(f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {path}")
+    return parse(content, str(path))
+
+
+def parse(content: bytes, where: str) -> tuple[Approval, ...]:
+    try:
+        document = _document.decode(content)
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        raise InvalidConfig(
+            f"{where} holds no approvals: {wrong}", hint="move the file away, and approve anew what you use"
+        ) from None
+    if document.version > VERSION or len(content) > MAX_FILE_BYTES:
+        raise InvalidConfig(f"{where} was written by a later weft, or is too large", hint="pip install -U clawft")
+    return document.approvals
+
+
+def write_out(approvals: Iterable[Approval]) -> bytes:
+    """A book as text, for `weft approvals export`."""
+    document = _Document(VERSION, tuple(approvals))
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid

@@ -1,0 +1,117 @@
+"""What the person is asked about a tool, and what they answered. Pure.
+
+The words of a stranger stand behind a bar on every line: nothing a server says of itself can look like a word of ours.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from clawft.model import Question, Tool
+
+SHOWN_CHARS = 4_000
+"""Of a tool's own words in a question; the command that shows all of them stands below."""
+
+LONGEST_NAME = 64
+SEEN = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "server instructions")
+"""Members we know the names of. What else a definition has is a stranger's word, its name included."""
+
+ONCE, ALWAYS = "once", "always"
+_BAR = "│ "
+_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}")
+
+
+class Subject(Struct, frozen=True):
+    """What is asked about. `differs` names what has changed since it was approved; empty if it never was."""
+
+    server: str
+    tool: Tool
+    pin: str
+    instructions: str = ""
+    differs: tuple[str, ...] = ()
+
+    @property
+    def everything(self) -> str:
+        """The answer that covers the whole server."""
+        return f"all tools of {self.server}"
+
+    @property
+    def name(self) -> str:
+        """The tool's name as it may stand among our own words: an odd one is spelled out, on one line."""
+        return self.tool.name if _PLAIN.fullmatch(self.tool.name) else ascii(self.tool.name[:LONGEST_NAME])
+
+    @property
+    def command(self) -> str:
+        """What grants it outside of the conversation."""
+        return f"weft approvals grant {self._words}"
+
+    @property
+    def _words(self) -> str:
+        """A tool with an odd name is granted with its whole server: nobody should have to type it."""
+        return f"{self.server} {self.name if _PLAIN.fullmatch(self.tool.name) else shlex.quote('*')}"
+
+
+def question_key(subject: Subject) -> str:
+    """Bound to the text that is asked about: a yes to one definition is none to the next."""
+    return f"weft_approve_{subject.pin.removeprefix('sha256:')[:24]}"
+
+
+def question(subject: Subject, arguments: str) -> Question:
+    return Question(
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": _message(subject, arguments),
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "answer": {
+                        "type": "string",
+                        "title": "Allow it?",
+                        "description": "An approval holds until the tool says something else of itself.",
+                        "enum": [ONCE, ALWAYS, subject.everything],
+                    }
+                },
+                "required": ["answer"],
+            },
+        },
+    )
+
+
+def _message(subject: Subject, arguments: str) -> str:
+    parts = [
+        f"{why(subject)} Allow it?",
+        *_quoted("It says of itself:", subject.tool.description or subject.tool.title or "(nothing)"),
+        *(_quoted("Its server says to every model:", subject.instructions) if subject.instructions else ()),
+        *_quoted("It would be called with:", arguments),
+    ]
+    return "\n".join(parts)
+
+
+def why(subject: Subject) -> str:
+    """Why somebody has to say something."""
+    if subject.differs:
+        return (
+            f"The tool {subject.name} of {subject.server} is not the one you approved: changed is "
+            f"{', '.join(subject.differs)} (weft approvals diff {subject.server})."
+        )
+    return f"The tool {subject.name} of {subject.server}, a server that is not trusted, was never used before."
+
+
+def _quoted(head: str, text: str) -> Sequence[str]:
+    cut = f"{text[:SHOWN_CHARS]}\n… {len(text) - SHOWN_CHARS} more letters" if len(text) > SHOWN_CHARS else text
+    return [head, *(_BAR + line for line in cut.splitlines())]
+
+
+def chosen(subject: Subject, answer: Mapping[str, Any]) -> str:
+    """The answer the person chose; empty if it was no."""
+    content = answer.get("content")
+    if answer.get("action") != "accept" or not isinstance(content, dict):
+        return ""
+    said: object = content.get("answer")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # JSON
+    return said if isinstance(said, str) and said in (ONCE, ALWAYS, subject.everything) else ""

@@ -1,0 +1,29 @@
+"""Redaction: secrets of known shape, and those we were given, are taken out of results. Only where it is asked for.
+
+It stands inside the result step, so that what is cut off and kept for reading on has been looked through too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from clawft.model import Call, Next, Origin, Reply, Tool
+
+
+class Redaction:
+    def __init__(self, wanted: Callable[[str], bool]) -> None:
+        """`wanted`: whether the results of this server are looked through; an empty name stands for our own tools."""
+        self._wanted = wanted
+
+    def applies(self, tool: Tool, origin: Origin) -> bool:
+        return self._wanted(origin.server)
+
+    async def __call__(self, call: Call, after: Next) -> Reply:
+        from clawft.store.secrets import without_resolved  # most configurations want none of this
+        from clawft.wire.secrets import redact
+
+        reply = await after(call)
+        result = redact(without_resolved(reply.result))
+        return reply if result is reply.result else msgspec.structs.replace(reply, result=result)

@@ -1,0 +1,110 @@
+"""What the person has approved, and whether it still holds. An approval is a pin: it holds for the text it is about.
+
+| approval | about | holds for |
+|---|---|---|
+| of a tool | `server` and `tool` | the definition its `pin` was made of |
+| of a launch | `server` alone | the command, or address, its `pin` was made of |
+| of a glob | `server` and a glob, no `pin` | tools that match and are new; each is pinned when it is first used |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clawft.policy.globs import any_matches
+
+ANYONE = "*"
+
+
+class Approval(Struct, frozen=True, omit_defaults=True):
+    """One word of the person. `shown` is the text that was approved, for comparing it with what is there now."""
+
+    server: str
+    tool: str = ""
+    pin: str = ""
+    agent: str = ANYONE
+    workspace: str = ANYONE
+    principal: str = ANYONE
+    granted: float = 0.0
+    expires: float | None = None
+    stamp: str = ""
+    """Of a launch: what the program's file looked like from outside, so that it need not be read again."""
+    shown: Raw | UnsetType = UNSET
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """There is one approval for one thing and one audience; a later one takes its place."""
+        return self.server, self.tool, self.agent, self.workspace, self.principal
+
+    @property
+    def is_glob(self) -> bool:
+        return bool(self.tool) and not self.pin
+
+
+class Use(Struct, frozen=True):
+    """Who is about to use what, in which form. An empty `tool` is the launch of the server."""
+
+    server: str
+    tool: str
+    pin: str
+    agent: str = ANYONE
+    workspace: str = ANYONE
+    principal: str = ANYONE
+
+
+class Standing(Enum):
+    APPROVED = "approved"
+    NEW = "new"
+    """A glob covers it, and from its first use on its pin counts."""
+    CHANGED = "changed"
+    """Something of this name was approved, but it said something else."""
+    UNKNOWN = "unknown"
+
+
+class Found(Struct, frozen=True):
+    """How a use stands, and the approval that says so."""
+
+    standing: Standing
+    by: Approval | None = None
+
+
+def judge(approvals: Sequence[Approval], use: Use, now: float) -> Found:
+    """The approvals of its server against one use. A pin that does not fit is never helped by a glob."""
+    mine = [each for each in approvals if _is_for(each, use) and is_live(each, now)]
+    pinned = [each for each in mine if each.pin and each.tool == use.tool]
+    fitting = next((each for each in pinned if each.pin == use.pin), None)
+    if fitting is not None:
+        return Found(Standing.APPROVED, fitting)
+    if pinned:
+        return Found(Standing.CHANGED, max(pinned, key=lambda each: each.granted))
+    covering = next(
+        (each for each in mine if use.tool and each.is_glob and any_matches((use.tool,), (each.tool,))), None
+    )
+    return Found(Standing.NEW, covering) if covering is not None else Found(Standing.UNKNOWN)
+
+
+def is_live(approval: Approval, now: float) -> bool:
+    return approval.expires is None or now < approval.expires
+
+
+def _is_for(approval: Approval, use: Use) -> bool:
+    return approval.server == use.server and all(
+        said in (ANYONE, asked)
+        for said, asked in (
+            (approval.agent, use.agent),
+            (approval.workspace, use.workspace),
+            (approval.principal, use.principal),
+        )
+    )
+
+
+def with_added(approvals: Iterable[Approval], added: Iterable[Approval]) -> tuple[Approval, ...]:
+    """All of them; of two about the same thing for the same audience the later."""
+    by_key = {each.key: each for each in approvals}
+    for each in added:
+        by_key.pop(each.key, None)
+        by_key[each.key] = each
+    return tuple(by_key.values())

@@ -1,0 +1,81 @@
+"""Resources that a server lets us keep for a while: what is public for all, what is private for whoever read it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+
+import msgspec
+from msgspec import Raw, Struct
+
+MAX_KEPT = 256
+MAX_KEPT_BYTES = 16 * 1024 * 1024
+MAX_KEPT_SECONDS = 86_400.0
+"""However long a server says."""
+
+PUBLIC = ""
+"""In the place of a principal."""
+
+
+class _Hints(Struct, rename="camel"):
+    ttl_ms: float = 0.0
+    cache_scope: str = "private"
+
+
+_hints = msgspec.json.Decoder(_Hints)
+_object = msgspec.json.Decoder(dict[str, Raw])
+
+
+class _Kept(Struct):
+    result: bytes
+    until: float
+
+
+class KeptReads:
+    """Results of one server by URI and reader; the longest unused give way."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, uri: str, principal: str) -> bytes | None:
+        """With the time that is left, so that whoever reads keeps it no longer than we may."""
+        now = time.monotonic()
+        for reader in (PUBLIC, principal):
+            found = self._kept.get((uri, reader))
+            if found is not None and now < found.until:
+                self._kept.move_to_end((uri, reader))
+                left = int((found.until - now) * 1000)
+                return msgspec.json.encode({**_object.decode(found.result), "ttlMs": left})
+        return None
+
+    def put(self, uri: str, principal: str, result: bytes) -> None:
+        """If the result says that it may be kept."""
+        try:
+            told = _hints.decode(result)
+        except msgspec.DecodeError:
+            return
+        if told.ttl_ms <= 0 or len(result) > MAX_KEPT_BYTES:
+            return
+        self._drop((uri, reader := PUBLIC if told.cache_scope == "public" else principal))
+        until = time.monotonic() + min(told.ttl_ms / 1000, MAX_KEPT_SECONDS)
+        self._kept[uri, reader] = _Kept(result, until)
+        self._bytes += len(result)
+        while len(self._kept) > MAX_KEPT or self._bytes > MAX_KEPT_BYTES:
+            self._drop(next(iter(self._kept)))
+
+    def forget(self, uri: str) -> None:
+        """It has changed, or a part of it, or what it is a part of."""
+        for key in [key for key in self._kept if key[0].startswith(uri) or uri.startswith(key[0])]:
+            self._drop(key)
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._bytes = 0
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        gone = self._kept.pop(key, None)
+        self._bytes -= len(gone.result) if gone is not None else 0

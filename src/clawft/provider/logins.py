@@ -1,0 +1,45 @@
+"""Logins to the servers we relay to: from one vault, at addresses that the user configured or the policy allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from clawft.auth.renew import Renewal
+from clawft.auth.server_login import Browser, Identity, ServerLogin
+from clawft.auth.vault import Vault
+from clawft.auth.web import MakeWeb, Web, trusting
+from clawft.errors import LoginFailed
+from clawft.link.fetch import Judge
+from clawft.model import Allow
+from clawft.policy.url import UrlPolicy, decide
+from clawft.upstream.spec import UpstreamSpec
+
+
+class ServerLogins:
+    def __init__(self, home: Path, policy: UrlPolicy) -> None:
+        self.vault = Vault(home / "tokens").servers
+        self._renewal = Renewal(self.vault)
+        self._policy = policy
+
+    def of(self, spec: UpstreamSpec) -> ServerLogin:
+        """As a link uses it: nobody is here to log in, so it says what is needed."""
+        return ServerLogin(spec.name, spec.url, self._renewal, web_for(self._policy, [spec.url]))
+
+    def with_browser(self, spec: UpstreamSpec, identity: Identity, browser: Browser) -> ServerLogin:
+        make_web = web_for(self._policy, [spec.url])
+        return ServerLogin(spec.name, spec.url, self._renewal, make_web, identity=identity, browser=browser)
+
+
+def web_for(policy: UrlPolicy, configured: Sequence[str]) -> MakeWeb:
+    """How to ask whatever is found from `configured`: that itself is the user's word, the rest is judged."""
+    return lambda near: Web(trusting(configured, judge_by(policy)), near)
+
+
+def judge_by(policy: UrlPolicy) -> Judge:
+    def judge(url: str, addresses: Sequence[str]) -> None:
+        verdict = decide(url, addresses, policy)
+        if not isinstance(verdict, Allow):
+            raise LoginFailed(f"{url}: {verdict.reason}", hint=verdict.hint)
+
+    return judge

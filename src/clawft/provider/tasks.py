@@ -1,0 +1,228 @@
+"""Calls that a server answers with a task: followed by the agent where it can, by us where it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from clawft.errors import (
+    INVALID_PARAMS,
+    BadParams,
+    ClawftError,
+    ExecutionFailed,
+    JsonRpcFailure,
+    LinkError,
+    ProtocolFailure,
+    RequestTimeout,
+)
+from clawft.link.base import Outgoing
+from clawft.link.patience import Patience
+from clawft.model import Call, Caller, Era, InputRequired, Kind, Reply
+from clawft.provider import carried, relay
+from clawft.provider.conversing import Conversing
+from clawft.upstream.flights import Flight
+from clawft.upstream.interest import TELL_SECONDS
+from clawft.upstream.peer import read_asked
+from clawft.upstream.session import Session
+from clawft.upstream.spec import HARD_LIMIT_FACTOR
+from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
+from clawft.wire import tasks
+from clawft.wire.jsonrpc import Failure
+
+POLL_SECONDS = 0.5
+SHORTEST_POLL_SECONDS = 0.02
+LONGEST_POLL_SECONDS = 5.0
+LEAVING_SECONDS = 2.0
+"""For a server to say which task it has made of a call whose caller has left."""
+
+log = logging.getLogger("clawft.upstream")
+
+_encode = msgspec.json.encode
+
+
+def follows(caller: Caller) -> bool:
+    """Can this agent follow a task of the extension by itself?"""
+    return caller.era is Era.STATELESS and caller.capabilities.tasks
+
+
+def needs_tasks(error: JsonRpcFailure) -> bool:
+    """Does a refusal say that the tool works only as a task?"""
+    return metas.TASKS in _encode(error.error_data).decode()
+
+
+class ForeignTasks:
+    """The tasks of one server. What they are and what becomes of them only the server knows."""
+
+    def __init__(self, upstream: Upstream, conversing: Conversing) -> None:
+        self._upstream = upstream
+        self._conversing = conversing
+        self._spec = upstream.spec
+
+    # ── for agents that follow tasks themselves ──────────────────────────────────────────────────────────────────────
+
+    async def get(self, id: str, caller: Caller) -> bytes:
+        return await self._about("tasks/get", id, caller)
+
+    async def update(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
+        await self._about("tasks/update", id, caller, inputResponses=responses)
+
+    async def cancel(self, id: str, caller: Caller) -> None:
+        await self._about("tasks/cancel", id, caller)
+
+    async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+        """Back when the server knows of it. Raises Busy if too many are watched."""
+        interest = self._upstream.interest
+        release = interest.watch(interest.tasks, id, changed)
+        try:
+            await interest.settled(TELL_SECONDS)
+        except BaseException:
+            release()
+            raise
+        return release
+
+    async def _about(self, method: str, id: str, caller: Caller, **members: Any) -> bytes:
+        session = await self._upstream.connected(self._spec.timeout_ms / 1000)
+        try:
+            return await self._ask(session, method, {"taskId": id, **members}, caller)
+        except JsonRpcFailure as refused:
+            if refused.error_code == INVALID_PARAMS:
+                raise BadParams(f"{self._spec.name}: {refused.message}") from None
+            raise
+
+    async def _ask(self, session: Session, method: str, members: Mapping[str, Any], caller: Caller) -> bytes:
+        outgoing = session.outgoing(method, members, self.told(caller))
+        answer = await session.link.request(outgoing, Patience(method, self._spec.timeout_ms / 1000))
+        if isinstance(answer, Failure):
+            raise answer.read()
+        return answer.result
+
+    def told(self, caller: Caller) -> dict[str, Any]:
+        """What the server hears of an agent whose tasks are followed."""
+        return {**self._conversing.told(caller), "extensions": {metas.TASKS: {}}}
+
+    # ── for those that do not ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call(self, call: Call, session: Session, members: Mapping[str, Any], seconds: float) -> Reply:
+        """A tool that works only as a task, called as one; its result as if it had been an ordinary call."""
+        if session.peer.era is Era.HANDSHAKE:
+            return await self._call_older(call, session, members, seconds)
+        outgoing = session.outgoing("tools/call", members, self.told(call.caller))
+        created = await self._create(call, session, outgoing, Patience(call.tool.name, seconds))
+        reply = relay.reply_of(created, stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        return await self.finish(call, session, created, seconds) if reply.kind is Kind.TASK else reply
+
+    async def resume(self, call: Call, session: Session, id: str, seconds: float) -> Reply:
+        """The agent has come back with answers for a task that waits for them."""
+        return await self.finish(
+            call, session, await self._ask(session, "tasks/get", {"taskId": id}, call.caller), seconds
+        )
+
+    async def finish(self, call: Call, session: Session, shape: bytes, seconds: float) -> Reply:
+        """Ask for the task until it has ended. If nobody waits any more, or it takes too long, it is cancelled."""
+        id = tasks.read(shape).task_id
+        try:
+            async with asyncio.timeout(seconds * HARD_LIMIT_FACTOR):
+                while tasks.read(shape).status not in tasks.FINAL:
+                    await self._wait(call, session, shape)
+                    shape = await self._ask(session, "tasks/get", {"taskId": id}, call.caller)
+        except TimeoutError:
+            self._cancel_aside(session, id, call.caller)
+            raise RequestTimeout(call.tool.name, int(seconds * HARD_LIMIT_FACTOR * 1000)) from None
+        except asyncio.CancelledError:
+            self._cancel_aside(session, id, call.caller)
+            raise
+        return _outcome(call, self._spec.name, tasks.read(shape))
+
+    async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
+        seen = tasks.read(shape)
+        if seen.status != "input_required":
+            pause = POLL_SECONDS if seen.poll_interval_ms is None else seen.poll_interval_ms / 1000
+            await asyncio.sleep(min(max(pause, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS))
+            return
+        wanted = read_asked(shape)
+        if not wanted.input_requests:
+            raise ProtocolFailure("a task that waits for input, but does not say for what")
+        carry = carried.encode(carried.Working(seen.task_id))
+        try:
+            answers = await self._conversing.rounds(call).members(wanted, carry)
+        except InputRequired:
+            raise
+        except ClawftError:
+            self._cancel_aside(session, seen.task_id, call.caller)
+            raise
+        await self._ask(session, "tasks/update", {"taskId": seen.task_id, **answers}, call.caller)
+
+    async def _call_older(self, call: Call, session: Session, members: Mapping[str, Any], seconds: float) -> Reply:
+        """The experiment of 2025-11-25: the server is asked for a task, and then for its result until there is one."""
+        patience = Patience(call.tool.name, seconds * HARD_LIMIT_FACTOR)
+        flight = Flight(call, patience)
+        self._upstream.flights[flight] = None
+        try:
+            outgoing = Outgoing("tools/call", _encode({**members, "task": {}}))
+            created = await self._create(call, session, outgoing, patience)
+            id = tasks.read_created(created)
+            if id is None:
+                return relay.reply_of(created, stateless=False)
+            return await self._result_older(call, session, id, patience)
+        finally:
+            del self._upstream.flights[flight]
+            flight.land(self._upstream.flights)
+
+    async def _result_older(self, call: Call, session: Session, id: str, patience: Patience) -> Reply:
+        outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
+        try:
+            return relay.reply_of(await _result(session, outgoing, patience), stateless=False)
+        except (asyncio.CancelledError, RequestTimeout):
+            self._cancel_aside(session, id, call.caller)
+            raise
+
+    async def _create(self, call: Call, session: Session, outgoing: Outgoing, patience: Patience) -> bytes:
+        """A caller that leaves just now may leave a task behind: its id is awaited, to cancel it."""
+        asked = asyncio.ensure_future(_result(session, outgoing, patience))
+        try:
+            return await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            self._upstream.start_beside(self._cancel_created(session, asked, call.caller))
+            raise
+
+    async def _cancel_created(self, session: Session, asked: asyncio.Future[bytes], caller: Caller) -> None:
+        try:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                created = await asked
+        except (TimeoutError, ClawftError):
+            return
+        older = session.peer.era is Era.HANDSHAKE
+        id = tasks.read_created(created) if older else tasks.read(created).task_id
+        if id is not None:
+            await self._cancel(session, id, caller)
+
+    def _cancel_aside(self, session: Session, id: str, caller: Caller) -> None:
+        """Whoever started it is leaving: nobody waits for the answer."""
+        self._upstream.start_beside(self._cancel(session, id, caller))
+
+    async def _cancel(self, session: Session, id: str, caller: Caller) -> None:
+        try:
+            await self._ask(session, "tasks/cancel", {"taskId": id}, caller)
+        except (LinkError, ProtocolFailure) as wrong:
+            log.info("%s: the task %s could not be cancelled: %s", self._spec.name, id, wrong)
+
+
+async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> bytes:
+    answer = await session.link.request(outgoing, patience)
+    if isinstance(answer, Failure):
+        raise answer.read()
+    return answer.result
+
+
+def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
+    if seen.status == "completed" and seen.result is not UNSET:
+        return relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
+    if seen.status == "failed" and seen.error is not UNSET:
+        raise Failure(b"null", bytes(seen.error)).read()
+    raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")

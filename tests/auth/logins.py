@@ -1,0 +1,81 @@
+"""Logins made against the real provider, for tests about what happens to them afterwards."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from clawft.auth.desk import Desk
+from clawft.auth.discovery import find_server
+from clawft.auth.flow import Flow
+from clawft.auth.tokens import Client, Login
+from clawft.auth.vault import Vault
+from clawft.auth.web import Web
+from clawft.store.memory import MemoryStore
+from tests.servers.idp import Idp, log_in
+
+WEFT_SECONDS = 60.0
+SCOPES = ("openid", "offline_access", "api.read")
+
+
+def desk() -> Desk:
+    return Desk(lambda near: Web(lambda url, addresses: None, near))
+
+
+async def logged_in(provider: Idp, vault: Vault, name: str = "mine", resource: str = "", person: str = "ada") -> Login:
+    """A login through the browser, stored."""
+    at = desk()
+    server = await find_server(at.make_web(provider.issuer), provider.issuer)
+
+    def make(uri: str) -> Flow:
+        return Flow(
+            name,
+            server,
+            Client("native"),
+            uri,
+            SCOPES,
+            resource=resource,
+            hosts=("127.0.0.1",),
+            near=provider.issuer,
+            extra={"prompt": "consent"},
+        )
+
+    begun, finished = await at.begin_here(MemoryStore(), vault, make)
+    await log_in(begun.authorize_url, person=person)
+    return await finished
+
+
+def expire(vault: Vault, name: str = "mine", token_endpoint: str = "") -> Login:
+    """As if its time were over; with another token endpoint if one is given."""
+    login = vault.read(name)[0]
+    server = login.server
+    if token_endpoint:
+        server = msgspec.structs.replace(server, token_endpoint=token_endpoint)
+    tokens = msgspec.structs.replace(login.tokens, expires_at=1)
+    login = msgspec.structs.replace(login, tokens=tokens, server=server)
+    vault.write(name, login)
+    return login
+
+
+async def weft(home: Path, *words: str) -> asyncio.subprocess.Process:
+    """The command, started."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "clawft",
+        *words,
+        env={**os.environ, "CLAWFT_HOME": str(home)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+
+
+async def weft_says(home: Path, *words: str) -> tuple[int | None, str]:
+    """The command, run to its end."""
+    process = await weft(home, *words)
+    async with asyncio.timeout(WEFT_SECONDS):
+        said, _ = await process.communicate()
+    return process.returncode, said.decode()

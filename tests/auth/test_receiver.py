@@ -1,0 +1,82 @@
+"""The listener for redirects: one for all, on loopback only, deaf to whoever does not know a state."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from clawft.auth.flow import Returned
+from clawft.auth.receiver import Receiver
+from tests.requirements import requirement
+
+pytestmark = requirement("OAUTH-22")
+
+
+async def get(url: str, **headers: str) -> int:
+    async with aiohttp.ClientSession() as client, client.get(url, headers=headers) as response:
+        return response.status
+
+
+async def test_several_logins_share_one_listener_and_each_gets_its_own_answer() -> None:
+    receiver = Receiver()
+    first, second = await receiver.open(), await receiver.open()
+    assert first == second
+    waiting = [receiver.expect(state) for state in ("a", "b")]
+    assert await get(f"{first}?state=b&code=2") == 200
+    assert await get(f"{first}?state=a&code=1&iss=x") == 200
+    assert await asyncio.gather(*waiting) == [Returned("a", "1", "x"), Returned("b", "2")]
+
+
+async def test_the_listener_goes_with_the_last_login() -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    expected = receiver.expect("a")
+    await get(f"{url}?state=a&code=1")
+    await expected
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await get(url)
+
+
+@pytest.mark.parametrize("query", ["", "?state=&code=1", "?state=guess&code=1", "?code=1"])
+async def test_without_a_state_nothing_happens(query: str) -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    expected = receiver.expect("a")
+    assert await get(f"{url}{query}") == 400
+    assert not expected.done()
+    await receiver.close()
+
+
+async def test_an_answer_counts_once() -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    expected, other = receiver.expect("a"), receiver.expect("b")
+    assert await get(f"{url}?state=a&code=1") == 200
+    assert await get(f"{url}?state=a&code=2") == 400
+    assert (await expected).code == "1"
+    assert not other.done()
+    await receiver.close()
+
+
+async def test_a_page_under_another_name_is_not_heard() -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    expected = receiver.expect("a")
+    assert await get(f"{url}?state=a&code=1", Host="evil.example") == 404
+    assert not expected.done()
+    await receiver.close()
+
+
+async def test_a_head_without_end_is_cut_off() -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    receiver.expect("a")
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+    writer.write(b"GET /callback HTTP/1.1\r\n" + b"X: y\r\n" * 20_000)
+    try:
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+    except ConnectionResetError:
+        pass  # cut off while we were still writing
+    writer.close()
+    await receiver.close()

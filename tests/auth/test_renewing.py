@@ -1,0 +1,210 @@
+"""Renewals against a real provider with rotation and replay detection: once, by whoever asks, and never lost."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+from aiohttp import web as http
+
+from clawft.auth.endpoint import TokenRefused
+from clawft.auth.renew import Renewal
+from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.vault import Vault
+from clawft.errors import LoginFailed
+from tests.auth.logins import expire, logged_in, weft, weft_says
+from tests.requirements import requirement
+from tests.servers.idp import idp
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PROCESSES, CALLERS = 20, 5
+PATIENCE_S = 60.0
+RENEWER = Path(__file__).with_name("renewer.py")
+
+
+@requirement("OAUTH-11", "F6-A09")
+async def test_twenty_processes_with_five_callers_each_renew_once(vault: Vault) -> None:
+    async with idp() as provider:
+        await logged_in(provider, vault)
+        expire(vault)
+        processes = [
+            await asyncio.create_subprocess_exec(
+                sys.executable,
+                str(RENEWER),
+                str(vault.folder),
+                "mine",
+                str(CALLERS),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            for _ in range(PROCESSES)
+        ]
+        async with asyncio.timeout(PATIENCE_S * 2):
+            for process in processes:
+                assert process.stdout is not None
+                assert await process.stdout.readline() == b"READY\n"
+            told = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+        tokens = [line for out, _ in told for line in out.split()]
+        assert len(tokens) == PROCESSES * CALLERS
+        assert len(set(tokens)) == 1
+        assert provider.given("refresh_token") == 1
+        assert provider.refused == []
+        await Renewal(vault).renew("mine", vault.read("mine")[0])  # nobody was logged out
+        assert provider.given("refresh_token") == 2
+
+
+@requirement("OAUTH-11", "F6-A09")
+async def test_the_rotated_token_is_on_disk_before_the_new_one_is_used(vault: Vault) -> None:
+    async with idp() as provider:
+        before = await logged_in(provider, vault)
+        after = await Renewal(vault).renew("mine", before)
+        assert vault.read("mine")[0] == after
+        assert after.tokens.refresh_token != before.tokens.refresh_token
+        assert after.tokens.access_token != before.tokens.access_token
+
+
+@requirement("OAUTH-11")
+async def test_a_login_the_server_has_ended_says_how_to_begin_again(vault: Vault) -> None:
+    """The provider sees an old refresh token again and takes everything away, as it should."""
+    async with idp() as provider:
+        before = await logged_in(provider, vault)
+        await Renewal(vault).renew("mine", before)
+        vault.write("mine", before)
+        with pytest.raises(TokenRefused) as refused:
+            await Renewal(vault).renew("mine", before)
+        assert refused.value.error == "invalid_grant"
+        assert refused.value.hint == "weft auth login mine"
+        assert str(before.tokens.refresh_token) not in str(refused.value)
+
+
+@requirement("OAUTH-20")
+async def test_a_good_token_is_used_while_the_provider_is_out_of_reach(vault: Vault) -> None:
+    now = int(time.time())
+    server = AuthServer(token_endpoint="http://127.0.0.1:9/token")
+    due = Login(TokenSet("t", refresh_token="r", expires_at=now + 30), server, Client("x"), obtained_at=now - 3600)
+    vault.write("mine", due)
+    assert await Renewal(vault).fresh("mine", due) is due
+    over = expire(vault)
+    with pytest.raises(LoginFailed, match=r"127\.0\.0\.1:9"):
+        await Renewal(vault).fresh("mine", over)
+
+
+# ── kill -9 ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Between:
+    """A token endpoint that passes everything on to the provider, and can stop before or after it has answered."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.hold = ""
+        self.reached = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def pause(self, here: str) -> None:
+        if self.hold == here:
+            self.reached.set()
+            await self.go_on.wait()
+
+
+@asynccontextmanager
+async def between(target: str) -> AsyncGenerator[Between]:
+    held = Between()
+
+    async def take(request: http.Request) -> http.Response:
+        body = await request.read()
+        await held.pause("before")
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(target, data=body, headers={"Content-Type": request.content_type}) as answer,
+        ):
+            content, status = await answer.read(), answer.status
+        await held.pause("after")
+        return http.Response(body=content, status=status, content_type="application/json")
+
+    app = http.Application()
+    app.router.add_post("/token", take)
+    runner = http.AppRunner(app, shutdown_timeout=0.1, access_log=None)
+    await runner.setup()
+    try:
+        await http.TCPSite(runner, "127.0.0.1", 0).start()
+        held.url = f"http://127.0.0.1:{runner.addresses[0][1]}/token"
+        yield held
+    finally:
+        held.go_on.set()
+        await runner.cleanup()
+
+
+@requirement("OAUTH-11")
+@pytest.mark.parametrize("where", ["before", "after"])
+async def test_killed_around_the_providers_answer_the_login_survives(vault: Vault, home: Path, where: str) -> None:
+    """`after` is the moment that loses logins: the provider has rotated, and nobody has the new token yet."""
+    async with idp() as provider, between(f"{provider.issuer}/token") as held:
+        await logged_in(provider, vault)
+        old = expire(vault, token_endpoint=held.url)
+        held.hold = where
+        victim = await weft(home, "auth", "refresh", "mine")
+        async with asyncio.timeout(PATIENCE_S):
+            await held.reached.wait()
+        _nobody_shows(str(old.tokens.refresh_token), old.tokens.access_token)
+        victim.send_signal(signal.SIGKILL)
+        await victim.wait()
+        held.hold = ""
+        held.go_on.set()
+        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+        assert provider.refused == []
+        assert vault.read("mine")[0].tokens.refresh_token != old.tokens.refresh_token
+
+
+def _nobody_shows(*secrets: str) -> None:
+    """No process on this machine has any of them on its command line."""
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or ())
+        assert not any(secret in line for secret in secrets)
+
+
+@requirement("OAUTH-11")
+async def test_killed_at_any_moment_of_a_renewal_the_login_survives(vault: Vault, home: Path) -> None:
+    """From the first instruction to the last: the dice say when. Its helper is left alone, as the system leaves it."""
+    dice = random.Random(7)
+    async with idp() as provider:
+        await logged_in(provider, vault)
+        for _ in range(12):
+            expire(vault)
+            victim = await weft(home, "auth", "refresh", "mine")
+            try:
+                async with asyncio.timeout(dice.uniform(0.0, 1.2)):
+                    await victim.wait()
+            except TimeoutError:
+                victim.send_signal(signal.SIGKILL)
+                await victim.wait()
+        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+        assert provider.refused == []
+
+
+@requirement("OAUTH-11")
+async def test_a_helper_killed_before_the_provider_heard_of_it_loses_nothing(vault: Vault, home: Path) -> None:
+    async with idp() as provider, between(f"{provider.issuer}/token") as held:
+        await logged_in(provider, vault)
+        expire(vault, token_endpoint=held.url)
+        held.hold = "before"
+        victim = await weft(home, "auth", "refresh", "mine")
+        async with asyncio.timeout(PATIENCE_S):
+            await held.reached.wait()
+        helpers = [p for p in psutil.Process(victim.pid).children() if "clawft.auth.renewing" in p.cmdline()]
+        os.kill(helpers[0].pid, signal.SIGKILL)
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await victim.communicate()
+        assert (victim.returncode, b"weft auth login mine" in said) == (1, True)
+        expire(vault, token_endpoint=f"{provider.issuer}/token")
+        held.hold = ""
+        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")

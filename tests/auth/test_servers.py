@@ -1,0 +1,114 @@
+"""Logins to protected MCP servers, from outside: the real `weft`, the official SDK's server, a real provider."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clawft.auth.vault import Vault
+from tests.auth.logins import WEFT_SECONDS, expire, weft, weft_says
+from tests.requirements import requirement
+from tests.servers.idp import Idp, idp, log_in
+from tests.servers.pipe import Pipe, mcp_server, text_of
+from tests.servers.protected import Protected, protected
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), requirement("LINK-26")]
+
+SOON_S = 30.0
+
+
+@asynccontextmanager
+async def guarded(home: Path) -> AsyncGenerator[tuple[Idp, Protected]]:
+    """A provider, and a server it protects, configured as `locked`."""
+    async with idp() as provider, protected(provider.issuer) as server:
+        folder = home / "mcp_servers"
+        folder.mkdir(parents=True)
+        (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\n')
+        yield provider, server
+
+
+async def log_in_to_locked(home: Path) -> str:
+    """`weft auth login locked`, with somebody at the browser."""
+    process = await weft(home, "auth", "login", "locked", "--no-browser")
+    assert process.stdout is not None
+    async with asyncio.timeout(WEFT_SECONDS):
+        line = (await process.stdout.readline()).decode()
+        assert line.startswith("log in here: "), line + (await process.stdout.read()).decode()
+        await log_in(line.removeprefix("log in here: ").strip() + "&prompt=consent")
+        said, _ = await process.communicate()
+    assert process.returncode == 0, said
+    return said.decode()
+
+
+async def test_a_server_that_wants_a_login_says_so_and_how(home: Path) -> None:
+    async with guarded(home):
+        code, said = await weft_says(home, "servers", "status", "locked", "--json")
+        row = json.loads(said)
+        assert (code, row["state"]) == (1, "needs-auth")
+        assert "weft auth login locked" in row["error"]
+
+
+async def test_after_the_login_its_tools_work(home: Path, vault: Vault) -> None:
+    async with guarded(home) as (provider, server):
+        assert await log_in_to_locked(home) == "logged in: locked\n"
+        code, said = await weft_says(home, "tools", "call", "locked__hello")
+        assert (code, "hello from behind the lock" in said) == (0, True)
+        login = vault.servers.read("locked")[0]
+        assert (login.resource, login.server.issuer) == (server.url, provider.issuer)
+        assert login.tokens.access_token not in said
+
+
+async def test_a_restart_with_an_expired_token_needs_no_person_and_leaks_nothing(home: Path, vault: Vault) -> None:
+    """Where the official SDK fails twice: it logs in anew, and posts the refresh token to the server itself."""
+    async with guarded(home) as (provider, server):
+        await log_in_to_locked(home)
+        expire(vault.servers, "locked")
+        code, said = await weft_says(home, "tools", "call", "locked__hello")
+        assert (code, "hello from behind the lock" in said) == (0, True)
+        assert provider.given("authorization_code") == 1
+        assert provider.given("refresh_token") == 1
+        assert [line for line in server.lines if line.startswith("ASKED")] == []
+
+
+async def test_a_token_the_server_refuses_is_renewed_once_and_then_used(home: Path, vault: Vault) -> None:
+    """Our clock says it is good; the server does not think so."""
+    async with guarded(home) as (provider, _):
+        await log_in_to_locked(home)
+        login = vault.servers.read("locked")[0]
+        spoiled = msgspec.structs.replace(login.tokens, access_token="spoiled")
+        vault.servers.write("locked", msgspec.structs.replace(login, tokens=spoiled))
+        code, _ = await weft_says(home, "tools", "call", "locked__hello")
+        assert code == 0
+        assert provider.given("refresh_token") == 1
+        assert provider.given("authorization_code") == 1
+
+
+async def test_a_login_reaches_every_weft_that_runs_already(home: Path, tmp_path: Path) -> None:
+    async with guarded(home), mcp_server(tmp_path) as one, mcp_server(tmp_path) as two:
+        for pipe in (one, two):
+            await pipe.open()
+            assert "locked__hello" not in await names(pipe)
+        await log_in_to_locked(home)
+        for pipe in (one, two):
+            async with asyncio.timeout(SOON_S):
+                while "locked__hello" not in await names(pipe):  # noqa: ASYNC110 - asking is how one finds out
+                    await asyncio.sleep(0.2)
+            answer = await pipe.ask("tools/call", {"name": "locked__hello", "arguments": {}})
+            assert text_of(answer) == "hello from behind the lock"
+
+
+async def names(pipe: Pipe) -> list[str]:
+    return [tool["name"] for tool in (await pipe.ask("tools/list"))["result"]["tools"]]
+
+
+async def test_logging_out_ends_it_here_and_there(home: Path, vault: Vault) -> None:
+    async with guarded(home):
+        await log_in_to_locked(home)
+        assert await weft_says(home, "auth", "logout", "locked") == (0, "logged out: locked\n")
+        assert vault.servers.read("locked") == []
+        _, said = await weft_says(home, "servers", "status", "locked", "--json")
+        assert json.loads(said)["state"] == "needs-auth"

@@ -1,0 +1,109 @@
+"""Tokens know when they are due, and show themselves to nobody."""
+
+import time
+
+import msgspec
+import pytest
+
+from clawft.auth.config import Hidden, OAuth2Config, build_config
+from clawft.auth.device import DeviceCode
+from clawft.auth.presets import PRESETS
+from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.errors import InvalidArguments
+from tests.requirements import requirement
+
+CANARY = "canary-5b0c2a"
+
+
+@requirement("test_token_set_not_expired")
+def test_a_token_is_good_until_a_minute_before_its_end() -> None:
+    assert not TokenSet("t", expires_at=int(time.time()) + 3600).is_expired()
+    assert not TokenSet("t", expires_at=1000).is_expired(now=939.9)
+
+
+@requirement("test_token_set_expired")
+@pytest.mark.parametrize("now", [940, 999, 1000, 2000])
+def test_from_a_minute_before_its_end_it_counts_as_expired(now: int) -> None:
+    assert TokenSet("t", expires_at=1000).is_expired(now)
+
+
+@requirement("test_token_set_no_expiry")
+def test_without_an_end_it_never_expires() -> None:
+    assert not TokenSet("t").is_expired(now=10**12)
+
+
+@requirement("OAUTH-02")
+def test_a_token_set_has_the_promised_members() -> None:
+    token = TokenSet("t")
+    assert (token.token_type, token.refresh_token, token.expires_at, token.scopes) == ("Bearer", None, None, ())
+    assert token.provider_name == ""
+
+
+@requirement("OAUTH-11")
+def test_a_short_lived_token_is_renewed_halfway_and_not_with_every_call() -> None:
+    login = Login(TokenSet("t", refresh_token="r", expires_at=1010), obtained_at=1000)
+    assert not login.is_due(1004)
+    assert login.is_due(1005)
+
+
+@requirement("OAUTH-01", "F6-A10")
+def test_no_secret_shows_in_a_repr() -> None:
+    token = TokenSet(CANARY, refresh_token=CANARY)
+    config = OAuth2Config("generic", "id", Hidden(CANARY), "https://a.example", "https://b.example")
+    code = DeviceCode(CANARY, "ABCD", "https://c.example", "", 0, 5)
+    login = Login(token, AuthServer(), Client("id"))
+    for each in (token, config, code, login, [token], {"login": login}):
+        assert CANARY not in repr(each)
+        assert CANARY not in str(each)
+
+
+@requirement("OAUTH-01", "F6-A10")
+def test_a_client_secret_cannot_be_encoded() -> None:
+    config = OAuth2Config("generic", "id", Hidden(CANARY), "https://a.example", "https://b.example")
+    with pytest.raises(TypeError):
+        msgspec.json.encode(config)
+
+
+@requirement("test_preset_urls_google", "F6-A06")
+def test_google() -> None:
+    server = PRESETS["google"].server
+    assert server.authorization_endpoint == "https://accounts.google.com/o/oauth2/v2/auth"
+    assert server.token_endpoint == "https://oauth2.googleapis.com/token"
+
+
+@requirement("test_preset_urls_microsoft", "F6-A06")
+def test_microsoft() -> None:
+    server = PRESETS["microsoft"].server
+    assert server.authorization_endpoint == "https://login.microsoftonline.com/common/oauth2/v2.0/authorize"
+    assert server.token_endpoint == "https://login.microsoftonline.com/common/oauth2/v2.0/token"
+
+
+@requirement("OAUTH-08")
+def test_generic_has_no_address_of_its_own() -> None:
+    assert PRESETS["generic"].server == AuthServer()
+
+
+@requirement("test_build_config_from_params_google")
+def test_a_preset_needs_no_addresses() -> None:
+    config = build_config("google", "id", "secret", ("a", "b"))
+    assert (config.provider_name, config.auth_url) == ("google", PRESETS["google"].server.authorization_endpoint)
+    assert config.scopes == ("a", "b")
+    assert config.client_secret.reveal() == "secret"
+
+
+@requirement("test_build_config_from_params_generic_missing_url")
+@pytest.mark.parametrize("missing", ["auth_url", "token_url"])
+def test_a_missing_address_is_named(missing: str) -> None:
+    given = {"auth_url": "https://a.example/auth", "token_url": "https://a.example/token", missing: None}
+    with pytest.raises(InvalidArguments, match=missing):
+        build_config("generic", "id", "", auth_url=given["auth_url"], token_url=given["token_url"])
+
+
+@requirement("OAUTH-14")
+@pytest.mark.parametrize(
+    "wrong",
+    ["no address", "ftp://a.example", "https://", "http://a.example/token", "https://u:p@a.example", "https://a:99999"],
+)
+def test_a_malformed_address_is_refused(wrong: str) -> None:
+    with pytest.raises(InvalidArguments, match="token_url"):
+        build_config("generic", "id", "", auth_url="https://a.example/auth", token_url=wrong)

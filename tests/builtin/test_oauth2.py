@@ -1,0 +1,240 @@
+"""The oauth2 family through the real `weft mcp-server`, against a real provider; and what nobody may see of it."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from clawft.auth.vault import Vault
+from clawft.builtin.oauth2 import tools_with
+from clawft.provider.function import definition_of
+from tests.auth.logins import expire
+from tests.requirements import requirement
+from tests.servers.idp import CLIENT_SECRET, MACHINE_SECRET, Idp, idp, log_in
+from tests.servers.pipe import Pipe, mcp_server, text_of
+from tests.servers.web import Asked, serve
+
+SCOPES = ["openid", "offline_access", "api.read"]
+CONSENT = "&prompt=consent"
+REDIRECT = "http://127.0.0.1:7777/callback"
+SOON_S = 30.0
+
+slow = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+Json = dict[str, Any]
+
+
+class Agent:
+    """Somebody at the other end of the pipe, who may see everything that comes out of it."""
+
+    def __init__(self, pipe: Pipe, provider: Idp, home: Path) -> None:
+        self.pipe, self.provider, self.home = pipe, provider, home
+        self.seen: list[str] = []
+
+    async def call(self, tool: str, **arguments: Any) -> Json:
+        answer = await self.pipe.ask("tools/call", {"name": tool, "arguments": arguments})
+        self.seen.append(json.dumps(answer))
+        return answer["result"]
+
+    async def authorize(self, **more: Any) -> Json:
+        given = {"client_id": "native", "client_secret": "", "scopes": SCOPES, **self.provider.endpoints, **more}
+        result = await self.call("oauth2__authorize", **given)
+        assert not result.get("isError"), result
+        return result["structuredContent"]
+
+    async def code_for(self, url: str, redirect: str = REDIRECT) -> dict[str, str]:
+        came = await log_in(url + CONSENT, stop=redirect)
+        return {name: values[0] for name, values in parse_qs(urlsplit(came).query).items()}
+
+
+@asynccontextmanager
+async def agent(folder: Path, lifetime: int = 3600) -> AsyncGenerator[Agent]:
+    (folder / "home").mkdir()
+    (folder / "home" / "config.toml").write_text(
+        '[security.url_policy]\nallow_hosts = ["127.0.0.1"]\n[audit]\nvalues = true\n'
+    )
+    async with idp(lifetime) as provider, mcp_server(folder) as pipe:
+        await pipe.open()
+        yield Agent(pipe, provider, folder / "home")
+
+
+@requirement("test_oauth2_authorize_tool_schema")
+def test_what_authorize_takes() -> None:
+    tools = {definition_of(function).name: definition_of(function) for function, _ in tools_with(None)}
+    schema = tools["authorize"].input_schema
+    assert schema["required"] == ["client_id", "client_secret", "scopes"]
+    assert schema["properties"]["provider"]["enum"] == ["generic", "github", "google", "microsoft"]
+    assert schema["properties"]["provider"]["default"] == "generic"
+    assert {"redirect_uri", "auth_url", "token_url"} <= schema["properties"].keys()
+    assert tools.keys() == {"authorize", "callback", "refresh", "device", "status"}
+
+
+@pytest.mark.slow
+@requirement("F6-A02", "F6-A07", "F6-A08", "OAUTH-04")
+async def test_authorization_code_from_the_first_step_to_the_last(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        begun = await me.authorize(redirect_uri=REDIRECT)
+        assert begun.keys() == {"authorize_url", "state"}
+        came = await me.code_for(begun["authorize_url"])
+        granted = (await me.call("oauth2__callback", **came))["structuredContent"]
+        assert granted.keys() == {"provider", "token_type", "expires_at", "scopes"}
+        assert (granted["provider"], granted["token_type"]) == ("generic", "Bearer")
+        again = await me.call("oauth2__callback", **came)
+        assert (again["isError"], "used before" in again["content"][0]["text"]) == (True, True)
+        assert me.provider.refused == []  # the code was not even shown to the provider a second time
+        assert me.provider.given("authorization_code") == 1
+        assert list((me.home / "agents").rglob("*pkce*")) == []
+
+
+@pytest.mark.slow
+@requirement("OAUTH-16")
+async def test_two_answers_with_one_state_at_once_are_one(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        begun = await me.authorize(redirect_uri=REDIRECT)
+        came = await me.code_for(begun["authorize_url"])
+        ids = range(1, 6)
+        params = {"name": "oauth2__callback", "arguments": came}
+        for id in ids:
+            message = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+            await me.pipe.send(json.dumps(message).encode() + b"\n")
+        answers: list[Json] = []
+        while len(answers) < len(ids):
+            message = await me.pipe.read()
+            if "result" in message:
+                answers.append(message["result"])
+        assert sum(not answer.get("isError") for answer in answers) == 1
+        assert me.provider.given("authorization_code") == 1
+        assert me.provider.refused == []
+
+
+@pytest.mark.slow
+@requirement("OAUTH-22", "OAUTH-18", "F6-A05")
+async def test_without_a_redirect_of_its_own_a_login_finishes_by_itself(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        begun = await me.authorize()
+        await log_in(begun["authorize_url"] + CONSENT)
+        known = await until_known(me)
+        assert (known["account"], known["state"], known["renewable"]) == ("ada", "good", True)
+        renewed = (await me.call("oauth2__refresh", provider="generic"))["structuredContent"]
+        assert renewed.keys() == {"provider", "expires_at", "scopes"}
+        assert me.provider.given("refresh_token") == 1
+
+
+async def until_known(me: Agent) -> Json:
+    async with asyncio.timeout(SOON_S):
+        while True:
+            logins = (await me.call("oauth2__status"))["structuredContent"]["result"]
+            if logins:
+                return logins[0]
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.slow
+@requirement("F6-A03")
+async def test_client_credentials(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        granted = await me.authorize(
+            client_id="machine", client_secret=MACHINE_SECRET, scopes=["api.read"], flow="client_credentials"
+        )
+        assert (granted["provider"], granted["scopes"]) == ("generic", ["api.read"])
+        assert Vault(me.home / "tokens").read("generic")[0].tokens.refresh_token is None
+        wrong = await me.call(
+            "oauth2__authorize",
+            client_id="machine",
+            client_secret="wrong",
+            scopes=["api.read"],
+            flow="client_credentials",
+            **me.provider.endpoints,
+        )
+        assert (wrong["isError"], "invalid_client" in wrong["content"][0]["text"]) == (True, True)
+
+
+@pytest.mark.slow
+@requirement("OAUTH-12")
+async def test_device_code(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        told = (await me.call("oauth2__device", client_id="native", scopes=SCOPES, issuer=me.provider.issuer))[
+            "structuredContent"
+        ]
+        assert told["user_code"] in told["verification_uri_complete"]
+        await log_in(told["verification_uri_complete"])
+        assert (await until_known(me))["account"] == "ada"
+
+
+@pytest.mark.slow
+@requirement("F6-A05", "OAUTH-20", "F6-A09")
+async def test_an_expired_token_is_renewed_before_the_request(tmp_path: Path) -> None:
+    from aiohttp import web as http
+
+    async def respond(asked: Asked) -> http.StreamResponse:
+        return http.json_response({"ok": True})
+
+    async with agent(tmp_path) as me, serve(respond, "/things") as api:
+        begun = await me.authorize()
+        await log_in(begun["authorize_url"] + CONSENT)
+        await until_known(me)
+        vault = Vault(me.home / "tokens")
+        old = expire(vault, "generic")
+        results = await asyncio.gather(me.call("rest__request", provider="generic", method="GET", url=api.url))
+        assert json.loads(results[0]["content"][0]["text"]) == {"ok": True}
+        sent = api.asked[0].headers["Authorization"]
+        assert sent == f"Bearer {vault.read('generic')[0].tokens.access_token}"
+        assert old.tokens.access_token not in sent
+        assert me.provider.given("refresh_token") == 1
+
+
+@pytest.mark.slow
+@requirement("F6-A10", "OAUTH-01", "OAUTH-04", "OAUTH-15")
+async def test_no_secret_is_ever_seen(tmp_path: Path) -> None:
+    """Every reply, the whole audit with values on, stderr, and every file but those of the token store."""
+    async with agent(tmp_path) as me:
+        begun = await me.authorize(client_id="secretive", client_secret=CLIENT_SECRET, redirect_uri=REDIRECT)
+        verifier = _verifier(me.home)
+        came = await me.code_for(begun["authorize_url"])
+        await me.call("oauth2__callback", **came)
+        first = Vault(me.home / "tokens").read("generic")[0].tokens
+        await me.call("oauth2__refresh", provider="generic")
+        await me.call("oauth2__status")
+        await me.call("rest__request", provider="generic", method="GET", url=f"{me.provider.issuer}/nothing")
+        await me.call("rest__request", provider="generic", method="GET", url="https://evil.example")
+        await me.call("oauth2__authorize", client_id="secretive", client_secret=CLIENT_SECRET, scopes=[], auth_url="x")
+        second = Vault(me.home / "tokens").read("generic")[0].tokens
+        await me.pipe.end()
+        secrets = {CLIENT_SECRET, verifier, first.access_token, second.access_token}
+        secrets |= {str(first.refresh_token), str(second.refresh_token)}
+        assert len(secrets) == 6
+        shown = "\n".join([*me.seen, me.pipe.stderr(), *_everything_else(me.home)])
+        assert (me.home / "audit" / "audit.jsonl").stat().st_size > 0
+        assert [secret for secret in secrets if secret in shown] == []
+
+
+def _verifier(home: Path) -> str:
+    [waiting] = [path for path in (home / "agents").rglob("*") if path.is_file() and "pkce" in path.name]
+    return json.loads(waiting.read_text().partition("\n")[2])["verifier"]
+
+
+def _everything_else(home: Path) -> list[str]:
+    files = [path for path in home.rglob("*") if path.is_file() and "tokens" not in path.relative_to(home).parts]
+    return [path.read_text(errors="replace") for path in files]
+
+
+@pytest.mark.slow
+@requirement("OAUTH-14", "GUARD-04")
+async def test_the_url_policy_judges_the_provider_but_not_the_redirect(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+
+        async def authorize(**arguments: Any) -> Json:
+            given: Json = {"client_id": "x", "client_secret": "", "scopes": [], **arguments}
+            return await pipe.ask("tools/call", {"name": "oauth2__authorize", "arguments": given})
+
+        inside = await authorize(auth_url="https://10.0.0.1/auth", token_url="https://10.0.0.1/token")
+        assert "private address" in text_of(inside)
+        fine = await authorize(provider="google", redirect_uri=REDIRECT)
+        assert text_of(fine).startswith('{"authorize_url":"https://accounts.google.com/')

@@ -1,0 +1,248 @@
+"""The desk and its tool: who could take a task, who gets it, with which tools, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.catalog.surface import FINDERS
+from clawft.delegate.budget import End
+from clawft.delegate.desk import Desk, House, Job
+from clawft.delegate.prompt import Connected, system_prompt
+from clawft.delegate.scripted import Scripted
+from clawft.delegate.tool import delegate_provider
+from clawft.delegate.turns import Request, Say
+from clawft.errors import DelegationFailed
+from clawft.gateway.core import Gateway
+from clawft.model import Caller, Grant, Reply, Silent
+from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.provider.function import FunctionProvider, tool
+from clawft.store.memory import MemoryStore
+from tests.delegate.support import Listener, gateway, scenario
+from tests.requirements import requirement
+
+DONE = '[[turns]]\ntext = "done"\n'
+
+
+class Watched(Scripted):
+    """A scripted model that remembers what it was asked."""
+
+    def __init__(self, script: str) -> None:
+        super().__init__(scenario(script))
+        self.requests: list[Request] = []
+
+    async def answer(self, request: Request, say: Say) -> Any:
+        self.requests.append(request)
+        return await super().answer(request, say)
+
+    @property
+    def tools(self) -> list[str]:
+        return [tool.name for tool in self.requests[0].tools]
+
+
+def desk_of(made: Gateway, config: DelegationConfig, connected: Sequence[Connected] = ()) -> Desk:
+    house = House(made, made.search, lambda: None, lambda: connected, Path("/workspace"))
+    return Desk(config, house)
+
+
+def job(task: str, listener: Listener, **more: Any) -> Job:
+    return Job(task, more.pop("caller", Caller()), listener.tell, listener.record, **more)
+
+
+# ── who ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("DELEG-23", "FR-008")
+def test_what_is_missing_is_told_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    on = DelegationConfig(claude_enabled=True, openai_enabled=True, openai_model="m", claude_flow_enabled=True)
+    missing = desk_of(gateway(), on).missing(Caller())
+    assert "ANTHROPIC_API_KEY" in missing[Target.CLAUDE]
+    assert "OPENAI_API_KEY" in missing[Target.OPENAI]
+    assert "claude_flow_server" in missing[Target.FLOW]
+    off = desk_of(gateway(), DelegationConfig()).missing(Caller())
+    assert all("switched off" in fault for fault in off.values())
+    assert len(off) == 3
+
+
+@requirement("DELEG-23", "DELEG-24")
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.delegate.sdk.find_spec", _finds_nothing)
+    on = DelegationConfig(claude_enabled=True, openai_enabled=True, openai_model="m")
+    missing = desk_of(gateway(), on).missing(Caller())
+    assert "clawft[claude]" in missing[Target.CLAUDE]
+    assert "clawft[openai]" in missing[Target.OPENAI]
+
+
+def _finds_nothing(name: str) -> None:
+    """As if no library were installed."""
+
+
+@requirement("DELEG-23")
+def test_what_is_there_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    on = DelegationConfig(claude_enabled=True, rules=(Rule("x", "claude"),))
+    desk = desk_of(gateway(), on)
+    assert Target.CLAUDE not in desk.missing(Caller())
+    assert desk.decide("x", Caller()).target is Target.CLAUDE
+
+
+@requirement("DELEG-22", "T-12.7")
+async def test_an_explicit_target_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(DelegationFailed, match="claude is not available"):
+        await desk_of(gateway(), DelegationConfig()).run(job("x", Listener(), target=Target.CLAUDE))
+
+
+# ── with which tools ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("DELEG-17", "DELEG-18")
+async def test_excluded_and_hidden_tools_and_its_own_are_not_given() -> None:
+    made = gateway()
+    config = DelegationConfig(claude_enabled=True, excluded_tools=("mcp__demo__fail",))
+    desk = desk_of(made, config)
+    made.register(delegate_provider(desk, Path.cwd()))
+    model = Watched(DONE)
+    caller = Caller(grant=Grant(deny=("demo__hang",)))
+    await desk.run(job("x", Listener(), model=model, caller=caller))
+    assert model.tools == ["demo__echo"]
+
+
+@requirement("DELEG-18")
+async def test_the_list_is_taken_anew_for_each_task() -> None:
+    made = gateway()
+    desk = desk_of(made, DelegationConfig())
+    first, second = Watched(DONE), Watched(DONE)
+    await desk.run(job("x", Listener(), model=first))
+
+    @tool
+    async def late() -> str:
+        """Comes later."""
+        return ""
+
+    made.register(FunctionProvider("late", [late], workspace=Path.cwd(), store=MemoryStore()))
+    await desk.run(job("x", Listener(), model=second))
+    assert set(second.tools) - set(first.tools) == {"late__late"}
+
+
+@requirement("DELEG-03")
+async def test_a_rules_tools_are_all_that_can_be_called() -> None:
+    made = gateway()
+    script = '[[turns]]\ncalls = [{ tool = "demo__fail" }]\n[[turns]]\nwhen = "not found"\ntext = "done"\n'
+    model = Watched(script)
+    outcome = await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=model, tools=("demo__echo",)))
+    assert model.tools == ["demo__echo"]
+    assert outcome.state is End.DONE
+
+
+async def test_too_many_tools_are_searched() -> None:
+    made = gateway()
+    offered: list[bool] = []
+    house = House(made, made.search, lambda: offered.append(True), lambda: (), Path.cwd())
+    model = Watched(DONE)
+    await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model))
+    assert offered
+    assert model.tools == []  # this gateway has no finders; with them, they are all there is
+    assert next(iter(FINDERS)).startswith("weft__")
+    assert "weft__search_tools" in model.requests[0].system
+
+
+async def test_a_delegate_does_not_delegate_again() -> None:
+    made = gateway()
+    desk = desk_of(made, DelegationConfig())
+    asked: list[str] = []
+
+    class Nested(Watched):
+        async def answer(self, request: Request, say: Say) -> Any:
+            with pytest.raises(DelegationFailed, match="depth 1"):
+                await desk.run(job("inner", Listener(), model=Watched(DONE)))
+            asked.append("inner")
+            return await super().answer(request, say)
+
+    await desk.run(job("outer", Listener(), model=Nested(DONE)))
+    assert asked == ["inner"]
+    await desk.run(job("next", Listener(), model=Watched(DONE)))
+
+
+@requirement("DELEG-14")
+async def test_a_delegate_is_somebody_of_its_own() -> None:
+    seen: list[Caller] = []
+
+    class Spy:
+        def applies(self, tool: Any, origin: Any) -> bool:
+            return True
+
+        async def __call__(self, call: Any, after: Any) -> Reply:
+            seen.append(call.caller)
+            return await after(call)
+
+    made = Gateway([Spy()])
+    made.register(FunctionProvider("demo", [tool(_ping)], workspace=Path.cwd(), store=MemoryStore()))
+    script = '[[turns]]\ncalls = [{ tool = "demo___ping" }]\n[[turns]]\ntext = "done"\n'
+    await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
+    assert (seen[0].principal, seen[0].client) == ("local/scripted", "delegate/auto")
+    assert not seen[0].capabilities.elicit_form
+
+
+async def _ping() -> str:
+    """Pong."""
+    return "pong"
+
+
+@requirement("AGENT-12")
+def test_the_prompt_speaks_of_servers_only_if_there_are_some() -> None:
+    assert "MCP" not in system_prompt("/w", [], searching=False)
+    told = system_prompt("/w", [Connected("far", "Be  gentle.\nPlease."), Connected("near")], searching=False)
+    assert "- far: Be gentle. Please.\n- near" in told
+
+
+# ── the tool ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def offering(config: DelegationConfig) -> Gateway:
+    made = gateway()
+    made.register(delegate_provider(desk_of(made, config), Path.cwd()))
+    return made
+
+
+async def asked(made: Gateway, **given: Any) -> tuple[bool, dict[str, Any]]:
+    reply = await made.call(Caller(), "delegate_task", msgspec.json.encode(given), Silent())
+    return reply.is_error, msgspec.json.decode(reply.result)
+
+
+@requirement("DELEG-20", "T-12.1", "T-12.2")
+def test_its_schema_asks_for_a_task() -> None:
+    entry = offering(DelegationConfig(claude_enabled=True)).find("delegate__task")
+    assert entry is not None
+    schema = msgspec.json.decode(entry.tool.input_schema)
+    assert schema["required"] == ["task"]
+    assert set(schema["properties"]) == {"task", "target", "tools"}
+    assert schema["properties"]["target"]["default"] == "auto"
+    assert set(schema["properties"]["target"]["enum"]) == {"auto", "local", "claude", "openai", "flow"}
+
+
+@requirement("DELEG-21", "T-12.3")
+async def test_without_a_task_the_arguments_are_wrong() -> None:
+    is_error, result = await asked(offering(DelegationConfig()), target="claude")
+    assert is_error
+    assert "task" in result["content"][0]["text"]
+
+
+@requirement("DELEG-21", "T-12.6")
+async def test_what_stays_local_is_said_to_stay() -> None:
+    is_error, result = await asked(offering(DelegationConfig()), task="hello")
+    assert not is_error
+    assert result["structuredContent"]["target"] == "local"
+    assert "stays with you: no rule matches" in result["structuredContent"]["output"]
+
+
+@requirement("DELEG-22", "T-12.7")
+async def test_a_target_that_is_not_there_fails_and_says_why() -> None:
+    is_error, result = await asked(offering(DelegationConfig()), task="hello", target="flow")
+    assert is_error
+    assert "flow is not available" in result["content"][0]["text"]

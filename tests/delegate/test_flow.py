@@ -1,0 +1,84 @@
+"""claude-flow as a target: the task is a tool call to its server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.delegate import flow
+from clawft.delegate.budget import End
+from clawft.delegate.desk import Desk, House, Job
+from clawft.delegate.events import Called
+from clawft.gateway.core import Gateway
+from clawft.model import Caller
+from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.provider.function import FunctionProvider, tool
+from clawft.store.memory import MemoryStore
+from tests.delegate.support import Listener
+from tests.requirements import requirement
+
+
+def made(*states: str) -> tuple[Gateway, list[dict[str, Any]]]:
+    """A server with claude-flow's task tools, whose task goes through these states."""
+    asked: list[dict[str, Any]] = []
+    coming = iter(states)
+
+    @tool
+    async def task_create(type: str, description: str) -> str:
+        """Create a new task."""
+        asked.append({"type": type, "description": description})
+        return json.dumps({"taskId": "task-1", "status": next(coming)})
+
+    @tool
+    async def task_status(taskId: str) -> str:  # noqa: N803 - as claude-flow calls it
+        """Get task status."""
+        return json.dumps({"taskId": taskId, "status": next(coming)})
+
+    gateway = Gateway()
+    provider = FunctionProvider("mcp:ruflo", [task_create, task_status], workspace=Path.cwd(), store=MemoryStore())
+    gateway.register(provider, server="ruflo")
+    return gateway, asked
+
+
+def desk_of(gateway: Gateway, server: str = "ruflo") -> Desk:
+    config = DelegationConfig(claude_flow_enabled=True, claude_flow_server=server, rules=(Rule("swarm", "flow"),))
+    return Desk(config, House(gateway, gateway.search, lambda: None, lambda: (), Path.cwd()))
+
+
+@requirement("DELEG-19", "DELEG-21", "T-12.5", "DELEG-08")
+async def test_the_task_goes_to_the_server_and_its_record_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "POLL_SECONDS", 0.0)
+    gateway, asked = made("in_progress", "in_progress", "completed")
+    desk = desk_of(gateway)
+    assert desk.decide("send the swarm", Caller()).target is Target.FLOW
+    listener = Listener()
+    outcome = await desk.run(Job("send the swarm", Caller(), listener.tell, listener.record, Target.FLOW))
+    assert outcome.state is End.DONE
+    assert json.loads(outcome.text)["status"] == "completed"
+    assert asked == [{"type": "feature", "description": "send the swarm"}]
+    assert [called.verdict for called in listener.of(Called)] == ["ok"] * 3
+
+
+@requirement("DELEG-19")
+async def test_a_task_that_only_waits_there_is_handed_over() -> None:
+    gateway, _ = made("pending")
+    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert (outcome.state, outcome.calls) == (End.DONE, 1)
+
+
+async def test_a_failed_task_fails() -> None:
+    gateway, _ = made("failed")
+    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert outcome.state is End.FAILED
+    assert "failed" in outcome.reason
+
+
+@requirement("DELEG-23")
+def test_a_server_that_is_not_there_switches_the_target_off() -> None:
+    gateway, _ = made()
+    missing = desk_of(gateway, "elsewhere").missing(Caller())
+    assert "weft servers test elsewhere" in missing[Target.FLOW]
+    assert desk_of(gateway, "elsewhere").decide("swarm", Caller()).target is Target.LOCAL

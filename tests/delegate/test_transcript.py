@@ -1,0 +1,61 @@
+"""Transcripts: whole after every line, private, and good to go on from."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from clawft.delegate.budget import End
+from clawft.delegate.events import Outcome
+from clawft.delegate.transcript import MAX_KEPT, NoTranscript, Transcript, find, history_of
+from clawft.delegate.turns import Answer, Entry, Results, Stop, Task, ToolResult, ToolUse, Usage
+
+HISTORY: list[Entry] = [
+    Task("do it"),
+    Answer("looking", (ToolUse("1", "x", {"a": [1]}),), Stop.TOOLS, Usage(1, 2), "anthropic", [{"type": "thinking"}]),
+    Results((ToolResult("1", "fine"),)),
+]
+
+
+def kept(folder: Path) -> Transcript:
+    transcript = Transcript.begin(folder, {"target": "claude"})
+    for entry in HISTORY:
+        transcript.keep(entry)
+    return transcript
+
+
+def test_what_was_kept_comes_back(tmp_path: Path) -> None:
+    transcript = kept(tmp_path)
+    transcript.keep(Outcome(End.DONE, "done"))
+    assert history_of(transcript.file) == HISTORY
+    assert stat.S_IMODE(transcript.file.stat().st_mode) == 0o600
+    transcript.close()
+
+
+def test_a_line_that_was_cut_off_is_left_out_and_the_next_is_whole(tmp_path: Path) -> None:
+    transcript = kept(tmp_path)
+    transcript.close()
+    whole = transcript.file.read_bytes()
+    transcript.file.write_bytes(whole + b'{"type":"answer","te')
+    again = Transcript(transcript.file)
+    again.keep(Task("go on"))
+    again.close()
+    assert history_of(transcript.file) == [*HISTORY, Task("go on")]
+
+
+def test_the_newest_is_found_and_an_unknown_one_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoTranscript, match="none yet"):
+        find(tmp_path, "last")
+    transcript = kept(tmp_path)
+    transcript.close()
+    assert find(tmp_path, "last") == find(tmp_path, transcript.id) == transcript.file
+    with pytest.raises(NoTranscript, match=transcript.id):
+        find(tmp_path, "../../etc/passwd")
+
+
+def test_old_ones_make_room(tmp_path: Path) -> None:
+    for number in range(MAX_KEPT + 5):
+        (tmp_path / f"2020{number:04}.jsonl").touch()
+    Transcript.begin(tmp_path, {}).close()
+    assert len(list(tmp_path.iterdir())) == MAX_KEPT
+    assert not (tmp_path / "20200000.jsonl").exists()

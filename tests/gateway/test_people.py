@@ -1,0 +1,224 @@
+"""Two people with tokens of one issuer on one gateway: each has a list of their own, and nobody else gets in.
+
+The gateway is the real command, the issuer a real provider.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jwt
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from clawft.auth.vault import Vault
+from clawft.model import Grant
+from clawft.policy.grant import GrantRule, grant_for, visible
+from tests.auth.logins import logged_in
+from tests.requirements import requirement
+from tests.servers.idp import MACHINE_SECRET, Idp, idp
+from tests.servers.pipe import STATELESS, modern_meta
+from tests.servers.weft import Served, gateway
+
+RULES = """
+[gateway.auth]
+issuer = "{issuer}"
+scopes = ["api.read"]
+grants = [
+  {{ group = "dev", allow = ["memory__*", "file__read"] }},
+  {{ group = "ops", allow = ["shell__*", "memory__list"], deny = ["shell__kill"] }},
+]
+[tools]
+deny = ["file__write"]
+"""
+
+Json = dict[str, Any]
+
+
+class Team:
+    def __init__(self, provider: Idp, served: Served, tokens: Mapping[str, str]) -> None:
+        self.provider, self.served, self.tokens = provider, served, tokens
+
+    async def post(self, token: str, method: str, params: Json | None = None) -> tuple[int, Mapping[str, str], Json]:
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": STATELESS,
+            "Mcp-Method": method,
+        }
+        if params and "name" in params:
+            headers["Mcp-Name"] = params["name"]
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": modern_meta()}}
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(self.served.url, json=body, headers=headers) as answer,
+        ):
+            text = await answer.text()
+            return answer.status, dict(answer.headers), json.loads(text) if text.startswith("{") else {"text": text}
+
+    async def names(self, person: str) -> set[str]:
+        _, _, told = await self.post(self.tokens[person], "tools/list")
+        assert told["result"]["cacheScope"] == "private"
+        return {tool["name"] for tool in told["result"]["tools"]}
+
+    async def call(self, person: str, tool: str, **arguments: Any) -> Json:
+        return (await self.post(self.tokens[person], "tools/call", {"name": tool, "arguments": arguments}))[2]
+
+
+@asynccontextmanager
+async def team(folder: Path) -> AsyncGenerator[Team]:
+    async with idp() as provider:
+        (folder / "home").mkdir()
+        (folder / "home" / "config.toml").write_text(RULES.format(issuer=provider.issuer))
+        with gateway(folder) as served:
+            tokens = {
+                person: (
+                    await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
+                ).tokens.access_token
+                for person in ("ada", "bob")
+            }
+            yield Team(provider, served, tokens)
+
+
+@pytest.mark.slow
+@requirement("GUARD-06", "GUARD-07")
+async def test_each_person_sees_and_calls_their_own_tools_only(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        ada, bob = await people.names("ada"), await people.names("bob")
+        assert ada == {
+            "memory__store",
+            "memory__recall",
+            "memory__list",
+            "memory__forget",
+            "memory__search",
+            "file__read",
+        }
+        assert "shell__exec" in bob
+        assert ada & bob == {"memory__list"}
+        for _ in range(2):  # from the cache as well
+            assert (await people.names("ada"), await people.names("bob")) == (ada, bob)
+
+        hidden = await people.call("bob", "memory__store", key="k", value="v")
+        unknown = await people.call("bob", "memory__nothing", key="k", value="v")
+        spelled = json.dumps(hidden["error"]).replace("memory__store", "X")
+        assert spelled == json.dumps(unknown["error"]).replace("memory__nothing", "X")
+
+        await people.call("ada", "memory__store", key="secret", value="of ada")
+        theirs = await people.call("bob", "memory__list")
+        assert theirs["result"]["structuredContent"] == {"result": []}
+        assert (await people.call("ada", "memory__list"))["result"]["structuredContent"] == {"result": ["secret"]}
+
+        people.served.stop()
+        audit = (tmp_path / "home" / "audit" / "audit.jsonl").read_text()
+        said = "\n".join(people.served.lines)
+        assert f"{people.provider.issuer}#ada" in audit
+        for token in people.tokens.values():
+            assert token not in audit + said
+
+
+@pytest.mark.slow
+@requirement("GUARD-06")
+async def test_who_is_turned_away_is_told_where_to_log_in(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        place = people.served.url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
+        async with aiohttp.ClientSession() as client, client.post(people.served.url) as answer:
+            assert answer.status == 401
+            assert f'resource_metadata="{place}"' in answer.headers["WWW-Authenticate"]
+            assert 'scope="api.read"' in answer.headers["WWW-Authenticate"]
+        async with aiohttp.ClientSession() as client, client.get(place) as answer:
+            told = await answer.json()
+        assert (told["resource"], told["authorization_servers"]) == (people.served.url, [people.provider.issuer])
+
+        good = people.tokens["ada"]
+        claims = jwt.decode(good, options={"verify_signature": False})
+        stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        head, body, signature = good.split(".")
+        kid = jwt.get_unverified_header(good)["kid"]
+        forged = {
+            "another key": jwt.encode(claims, stranger, "RS256", headers={"kid": kid}),
+            "no key of theirs": jwt.encode(claims, stranger, "RS256", headers={"kid": "mine"}),
+            "no signature": jwt.encode(claims, "", "none"),
+            "a shared secret": jwt.encode(claims, "x" * 32, "HS256", headers={"kid": kid}),
+            "cut off": f"{head}.{body}.",
+            "changed": f"{head}.{msgspec.json.encode(claims).hex()}.{signature}",
+            "garbage": "a.b.c",
+        }
+        for what, token in forged.items():
+            status, headers, _ = await people.post(token, "tools/list")
+            assert (what, status) == (what, 401)
+            assert "invalid_token" in headers["WWW-Authenticate"]
+
+
+@pytest.mark.slow
+@requirement("GUARD-06")
+async def test_a_token_for_somebody_else_or_without_the_scope_is_refused(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        elsewhere = await logged_in(people.provider, Vault(tmp_path / "x"), resource="http://127.0.0.1:1/other")
+        status, headers, told = await people.post(elsewhere.tokens.access_token, "tools/list")
+        assert (status, told["text"]) == (401, "the token is meant for somebody else")
+        assert 'error="invalid_token"' in headers["WWW-Authenticate"]
+
+        async with aiohttp.ClientSession() as client:
+            fields = {"grant_type": "client_credentials", "resource": people.served.url, "scope": "api.write"}
+            proof = {"Authorization": aiohttp.encode_basic_auth("machine", MACHINE_SECRET)}
+            async with client.post(f"{people.provider.issuer}/token", data=fields, headers=proof) as answer:
+                machine = (await answer.json())["access_token"]
+        status, headers, _ = await people.post(machine, "tools/list")
+        assert status == 403
+        assert 'error="insufficient_scope"' in headers["WWW-Authenticate"]
+
+
+@pytest.mark.slow
+@requirement("GUARD-06")
+async def test_the_person_at_the_machine_still_comes_in_with_the_token_of_the_file(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        own = (tmp_path / "home" / "gateway.token").read_text()
+        _, _, told = await people.post(own, "tools/list")
+        names = {tool["name"] for tool in told["result"]["tools"]}
+        assert "git__status" in names
+        assert "file__write" not in names
+
+
+# ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ALL = Grant()
+
+
+@requirement("GUARD-06")
+def test_no_rule_means_no_tool() -> None:
+    grant = grant_for([GrantRule(group="dev", allow=("*",))], "eve", (), (), within=ALL)
+    assert not visible(("file__read",), grant)
+
+
+@requirement("GUARD-06")
+def test_rules_add_up_and_a_denial_wins() -> None:
+    rules = [
+        GrantRule(allow=("file__*",)),
+        GrantRule(scope="write", allow=("shell__*",)),
+        GrantRule(subject="eve", deny=("file__write",)),
+    ]
+    grant = grant_for(rules, "eve", (), {"write"}, within=ALL)
+    assert visible(("file__read",), grant)
+    assert visible(("shell__exec",), grant)
+    assert not visible(("file__write",), grant)
+    assert not visible(("git__status",), grant)
+
+
+@requirement("GUARD-06")
+def test_all_that_a_rule_names_must_be_true() -> None:
+    rules = [GrantRule(subject="ada", group="dev", allow=("*",))]
+    assert visible(("x",), grant_for(rules, "ada", {"dev"}, (), within=ALL))
+    assert not visible(("x",), grant_for(rules, "ada", {"ops"}, (), within=ALL))
+    assert not visible(("x",), grant_for(rules, "bob", {"dev"}, (), within=ALL))
+
+
+@requirement("GUARD-06")
+def test_nobody_gets_more_than_the_gateway_offers() -> None:
+    grant = grant_for([GrantRule(allow=("*",))], "ada", (), (), within=Grant(("file__*",), ("file__write",)))
+    assert visible(("file__read",), grant)
+    assert not visible(("file__write",), grant)
+    assert not visible(("shell__exec",), grant)

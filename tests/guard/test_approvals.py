@@ -1,0 +1,112 @@
+"""The book of approvals: private, whole, shared by every process, and never more generous than its file."""
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clawft.errors import InvalidConfig
+from clawft.guard.approvals import MAX_SHOWN_BYTES, Approvals, parse, read, write_out
+from clawft.policy.approval import Approval, Standing, Use
+from tests.requirements import requirement
+
+ECHO = Approval("s", "echo", "sha256:one", granted=1.0, shown=msgspec.Raw(b'{"name":"echo"}'))
+USE = Use("s", "echo", "sha256:one")
+
+
+def stands(book: Approvals) -> Standing:
+    book.look()
+    return book.judge(USE).standing
+
+
+@requirement("POOL-20")
+def test_what_is_added_is_private_and_there_for_the_next(home: Path) -> None:
+    Approvals(home).add(ECHO)
+    assert (home / "approvals.json").stat().st_mode & 0o777 == 0o600
+    again = Approvals(home)
+    assert stands(again) is Standing.APPROVED
+    assert again.all() == [ECHO]
+
+
+@requirement("POOL-20")
+def test_a_running_book_sees_what_others_write(home: Path) -> None:
+    mine, other = Approvals(home), Approvals(home)
+    told: list[bool] = []
+    mine.changed = lambda: told.append(True)
+    assert stands(mine) is Standing.UNKNOWN
+    other.add(ECHO)
+    assert stands(mine) is Standing.APPROVED
+    assert not mine.look()
+    other.change(lambda known: ())
+    assert stands(mine) is Standing.UNKNOWN
+    assert len(told) == 3
+
+
+@requirement("POOL-20")
+def test_an_approval_runs_out_without_anybody_writing(home: Path) -> None:
+    now = [100.0]
+    book = Approvals(home, clock=lambda: now[0])
+    book.add(msgspec.structs.replace(ECHO, expires=150.0))
+    assert stands(book) is Standing.APPROVED
+    now[0] = 150.0
+    assert book.look()
+    assert book.judge(USE).standing is Standing.UNKNOWN
+    book.add(msgspec.structs.replace(ECHO, server="t"))
+    assert [each.server for each in read(book.path)] == ["t"]
+
+
+def add_many(home: str, who: int, count: int) -> None:
+    for number in range(count):
+        Approvals(Path(home)).add(Approval(f"s{who}", f"t{number}", "sha256:x"))
+
+
+@requirement("POOL-20")
+def test_processes_that_write_at_once_lose_nothing(home: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=add_many, args=(str(home), who, 12)) for who in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0] * 4
+    assert len(Approvals(home).all()) == 4 * 12
+    assert sorted(path.name for path in home.iterdir()) == ["approvals.json", "approvals.lock"]
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
+def test_a_file_that_others_can_write_approves_nothing(home: Path, mode: int) -> None:
+    book = Approvals(home)
+    book.add(ECHO)
+    os.chmod(book.path, mode)
+    assert stands(book) is Standing.UNKNOWN
+    with pytest.raises(InvalidConfig, match="changed by others"):
+        book.add(ECHO)
+    os.chmod(book.path, 0o600)
+    assert stands(book) is Standing.APPROVED
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version":99}', b"\xff", b"[" * 100_000, b'{"approvals":3}'])
+def test_a_damaged_file_approves_nothing_and_is_not_written_over(home: Path, content: bytes) -> None:
+    path = home / "approvals.json"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    assert stands(Approvals(home)) is Standing.UNKNOWN
+    with pytest.raises(InvalidConfig):
+        Approvals(home).add(ECHO)
+    assert path.read_bytes() == content
+
+
+def test_a_text_that_is_too_long_to_keep_is_pinned_all_the_same(home: Path) -> None:
+    shown = msgspec.Raw(b'"' + b"x" * MAX_SHOWN_BYTES + b'"')
+    Approvals(home).add(msgspec.structs.replace(ECHO, shown=shown))
+    (kept,) = Approvals(home).all()
+    assert (kept.pin, kept.shown) == (ECHO.pin, msgspec.UNSET)
+
+
+def test_what_is_written_out_reads_back() -> None:
+    (back,) = parse(write_out([ECHO]), "a file")
+    assert msgspec.structs.replace(back, shown=ECHO.shown) == ECHO

@@ -1,0 +1,85 @@
+"""Keys and tokens taken out of results: only where it is wanted, and before anything is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clawft.app import App
+from clawft.config.settings import Settings
+from clawft.guard.pipeline import compose
+from clawft.guard.redaction import Redaction
+from clawft.guard.result import ResultGuard
+from clawft.model import Origin, Reply
+from clawft.store.leftovers import Leftovers
+from clawft.store.secrets import conceal, keep_concealed, resolve
+from tests.guard.support import TOOL, answers, call
+from tests.requirements import requirement
+
+KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+@requirement("CONF-14")
+async def test_a_result_loses_what_has_the_shape_of_a_key_and_nothing_else() -> None:
+    guard = Redaction(lambda server: True)
+    dirty = await guard(call(), answers(Reply.text(f"it is {KEY}, ok")))
+    assert json.loads(dirty.result)["content"][0]["text"] == "it is [redacted: AWS key], ok"
+    clean = Reply.text("nothing here")
+    assert await guard(call(), answers(clean)) is clean
+
+
+@requirement("CONF-14")
+async def test_what_we_were_given_is_taken_out_whatever_its_shape() -> None:
+    keep_concealed('a "plain" word\n')
+    guard = Redaction(lambda server: True)
+    reply = await guard(call(), answers(Reply.text('got a "plain" word\n there')))
+    assert json.loads(reply.result)["content"][0]["text"] == "got … there"
+    assert conceal('got a "plain" word\n there') == "got … there"
+
+
+@requirement("CONF-14")
+async def test_what_is_kept_for_reading_on_was_looked_through_too() -> None:
+    leftovers = Leftovers()
+    guards = [ResultGuard(leftovers, 50), Redaction(lambda server: True)]
+    run = compose(guards, TOOL, Origin("demo"), answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
+    told = json.loads((await run(call())).result)["content"][0]["text"]
+    handle = json.loads(told.partition("weft__read_result with ")[2])["handle"]
+    part = leftovers.read(handle, "local", 0, 1000)
+    assert part is not None
+    assert KEY not in part.text
+    assert "[redacted: AWS key]" in part.text
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(
+    ("everywhere", "own", "wanted"),
+    [(False, None, False), (True, None, True), (False, True, True), (True, False, False)],
+)
+def test_a_server_has_the_last_word_about_its_results(
+    home: Path, workspace: Path, everywhere: bool, own: bool | None, wanted: bool
+) -> None:
+    file = home / "mcp_servers" / "s.toml"
+    file.parent.mkdir()
+    said = "" if own is None else f"redact = {str(own).lower()}\n"
+    file.write_text(f'url = "http://127.0.0.1:1/"\n{said}')
+    app = App(Settings(home, workspace, redact=everywhere), outside=False)
+    (guard,) = [each for each in app.gateway.guards if isinstance(each, Redaction)]
+    assert guard.applies(TOOL, Origin("mcp:s", "s")) is wanted
+    assert guard.applies(TOOL, Origin("file")) is everywhere
+
+
+# ── references inside longer values ──────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("CONF-14")
+def test_references_are_resolved_inside_a_longer_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WORD", "s3cret-word")
+    file = tmp_path / "kept"
+    file.write_text("from a file\n")
+    assert resolve("Bearer ${secret://env/WORD}") == "Bearer s3cret-word"
+    assert resolve(f"${{secret://env/WORD}}/${{secret://file{file}}}") == "s3cret-word/from a file"
+    assert resolve("${secret://env/NO_SUCH_WORD:-eu}") == "eu"
+    assert resolve("${OTHER} $WORD {secret}") == "${OTHER} $WORD {secret}"
+    assert conceal("Authorization: s3cret-word!") == "Authorization: …!"

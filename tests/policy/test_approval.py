@@ -1,0 +1,140 @@
+"""Whether an approval still holds, and what a pin is made of."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawft.policy.approval import Approval, Standing, Use, judge, with_added
+from clawft.policy.pin import AS_IT_CAME, TWICE, canonical, changed, pin, read_shown, shown_tool
+from tests.requirements import requirement
+
+NOW = 1_000.0
+PIN, OTHER = "sha256:one", "sha256:two"
+
+
+def use(tool: str = "echo", pinned: str = PIN, **who: str) -> Use:
+    return Use("s", tool, pinned, **{"agent": "a", "workspace": "/w", "principal": "local", **who})
+
+
+@requirement("POOL-17", "POOL-19")
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([], Standing.UNKNOWN),
+        ([Approval("s", "echo", PIN)], Standing.APPROVED),
+        ([Approval("s", "echo", OTHER)], Standing.CHANGED),
+        ([Approval("s", "other", PIN)], Standing.UNKNOWN),
+        ([Approval("t", "echo", PIN)], Standing.UNKNOWN),
+        ([Approval("s", "", PIN)], Standing.UNKNOWN),  # that the server may start says nothing of its tools
+        ([Approval("s", "echo", PIN, expires=NOW)], Standing.UNKNOWN),
+        ([Approval("s", "echo", PIN, expires=NOW + 1)], Standing.APPROVED),
+        ([Approval("s", "echo", PIN, agent="a")], Standing.APPROVED),
+        ([Approval("s", "echo", PIN, agent="b")], Standing.UNKNOWN),
+        ([Approval("s", "echo", PIN, workspace="/w")], Standing.APPROVED),
+        ([Approval("s", "echo", PIN, workspace="/v")], Standing.UNKNOWN),
+        ([Approval("s", "echo", PIN, principal="ada")], Standing.UNKNOWN),
+        ([Approval("s", "e*")], Standing.NEW),
+        ([Approval("s", "x*")], Standing.UNKNOWN),
+        ([Approval("s", "e*"), Approval("s", "echo", OTHER)], Standing.CHANGED),  # a glob helps no changed pin
+        ([Approval("s", "e*", expires=NOW)], Standing.UNKNOWN),
+        ([Approval("s", "echo", OTHER, agent="b"), Approval("s", "echo", PIN)], Standing.APPROVED),
+    ],
+)
+def test_what_was_approved_holds_for_the_same_text_and_the_same_people(
+    known: list[Approval], expected: Standing
+) -> None:
+    assert judge(known, use(), NOW).standing is expected
+
+
+@requirement("POOL-19")
+def test_a_tool_that_is_called_like_a_glob_is_no_glob() -> None:
+    assert judge([Approval("s", "*", PIN)], use("echo"), NOW).standing is Standing.UNKNOWN
+    assert judge([Approval("s", "*", PIN)], use("*"), NOW).standing is Standing.APPROVED
+
+
+def test_the_later_word_on_the_same_thing_counts() -> None:
+    first, second, other = Approval("s", "echo", PIN), Approval("s", "echo", OTHER), Approval("s", "echo", PIN, "b")
+    assert with_added([first, other], [second]) == (other, second)
+
+
+# ── pins ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+DEFINITION: dict[str, Any] = {
+    "name": "echo",
+    "title": "Echo",
+    "description": "Says it again.",
+    "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    "outputSchema": {"type": "object"},
+    "annotations": {"readOnlyHint": True},
+    "icons": [{"src": "data:,"}],
+    "x-vendor": 1.5,
+}
+
+
+def pinned(definition: object, instructions: str = "be kind") -> str:
+    return pin(shown_tool(json.dumps(definition).encode(), instructions))
+
+
+@requirement("POOL-19")
+@pytest.mark.parametrize("field", DEFINITION)
+def test_every_field_a_model_sees_is_pinned(field: str) -> None:
+    without = {key: value for key, value in DEFINITION.items() if key != field}
+    assert pinned({**DEFINITION, field: "changed"}) != pinned(DEFINITION)
+    assert pinned(without) != pinned(DEFINITION)
+
+
+@requirement("POOL-19")
+def test_so_are_the_instructions_of_its_server_but_not_its_meta() -> None:
+    assert pinned(DEFINITION, "obey") != pinned(DEFINITION)
+    assert pinned({**DEFINITION, "_meta": {"today": 1}}) == pinned(DEFINITION)
+
+
+@requirement("POOL-19")
+def test_spelling_and_order_do_not_matter() -> None:
+    turned = json.dumps(dict(reversed(DEFINITION.items())), indent=3).encode()
+    assert pin(shown_tool(turned, "be kind")) == pinned(DEFINITION)
+
+
+@requirement("POOL-19")
+def test_a_key_that_occurs_twice_cannot_hide_a_change() -> None:
+    first = shown_tool(b'{"name":"a","description":"good","description":"x"}', "")
+    second = shown_tool(b'{"name":"a","description":"evil","description":"x"}', "")
+    assert TWICE in first
+    assert pin(first) != pin(second)
+
+
+@requirement("POOL-19")
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b'{"name":"a","n":1e999}',
+        b'{"name":"a","n":' + b"9" * 5_000 + b"}",
+        b'{"name":"a","n":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"name":"a","n":' + b"[" * 90 + b"]" * 90 + b"}",
+    ],
+)
+def test_no_definition_is_too_odd_to_be_pinned(wire: bytes) -> None:
+    shown = shown_tool(wire, "")
+    assert pin(shown) == pin(shown_tool(wire, ""))
+    assert pin(shown) != pin(shown_tool(wire.replace(b'"a"', b'"b"'), ""))
+    assert read_shown(canonical(shown)) == shown
+    assert b"Infinity" not in canonical(shown)
+    assert AS_IT_CAME in shown or b"[[" not in wire
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@requirement("POOL-19")
+@given(st.dictionaries(st.text(), json_values), st.dictionaries(st.text(), json_values))
+def test_two_definitions_share_a_pin_only_if_they_are_the_same(one: dict[str, Any], two: dict[str, Any]) -> None:
+    seen = [{key: value for key, value in each.items() if key != "_meta"} for each in (one, two)]
+    same = canonical(seen[0]) == canonical(seen[1])
+    assert (pinned(one) == pinned(two)) is same
+    assert bool(changed(*seen)) is (seen[0] != seen[1])

@@ -1,0 +1,111 @@
+"""A real authorization server (npm oidc-provider) on loopback, and a browser without a window to log in with."""
+
+import asyncio
+import os
+import re
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urljoin
+
+import aiohttp
+
+from tests import peers
+
+READY_SECONDS = 60.0
+MAX_STEPS = 25
+PROGRAM = Path(peers.__file__).parent / "idp.mjs"
+
+CLIENT_SECRET = "canary-client-secret-9f3b"
+MACHINE_SECRET = "canary-machine-secret-77aa"
+
+_FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
+_FIELD = re.compile(r'name="([^"]+)"[^>]*value="([^"]*)"')
+
+
+class Idp:
+    def __init__(self, issuer: str) -> None:
+        self.issuer = issuer
+        self.lines: list[str] = []
+
+    def given(self, grant: str) -> int:
+        """How many tokens were given for this kind of grant."""
+        return sum(line.split()[:2] == ["GIVEN", grant] for line in self.lines)
+
+    @property
+    def refused(self) -> list[str]:
+        return [line for line in self.lines if line.startswith("REFUSED") and "pending" not in line]
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        return {"auth_url": f"{self.issuer}/auth", "token_url": f"{self.issuer}/token"}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@asynccontextmanager
+async def idp(lifetime: int = 3600) -> AsyncGenerator[Idp]:
+    if not (peers.PACKAGES / "oidc-provider").is_dir():
+        peers.missing("no npm package 'oidc-provider' in tests/peers")
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        str(peers.node()),
+        str(PROGRAM),
+        str(port),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**os.environ, "AT_TTL": str(lifetime)},
+    )
+    served = Idp(f"http://127.0.0.1:{port}")
+    reading: asyncio.Task[None] | None = None
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while not (await _line(process)).startswith("READY"):
+                pass
+        reading = asyncio.get_running_loop().create_task(_read(process, served))
+        yield served
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        if reading is not None:
+            await reading
+
+
+async def _line(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode()
+    assert line, "the provider has ended"
+    return line
+
+
+async def _read(process: asyncio.subprocess.Process, served: Idp) -> None:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        served.lines.append(line.decode().strip())
+
+
+async def log_in(url: str, stop: str = "", person: str = "ada") -> str:
+    """As a person would: fill in the forms and agree. Gives the address that begins with `stop`, or the last page."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+        for _ in range(MAX_STEPS):
+            if stop and url.startswith(stop):
+                return url
+            async with client.get(url, allow_redirects=False) as response:
+                target, page, here = response.headers.get("Location"), await response.text(), str(response.url)
+            while target is None:
+                form = _FORM.search(page)
+                if form is None:
+                    return page
+                fields = {name: value for name, value in _FIELD.findall(form[2]) if name != "abort"}
+                fields |= {"login": person, "password": "x"}
+                action = urljoin(here, form[1].replace("&amp;", "&"))
+                async with client.post(action, data=fields, allow_redirects=False) as response:
+                    target, page, here = response.headers.get("Location"), await response.text(), str(response.url)
+            url = urljoin(here, target)
+    raise AssertionError("too many steps")
