@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 PYRIGHT := node tools/npm/node_modules/pyright/index.js
-APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace >/dev/null
 PYTEST := $(BIN)/python -m pytest -n 2
 
 # One stamp per set of packages, inside what it describes, so that removing the one forgets the other.
@@ -15,11 +15,14 @@ RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 PEERS := tests/peers/node_modules/.installed
+IN_VSCODE := tests/builtin/ide/test_vscode.py
+VSCODE := tests/editors/node_modules/.installed
 TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance matrix requirements bench peers system hosts lock clean distclean
+.PHONY: help run test check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean \
+	distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,8 +30,13 @@ help: ## Show this list
 run: $(RUN) ## Install what weft needs and start the gateway (ARGS="--port 9000" for more)
 	$(BIN)/weft gateway $(ARGS)
 
-test: $(TEST) peers system ## Install everything the tests need and run all of them (ARGS="-k name" for some)
-	$(PYTEST) $(ARGS)
+test: $(TEST) peers system editors ## Install everything the tests need and run all of them (ARGS="-k name" for some)
+	$(if $(ARGS),,@$(MAKE) --no-print-directory vscode)
+	$(PYTEST) $(if $(ARGS),,--ignore=$(IN_VSCODE)) $(ARGS)
+
+# A step of its own, one test after the other: each has a browser and a VS Code to itself.
+vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of its window is left in out/
+	$(BIN)/python -m pytest -n 0 $(IN_VSCODE)
 
 check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast tests
 	$(BIN)/ruff check .
@@ -55,10 +63,22 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
-system: ## Install what tests need of the operating system: bubblewrap (not root, or no apt-get: say so and go on)
-	@command -v bwrap >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+system: ## Install what tests need of the system: bubblewrap, strace (not root, or no apt-get: say so and go on)
+	@{ command -v bwrap && command -v strace; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	{ $(APT) || { apt-get update -qq && $(APT); }; }; } || \
-	echo "no bwrap, and it cannot be installed here: tests of that sandbox will be skipped"
+	echo "no bwrap or no strace, and they cannot be installed here: tests that need them will be skipped"
+
+editors: ## Install a real VS Code and Neovim for the tests (900 MB; with apt only as root)
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS) $(VSCODE); \
+	else echo "no npm: tests in a real VS Code will be skipped (they fail with CI=true)"; fi
+	@for program in nvim:neovim chromium:chromium; do \
+	  if command -v $${program%%:*} >/dev/null; then :; \
+	  elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $${program#*:}; \
+	  else echo "no $${program%%:*}: install $${program#*:}, or its tests will be skipped (they fail with CI=true)"; fi; done
+
+vsix: $(BIN)/python ## Pack the VS Code extension into out/clawft.vsix
+	$(BIN)/python tools/vsix.py
 
 hosts: ## Install Claude Code and claude-flow (1.3 GB) for the tests that run them where they are
 	cd tests/hosts && npm install --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel=error
@@ -74,7 +94,7 @@ clean: ## Remove caches and build products
 	find src tests bench tools examples -name node_modules -prune -o -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove everything that was installed, too
-	rm -rf $(VENV) $(VENV)-lock tests/peers/node_modules tools/npm/node_modules
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-bench tests/peers/node_modules tests/editors/node_modules tools/npm/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clawft needs Python 3.11 or newer; try PYTHON=python3.12")'
@@ -97,6 +117,13 @@ $(DEV): requirements/dev.txt $(TEST)
 
 $(PEERS): tests/peers/package-lock.json tests/peers/.npmrc
 	cd tests/peers && $(NPM_CI)
+	@touch $@
+
+# code-server brings the locks of what it holds; without scripts nothing of it is compiled. It needs the peers' Node.
+$(VSCODE): tests/editors/package-lock.json tests/editors/.npmrc $(PEERS)
+	cd tests/editors && $(NPM_CI)
+	cd tests/editors/node_modules/code-server/lib/vscode && npm install --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd tests/editors/node_modules/code-server/lib/vscode/extensions && npm install --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(TYPES): tools/npm/package-lock.json tools/npm/.npmrc

@@ -15,13 +15,17 @@ from msgspec.structs import replace
 
 from bench.budget import Verdict, judge, read
 from bench.contenders import CROWD, LEGS, OURS, STARTS
+from bench.editing import STAGE as EDITING
+from bench.editing import run_editing
 from bench.measure import FULL, QUICK, Plan, run_leg
 from bench.report import report
 from bench.running import Failures
 from bench.samples import Absent, Results, Sample, Start
+from bench.searches import STAGE as SEARCH
+from bench.searches import run_searches
 from bench.starts import modules_of_start, run_crowd, run_imports, run_starts
 
-STAGES = (*LEGS, *STARTS, CROWD.name, "imports")
+STAGES = (*LEGS, *STARTS, CROWD.name, SEARCH, EDITING, "imports")
 
 
 def measure(stages: Sequence[str], plan: Plan) -> Results:
@@ -49,8 +53,15 @@ def _with_others(results: Results, stages: Sequence[str], plan: Plan) -> Results
         _say(f"{CROWD.name} …")
         crowd, missing = run_crowd(plan)
         results = replace(results, crowd=crowd, absent=[*results.absent, *_loudly(missing)])
+    if EDITING in stages:
+        _say(f"{EDITING} …")
+        editing, missing = run_editing(plan)
+        results = replace(results, editing=editing, absent=[*results.absent, *_loudly(missing)])
     if "start" in stages:
         results = _with_modules(results)
+    if SEARCH in stages:
+        _say(f"{SEARCH} …")
+        results = replace(results, searches=run_searches(plan))
     if "imports" in stages:
         _say("imports …")
         results = replace(results, imports=run_imports(plan))

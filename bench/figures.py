@@ -21,7 +21,7 @@ def spread(values: Iterable[float]) -> Spread | None:
 
 def by_round(results: Results, stage: str, window: int, contender: str, measure: str) -> dict[int, float]:
     """One value per round."""
-    rows = (*results.samples, *results.starts, *results.crowd)
+    rows = (*results.samples, *results.starts, *results.crowd, *results.searches, *results.editing)
     wanted = (stage, window, contender)
     return {row.round: float(getattr(row, measure)) for row in rows if (row.stage, row.window, row.contender) == wanted}
 

@@ -16,6 +16,10 @@ def report(results: Results, verdicts: Sequence[Verdict]) -> str:
     parts += [_starts(stage, results) for stage in STARTS if any(row.stage == stage for row in results.starts)]
     if results.crowd:
         parts.append(_crowd(results))
+    if results.searches:
+        parts.append(_searches(results))
+    if results.editing:
+        parts.append(_editing(results))
     if results.imports:
         parts.append(_imports(results))
     if results.absent:
@@ -100,11 +104,34 @@ def _crowd(results: Results) -> str:
         ["tools/list answered: wall ms", each("wall_ms")],
         ["own CPU ms up to there", each("cpu_ms")],
         ["servers that had answered by then", each("up")],
-        ["all servers connected: wall ms", each("connected_ms")],
-        ["own CPU ms per server up to there", each("cpu_ms_per_server")],
+        ["the same, lists too old to rely on", each("stale_up")],
         ["RSS MiB then", each("rss_mib")],
+        ["nothing known, all servers asked: wall ms", each("connected_ms")],
+        ["own CPU ms per server up to there", each("cpu_ms_per_server")],
     ]
     return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
+
+
+def _searches(results: Results) -> str:
+    def each(measure: str) -> str:
+        return _range(spread(getattr(row, measure) for row in results.searches))
+
+    rows = [
+        ["one search, p50 ms", each("p50_ms")],
+        ["one search, p99 ms", each("p99_ms")],
+        ["index of all tools, ms", each("index_ms")],
+        ["found among the first five, %", _range(spread(row.recall * 100 for row in results.searches))],
+    ]
+    return table(f"search over {results.searches[0].tools} tools", ["", "weft"], rows)
+
+
+def _editing(results: Results) -> str:
+    rows = [
+        ["hover p50 ms", _range(spread(row.hover_ms for row in results.editing))],
+        ["references p50 ms", _range(spread(row.references_ms for row in results.editing))],
+        ["edit to fresh diagnostics p50 ms", _range(spread(row.edit_ms for row in results.editing))],
+    ]
+    return table("the IDE tools without an editor, basedpyright warm", ["", "weft"], rows)
 
 
 def _imports(results: Results) -> str:
@@ -122,7 +149,7 @@ def _verdicts(verdicts: Sequence[Verdict]) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL"
+    word = "SKIP" if verdict.skipped else "PASS" if verdict.ok else "FAIL" if verdict.fails else "MISS"
     line = f"{word}  {verdict.title}: {verdict.found} ({verdict.allowed})"
     return f"{line}\n      {verdict.remark}" if verdict.remark else line
 

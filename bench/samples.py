@@ -47,12 +47,42 @@ class WarmStart(Struct, frozen=True):
     """Own CPU up to there."""
     up: int
     """Upstream servers that had answered by then."""
+    stale_up: int
+    """The same with lists that are too old to be relied on, so that servers are started at once."""
     connected_ms: float
-    """From nothing until all of them are connected and nothing is left to do."""
+    """With nothing known: until all of them were spoken to and nothing is left to do."""
     cpu_ms_per_server: float
     """Own CPU up to there, per upstream server."""
     rss_mib: float
     tools: int
+    window: int = 0
+
+
+class Searched(Struct, frozen=True):
+    """The labelled queries of the tests over their thousand tools, once."""
+
+    contender: str
+    stage: str
+    round: int
+    index_ms: float
+    p50_ms: float
+    p99_ms: float
+    recall: float
+    """Share of queries whose tool is among the first five."""
+    tools: int
+    window: int = 0
+
+
+class Editing(Struct, frozen=True):
+    """Medians of one round of calls to the IDE tools, with a warm language server and no editor."""
+
+    contender: str
+    stage: str
+    round: int
+    hover_ms: float
+    references_ms: float
+    edit_ms: float
+    """From the edit to diagnostics of the new text."""
     window: int = 0
 
 
@@ -77,6 +107,8 @@ class Results(Struct, frozen=True):
     samples: Sequence[Sample] = ()
     starts: Sequence[Start] = ()
     crowd: Sequence[WarmStart] = ()
+    searches: Sequence[Searched] = ()
+    editing: Sequence[Editing] = ()
     imports: Sequence[ImportCost] = ()
     modules: Sequence[str] | None = None
     """None: not looked at."""

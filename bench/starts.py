@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 from msgspec.structs import replace
 
 from bench.contenders import CONTENDERS, CROWD, IMPORTS, LEGS, OURS, STARTS
@@ -21,6 +22,7 @@ MARK = "import time:"
 QUIET_S = 0.25
 """A gateway that used no more than `QUIET_SHARE` of a core for so long has nothing left to do."""
 QUIET_SHARE = 0.05
+A_DAY = 86_400
 
 
 def run_starts(stage: str, plan: Plan) -> tuple[list[Start], list[Absent]]:
@@ -71,44 +73,60 @@ def _since(process: Process) -> float:
 
 
 def run_crowd(plan: Plan) -> tuple[list[WarmStart], list[Absent]]:
-    """Each start finds what the one before it had remembered."""
+    """In each round a start with nothing known, then two that find what the one before them had remembered."""
     found: list[WarmStart] = []
     (name,) = CROWD.contenders
-    with TemporaryDirectory(prefix="bench-") as folder:
-        try:
-            _fill(name, Path(folder))
-            found.extend(_warm_start(name, number, Path(folder)) for number in rounds(plan.starts, plan.starts_s))
-        except Failures as failure:
-            return found, [Absent(name, CROWD.name, str(failure))]
+    try:
+        for number in rounds(plan.starts, plan.starts_s):
+            with TemporaryDirectory(prefix="bench-") as folder:
+                found.append(_crowded(name, number, Path(folder)))
+    except Failures as failure:
+        return found, [Absent(name, CROWD.name, str(failure))]
     return found, []
 
 
-def _fill(name: str, place: Path) -> None:
+def _crowded(name: str, number: int, place: Path) -> WarmStart:
+    connected_ms, cpu_all_ms = _cold_start(name, place)
+    wall_ms, cpu_ms, up, rss_mib = _warm_start(name, place)
+    _make_stale(place)
+    *_, stale_up, _ = _warm_start(name, place)
+    return WarmStart(
+        contender=name,
+        stage=CROWD.name,
+        round=number,
+        wall_ms=wall_ms,
+        cpu_ms=cpu_ms,
+        up=up,
+        stale_up=stale_up,
+        connected_ms=connected_ms,
+        cpu_ms_per_server=cpu_all_ms / CROWD.fleet.servers,
+        rss_mib=rss_mib,
+        tools=CROWD.expected_tools,
+    )
+
+
+def _cold_start(name: str, place: Path) -> tuple[float, float]:
     with started_in(place, CONTENDERS[name], CROWD) as running:
         all_tools(running.client, CROWD.expected_tools)
-        _settle(running)
+        return _settle(running)
 
 
-def _warm_start(name: str, number: int, place: Path) -> WarmStart:
+def _warm_start(name: str, place: Path) -> tuple[float, float, int, float]:
+    """Wall time and own CPU up to the list, how many servers were up by then, and memory."""
     with started_in(place, CONTENDERS[name], CROWD) as running:
         process = running.process
         tools = len(running.client.ask("tools/list", {})["tools"])
         wall_ms, cpu_ms, up = _since(process), process.cpu_ns() / 1e6, len(list(running.marks.iterdir()))
         if tools != CROWD.expected_tools:
             raise WrongAnswer(f"{tools} of {CROWD.expected_tools} tools from the cache")
-        connected_ms, cpu_all_ms = _settle(running)
-        return WarmStart(
-            contender=name,
-            stage=CROWD.name,
-            round=number,
-            wall_ms=wall_ms,
-            cpu_ms=cpu_ms,
-            up=up,
-            connected_ms=connected_ms,
-            cpu_ms_per_server=cpu_all_ms / CROWD.fleet.servers,
-            rss_mib=process.rss_mib(),
-            tools=tools,
-        )
+        return wall_ms, cpu_ms, up, process.rss_mib()
+
+
+def _make_stale(place: Path) -> None:
+    """As if the lists had been remembered yesterday."""
+    for file in (place / "home" / "cache" / "servers").iterdir():
+        told = msgspec.json.decode(file.read_bytes())
+        file.write_bytes(msgspec.json.encode({**told, "stored": told["stored"] - A_DAY}))
 
 
 def _settle(running: Running) -> tuple[float, float]:

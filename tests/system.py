@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-PACKAGES = {"bwrap": "bubblewrap"}
+PACKAGES = {"bwrap": "bubblewrap", "strace": "strace"}
 
 
 def missing(program: str, why: str = "") -> NoReturn:

@@ -22,8 +22,10 @@ PYTHON_LOCKS = {
     "test": "requirements/test.in",
     "dev": "requirements/dev.in",
     "lock": "requirements/lock.in",
+    "bench": "requirements/bench.in",  # the gateways of others, each with its own idea of the SDK
+    "bench-proxy": "requirements/bench-proxy.in",
 }
-NPM_FOLDERS = ("tests/peers", "tools/npm")
+NPM_FOLDERS = ("tests/peers", "tests/editors", "tools/npm")
 PLACES = ("resolved", "funding")
 """Keys of an npm lock that hold addresses; installing needs neither."""
 

@@ -3,7 +3,7 @@
 usage: floor.py [--tools N] [--more BYTES] [--image] [--marks FOLDER]
 Blocking reads from stdin, one write to stdout for all that was read. floor_http.py is the same behind a port.
 Behind a gateway it is the upstream: with so many tools, with answers so much longer than the text (as an image block,
-which nobody cuts, if asked to), and with a file named after its process in FOLDER once it was spoken to.
+which nobody cuts, if asked to), and with a file of its own in FOLDER once it was spoken to.
 """
 
 import os
@@ -88,7 +88,7 @@ def result(request: Request) -> bytes:
 
 def initialize(version: str) -> bytes:
     if MARKS:
-        (Path(MARKS) / str(os.getpid())).touch()
+        (Path(MARKS) / os.urandom(8).hex()).touch()  # a process id may be the same in every sandbox
     return msgspec.json.encode(
         {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "floor", "version": "1"}}
     )

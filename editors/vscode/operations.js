@@ -4,7 +4,7 @@ const vscode = require('vscode');
 const crypto = require('crypto');
 const fs = require('fs');
 
-const WINDOW_MS = 1000; // a window that takes longer for the smallest command does not answer
+const WINDOW_MS = 4000; // a window that takes longer for the smallest command does not answer; a busy one may take a second
 const QUIET_MS = 300; // diagnostics have settled when nothing came for so long
 const SILENT_MS = 1500; // the same for a text about which nothing came at all
 const RELOAD_MS = 3000;
@@ -56,9 +56,9 @@ class Operations {
 
   // The process of extensions may outlive its window by hours, and then says that there are no problems. A command that
   // is carried out in the window itself tells the difference.
-  async windowAnswers() {
+  async windowAnswers(ms = WINDOW_MS) {
     const asked = vscode.commands.executeCommand('setContext', 'clawft.beat', ++this.beats).then(() => true, () => false);
-    return Promise.race([asked, sleep(WINDOW_MS).then(() => false)]);
+    return Promise.race([asked, sleep(ms).then(() => false)]);
   }
 
   // One operation, always with an answer: {result} or {error: {code, message}}.
@@ -71,7 +71,7 @@ class Operations {
     });
     try {
       if (!Object.hasOwn(OPERATIONS, method)) throw new Refusal('failed', `unknown operation ${method}`);
-      if (!await this.windowAnswers()) throw new Refusal('not_ready', 'the window does not answer');
+      if (!await this.windowAnswers(Math.min(WINDOW_MS, deadlineMs * 0.8))) throw new Refusal('not_ready', 'the window does not answer');
       if (params.path != null) this.checkPlace(params.path);
       const work = OPERATIONS[method](this, params, cancel => { cancelled = cancel; });
       work.catch(() => {}); // may fail after the deadline, when nobody listens

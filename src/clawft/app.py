@@ -62,7 +62,7 @@ GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
 EDITORS = "ide"
 """The folder of our home where editors wait for us."""
-EDITOR_LOOK_SECONDS = 1.0
+EDITOR_LOOK_SECONDS = 2.0
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -223,7 +223,7 @@ class App:
 
             self._own = FunctionProvider("weft", workspace=self.settings.workspace, store=MemoryStore)
             self.gateway.register(self._own)
-        for function in finding_tools(self.gateway.search, self.gateway.call):
+        for function in finding_tools(self.gateway.search, self.gateway.call, self.gateway.find):
             self._own.add(function)
 
     @cached_property
@@ -335,8 +335,7 @@ class App:
         async with self._open_to_editors():
             await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
         self.gateway.closing.set()
-        if not writer.broken.done():
-            await caller.running.drain(GRACE_SECONDS)
+        await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
         caller.close()
         await writer.finish(GRACE_SECONDS)
         return 0
@@ -416,6 +415,12 @@ def _git_settings(settings: Settings) -> object:
     )
 
 
+def _shell_settings(settings: Settings) -> object:
+    from clawft.builtin.shell import ShellSettings  # loaded with the family
+
+    return ShellSettings(sandbox=settings.shell_sandbox)
+
+
 def _url_policy(settings: Settings) -> object:
     return settings.url_policy
 
@@ -423,6 +428,7 @@ def _url_policy(settings: Settings) -> object:
 FAMILY_SETTINGS: Mapping[str, Callable[[Settings], object]] = {
     "web": _web_settings,
     "git": _git_settings,
+    "shell": _shell_settings,
     "oauth2": _url_policy,
     "rest": _url_policy,
 }

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,7 +17,10 @@ from clawft.builtin.process import Tail, clear_environment
 from clawft.builtin.shell import shell_syntax, split_command
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.model import CallToolResult
+from clawft.provider.function import FunctionProvider
 from clawft.provider.manifest import Manifest
+from clawft.sandbox.probe import leash, probe
+from clawft.store.memory import MemoryStore
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -47,8 +52,16 @@ async def until(true: Callable[[], bool], seconds: float = 10) -> None:
             await asyncio.sleep(0.01)
 
 
-def gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+def running_in(folder: Path) -> list[psutil.Process]:
+    """Who works there. Inside a sandbox processes have other numbers than out here."""
+    return [each for each in psutil.process_iter() if _folder_of(each) == str(folder.resolve())]
+
+
+def _folder_of(process: psutil.Process) -> str:
+    try:
+        return process.cwd() if process.status() != psutil.STATUS_ZOMBIE else ""
+    except psutil.Error:
+        return ""
 
 
 @requirement("EXEC-01", "T-7.9")
@@ -104,9 +117,8 @@ async def test_at_the_deadline_the_whole_group_is_gone_and_the_output_returned(
     async with asyncio.timeout(20):
         done = (await call("shell", "exec", command=command, timeout_s=2)).structured_content
     assert (done["timed_out"], done["stdout"], done["stderr"]) == (True, "so far\n", "so bad\n")
-    assert done["exit_code"] == -9
-    for pid in map(int, (workspace / "pids").read_text().split()):
-        await until(lambda pid=pid: gone(pid))
+    assert done["exit_code"] in (-9, 128 + 9)
+    await until(lambda: not running_in(workspace))
 
 
 @requirement("EXEC-01")
@@ -115,11 +127,11 @@ async def test_cancelling_ends_the_group(call: CallTool, workspace: Path) -> Non
     running = asyncio.ensure_future(call("shell", "exec", command=command))
     pids = workspace / "pids"
     await until(lambda: pids.exists() and " " in pids.read_text())
+    assert len(running_in(workspace)) >= 2
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    for pid in map(int, pids.read_text().split()):
-        await until(lambda pid=pid: gone(pid))
+    await until(lambda: not running_in(workspace))
 
 
 @requirement("EXEC-01")
@@ -129,22 +141,65 @@ async def test_what_a_command_leaves_behind_is_ended(call: CallTool, workspace: 
     async with asyncio.timeout(20):
         done = (await call("shell", "exec", command=command)).structured_content
     assert (done["exit_code"], done["stdout"], done["timed_out"]) == (0, "done\n", False)
-    await until(lambda: gone(int((workspace / "left").read_text())))
+    await until(lambda: not running_in(workspace))
 
 
-@requirement("EXEC-01")
+@requirement("EXEC-01", "PLUG-04")
+@pytest.mark.parametrize("sandbox", ["off", "auto"])
 async def test_one_that_leaves_the_group_does_not_hold_the_answer_up(
-    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, sandbox: str
 ) -> None:
     monkeypatch.setattr(process, "DRAIN_S", 0.1)
     text = f"#!{sys.executable}\nimport os, time\npid = os.fork()\nif pid:\n    open('left', 'w').write(str(pid))\n"
     text += "    print('done', flush=True)\nelse:\n    os.setsid()\n    time.sleep(60)\n"
     command = script(workspace, "escape", text)
     async with asyncio.timeout(20):
-        done = (await call("shell", "exec", command=command)).structured_content
-    escaped = psutil.Process(int((workspace / "left").read_text()))
-    escaped.kill()
+        done = await held(workspace, command, sandbox)
     assert (done["exit_code"], done["stdout"]) == (0, "done\n")
+    if sandbox == "auto" and probe().level == "bwrap":
+        await until(lambda: not running_in(workspace))
+        return
+    (escaped,) = running_in(workspace)
+    escaped.kill()
+
+
+async def held(workspace: Path, command: str, sandbox: str) -> dict[str, Any]:
+    """Run with a sandbox of our choice."""
+    provider = FunctionProvider("shell", workspace=workspace, store=MemoryStore())
+    provider.add(shell.shell_tool(shell.ShellSettings(sandbox=sandbox)))
+    return dict((await provider.call_tool("exec", {"command": command})).structured_content)
+
+
+@requirement("PLUG-04", "POOL-22")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+async def test_a_command_sees_no_secrets_and_writes_to_the_workspace_only(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if probe().level == "none":
+        pytest.skip(f"no sandbox: {probe().reason}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id").write_text("secret")
+    for command, inside, free in (
+        (f"cat {tmp_path}/.ssh/id", 1, 0),
+        (f"touch {tmp_path}/.bashrc", 1, 0),
+        ("touch here", 0, 0),
+    ):
+        assert (await held(workspace, command, "off"))["exit_code"] == free
+        assert (await held(workspace, command, "auto"))["exit_code"] == inside
+        assert (await held(workspace, command, "strict"))["exit_code"] == inside
+
+
+@requirement("PLUG-04", "POOL-22")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+async def test_strict_takes_the_network_away(workspace: Path) -> None:
+    if probe().level == "none":
+        pytest.skip(f"no sandbox: {probe().reason}")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = listener.getsockname()[1]
+        command = f"{sys.executable} -c \"import socket; socket.create_connection(('127.0.0.1', {where}))\""
+        assert (await held(workspace, command, "auto"))["exit_code"] == 0
+        assert (await held(workspace, command, "strict"))["exit_code"] == 1
 
 
 @requirement("EXEC-02")
@@ -152,8 +207,8 @@ async def test_output_is_bounded_and_its_end_is_kept(call: CallTool, workspace: 
     text = f"#!{sys.executable}\nimport sys\nsys.stdout.write('x' * 2_000_000 + 'the end')\n"
     done = (await call("shell", "exec", command=script(workspace, "much", text))).structured_content
     note, _, rest = done["stdout"].partition("\n")
-    assert note == f"[the first {2_000_007 - process.MAX_OUTPUT_BYTES} bytes are left out]"
-    assert len(rest) == process.MAX_OUTPUT_BYTES
+    assert note == f"[the first {2_000_007 - shell.MAX_OUTPUT_BYTES} bytes are left out]"
+    assert len(rest) == shell.MAX_OUTPUT_BYTES
     assert rest.endswith("the end")
     assert done["truncated"] is True
 
@@ -247,15 +302,15 @@ def test_it_works_on_uvloop_too(call: CallTool, workspace: Path, monkeypatch: py
 @requirement("EXEC-01")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
 async def test_the_command_does_not_survive_us(workspace: Path) -> None:
-    if not process.dies_with_us():
+    if not leash():
         pytest.skip("setpriv is not installed")
     code = (
-        "import asyncio, os, sys; from clawft.builtin.process import run\n"
+        "import asyncio, os, sys; from clawft.builtin.process import Start, run\n"
         "async def main():\n"
         "    folder = os.open(sys.argv[1], os.O_RDONLY)\n"
         '    script = \'import os, time; open("pid", "w").write(str(os.getpid())); time.sleep(600)\'\n'
-        "    env = {'PATH': os.environ['PATH']}\n"
-        "    await run([sys.executable, '-c', script], folder=folder, env=env, timeout_s=600)\n"
+        "    env, hear = {'PATH': os.environ['PATH']}, lambda data: None\n"
+        "    await run(Start([sys.executable, '-c', script], folder, env, 600), hear, hear)\n"
         "asyncio.run(main())\n"
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(workspace))
@@ -265,7 +320,7 @@ async def test_the_command_does_not_survive_us(workspace: Path) -> None:
     finally:
         parent.kill()
         await parent.wait()
-    await until(lambda: gone(int(pid.read_text())))
+    await until(lambda: not running_in(workspace))
 
 
 async def test_no_descriptor_is_left_open(call: CallTool) -> None:

@@ -85,6 +85,8 @@ days = 30
 [audit]
 enabled = false
 values = true
+[shell]
+sandbox = "strict"
 [web]
 search_url = "http://127.0.0.1:8080/search"
 [git]
@@ -139,6 +141,7 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
+    assert settings.shell_sandbox == "strict"
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")

@@ -21,6 +21,7 @@ _BOUND = re.compile(r"MAX_\w+|[A-Z]\w*_(SECONDS|BYTES|MS|S|CHARS|LIMIT)")
 
 NO_BOUNDS = {
     "clawft.gateway.core.KEY_BYTES": "the size of a key",
+    "clawft.delegate.flow.POLL_SECONDS": "how often to ask",
     "clawft.link.lines.PIPE_BYTES": "a wish to the system, to save wake-ups",
     "clawft.link.stdio_in.READ_BYTES": "a piece of work",
     "clawft.link.http_exchange.PIECE_BYTES": "a piece of work",
@@ -30,9 +31,13 @@ NO_BOUNDS = {
     "clawft.policy.address.MAX_IPV4": "the largest IPv4 address",
     "clawft.cli.gateway.MAX_PORT": "the largest port",
     "clawft.policy.url_rules.MAX_PORT": "the largest port",
+    "clawft.cli.agent_screen.MAX_SHOWN": "manners of the screen",
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
+    "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",
+    "clawft.builtin.ide.text.MAX_NAMED": "manners of an error",
+    "clawft.builtin.ide.vscode.rendezvous.TOKEN_BYTES": "the size of a token",
     "clawft.provider.refusal.DATA_CHARS": "manners of an error",
     "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
     "clawft.provider.upstream.SHOWN_CHARS": "manners of an error",

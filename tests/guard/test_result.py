@@ -221,7 +221,7 @@ def test_any_offset_is_harmless(offset: int) -> None:
 
 @requirement("GUARD-08")
 def test_a_cut_is_at_a_boundary() -> None:
-    assert [cut("aé😀".encode(), limit).decode() for limit in range(8)] == [
+    assert [bytes(cut("aé😀".encode(), limit)).decode() for limit in range(8)] == [
         "",
         "a",
         "a",

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -206,3 +207,34 @@ async def test_status_says_what_holds_a_server(tmp_path: Path, weft: list[str]) 
         cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert json.loads(ran.stdout)["sandbox"].startswith(means("bwrap").name)
+
+
+@requirement("POOL-22")
+async def test_without_bubblewrap_landlock_holds_it_and_the_status_says_why(tmp_path: Path, weft: list[str]) -> None:
+    means("landlock")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("setpriv", "prlimit", "unshare", "true"):
+        if (found := shutil.which(name)) is not None:
+            (programs / name).symlink_to(found)
+    code = (
+        "import os, pathlib, runpy, sys\n"
+        "tried = pathlib.Path('tried')\n"
+        "try: tried.write_text(str(os.listdir(os.environ['HOME'] + '/.ssh')))\n"
+        "except OSError as held: tried.write_text(type(held).__name__)\n"
+        f"sys.argv = ['honest']; runpy.run_path({HONEST!r}, run_name='__main__')"
+    )
+    (tmp_path / "user" / ".ssh").mkdir(parents=True)
+    config = json.dumps({"mcpServers": {"one": {"command": sys.executable, "args": ["-c", code]}}})
+    env = {**environment(tmp_path), "PATH": str(programs), "HOME": str(tmp_path / "user")}
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [*weft, "servers", "status", "one", "--json", "--mcp-config", config],
+        cwd=workspace, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=True,
+    )  # fmt: skip
+    said = json.loads(ran.stdout)["sandbox"]
+    assert said.startswith("landlock(")
+    assert "bubblewrap is not installed" in said
+    assert (workspace / "tried").read_text() == "PermissionError"

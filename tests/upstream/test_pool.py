@@ -172,6 +172,18 @@ async def test_a_hundred_servers_without_a_cache_take_turns_in_twenty_places(tmp
         assert (len(ways.links), most) == (100, 20)
 
 
+@requirement("POOL-09", "QUAL-16")
+async def test_servers_are_opened_one_in_a_turn_so_that_callers_are_heard_in_between(tmp_path: Path) -> None:
+    async with pool(tmp_path, ways := Tables()) as mine:
+        await mine.set_servers({f"s{n}": table(f"s{n}") for n in range(20)})
+        opened: list[int] = []
+        while len(ways.links) < 20:
+            before = len(ways.links)
+            await asyncio.sleep(0)
+            opened.append(len(ways.links) - before)
+        assert max(opened) == 1
+
+
 @requirement("PROV-19", "S3-E02")
 async def test_a_server_without_tools_says_so_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     nothing: dict[str, Any] = {"tools": []}

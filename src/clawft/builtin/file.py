@@ -74,17 +74,17 @@ def write(
     Readers see the old or the new text, never half of it.
     """
     data = content.encode()
-    _refuse_steering(path)
+    refuse_steering("write", path)
     with _place(ctx, path, "write", create=create_dirs) as found:
-        _refuse_steering(found.relative)  # where a symlink leads
+        refuse_steering("write", found.relative)  # where a symlink leads
         replace_file(found, data)
         return Written(found.relative, len(data))
 
 
-def _refuse_steering(path: str) -> None:
+def refuse_steering(tool: str, path: str) -> None:
     """What other programs run, or we ourselves, is decided in these folders: that is for a person to write."""
     if any(part.casefold() in STEERING for part in path.replace("\\", "/").split("/")):
-        raise PermissionDenied("write", f"'{path}' decides what programs run", hint="a person edits it by hand")
+        raise PermissionDenied(tool, f"'{path}' decides what programs run", hint="a person edits it by hand")
 
 
 @tool(name="list", alias="list_files", title="List files", read_only=True, idempotent=True, open_world=False)

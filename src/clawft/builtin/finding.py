@@ -17,6 +17,7 @@ MAX_FOUND = 20
 MAX_DESCRIPTION = 1_200
 
 Search = Callable[[Caller, str, int], Sequence[Entry]]
+Find = Callable[[str], Entry | None]
 CallTool = Callable[[Caller, str, bytes, Talk], Awaitable[Reply]]
 
 
@@ -28,7 +29,7 @@ class FoundTool(Struct, rename="camel"):
     input_schema: Raw
 
 
-def finding_tools(search: Search, call: CallTool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`search_tools` and `call_tool` over whatever the gateway offers to the caller."""
 
     @tool(name="search_tools", title="Search tools", read_only=True, idempotent=True, open_world=False)
@@ -48,12 +49,13 @@ def finding_tools(search: Search, call: CallTool) -> tuple[Callable[..., Any], C
         arguments: Annotated[dict[str, Any], "the arguments, as its inputSchema says"] = {},  # noqa: B006 - only read
     ) -> Any:
         """Call a tool that search_tools has found."""
-        if name.removeprefix("mcp__") in FINDERS:
+        entry = find(name)
+        if entry is not None and entry.canonical in FINDERS:
             raise InvalidArguments(f"{name} is called directly, not through call_tool")
         try:
             return await call(ctx.caller, name, msgspec.json.encode(arguments), ctx.talk)
         except ToolNotFound:
-            near = ", ".join(entry.name for entry in search(ctx.caller, name, 3))
+            near = ", ".join(one.name for one in search(ctx.caller, name, 3))
             raise InvalidArguments(f"unknown tool: {name}", hint=f"nearest: {near}" if near else "") from None
 
     return search_tools, call_tool

@@ -1,6 +1,7 @@
-"""One command run to its end: cleared environment, own process group, bounded output, a deadline that kills the group.
+"""One command run to its end, heard as it goes: own group, cleared environment, a deadline, a cell if it has one.
 
-Whatever way it ends (exit, deadline, cancelled), no process of its group is left behind.
+Whatever way it ends (exit, deadline, enough heard, cancelled), no process of its group is left behind. It is asked to
+stop before it is made to: git removes its locks then, builders their half-written files.
 """
 
 import asyncio
@@ -8,13 +9,16 @@ import os
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from msgspec import Struct
 
-MAX_OUTPUT_BYTES = 256 * 1024
-"""Of each stream the last bytes are kept, up to this many."""
+from clawft.sandbox.cell import Cell
+from clawft.sandbox.cell import Start as How
+from clawft.sandbox.group import ask_to_end, signal_group
+from clawft.sandbox.probe import leash
+
 TERM_GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
 DRAIN_S = 1.0
@@ -23,16 +27,30 @@ PROBE_S = 5.0
 KEPT_VARIABLES = ("PATH", "HOME", "LANG")
 DEFAULT_VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
 
-_STDOUT, _STDERR = 1, 2
+Hear = Callable[[bytes], bool | None]
+"""Gets what is written to a stream, as it comes. True: that is enough, end it."""
+
+_STDIN, _STDOUT, _STDERR = range(3)
 
 
-class Finished(Struct, frozen=True):
-    exit_code: int
-    """Negative: ended by that signal."""
-    stdout: str
-    stderr: str
+class Start(Struct, frozen=True):
+    """Everything that starts a command. `folder` is open, or a path where it cannot be."""
+
+    argv: Sequence[str]
+    folder: int | str
+    env: Mapping[str, str]
+    timeout_s: float
+    stdin: bytes | None = None
+    tied: bool = True
+    """Ended by the kernel when we are killed; what lives for a moment needs no such care."""
+    cell: Cell | None = None
+
+
+class Ended(Struct, frozen=True):
+    status: int
+    """Negative: ended by that signal; behind the wall of a cell that is 128 and its number."""
     timed_out: bool = False
-    truncated: bool = False
+    had_enough: bool = False
 
 
 def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[str] = KEPT_VARIABLES) -> dict[str, str]:
@@ -40,50 +58,107 @@ def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[st
     return {**DEFAULT_VARIABLES, **{name: environ[name] for name in keep if name in environ}}
 
 
-async def run(argv: Sequence[str], *, folder: int, env: Mapping[str, str], timeout_s: float) -> Finished:
-    """Run `argv` in an open folder. OSError if it cannot be started."""
-    loop = asyncio.get_running_loop()
-    prefix = await asyncio.to_thread(dies_with_us)
-    transport, capture = await loop.subprocess_exec(
-        _Capture,
-        *prefix,
-        *argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=path_of(folder),
-        env=dict(env),
-        start_new_session=True,
-    )
+async def run(start: Start, stdout: Hear, stderr: Hear) -> Ended:
+    """OSError if it cannot be started."""
+    how = await _how(start)
+    try:
+        transport, pipes = await _spawn(start, how, stdout, stderr)
+        try:
+            _feed(transport, start.stdin)
+            timed_out = await _until_done(pipes, start.timeout_s)
+            await _end(pipes, transport.get_pid(), walled=how.walled)
+            return Ended(_status(transport), timed_out, pipes.enough.done())
+        finally:
+            await _leave(pipes, transport, walled=how.walled)
+    finally:
+        await _clear_up(how)
+
+
+async def _how(start: Start) -> How:
+    """In a thread where programs may have to be tried out first."""
+    if start.cell is not None:
+        return await asyncio.to_thread(start.cell.start, start.argv, _named(start.folder), start.env)
+    before = await asyncio.to_thread(leash) if start.tied else ()
+    return How((*before, *start.argv), start.env)
+
+
+async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
+    try:
+        return await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Pipes({_STDOUT: stdout, _STDERR: stderr}),
+            *how.argv,
+            stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=start.folder if isinstance(start.folder, str) else path_of(start.folder),
+            env=dict(how.env),
+            start_new_session=True,
+            pass_fds=how.descriptors,
+        )
+    finally:
+        for descriptor in how.descriptors:
+            os.close(descriptor)
+
+
+async def _clear_up(how: How) -> None:
+    if how.temporary:
+        import shutil  # only where it had a temporary folder of its own
+
+        await asyncio.to_thread(shutil.rmtree, how.temporary, ignore_errors=True)
+
+
+def _feed(transport: asyncio.SubprocessTransport, data: bytes | None) -> None:
+    if data is not None:
+        pipe = cast("asyncio.WriteTransport", transport.get_pipe_transport(_STDIN))  # uvloop's is none by its class
+        pipe.write(data)
+        pipe.close()  # after what waits to be written
+
+
+async def _until_done(pipes: "_Pipes", timeout_s: float) -> bool:
+    """Until it has ended or was enough; True if the deadline came first."""
+    await asyncio.wait([pipes.exited, pipes.enough], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+    return not pipes.exited.done() and not pipes.enough.done()
+
+
+async def _end(pipes: "_Pipes", group: int, *, walled: bool) -> None:
+    """Ask, then make; and hear what was still on its way."""
+    if not pipes.exited.done():
+        ask_to_end(group, walled=walled)
+        await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
+    signal_group(group)
+    await asyncio.wait([pipes.exited], timeout=DRAIN_S)  # one that hangs in the kernel is not waited for
+    await asyncio.wait([pipes.drained, pipes.enough], timeout=DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, *, walled: bool) -> None:
+    """One that was cancelled has not been waited for. Cancelled once more, it is killed at once."""
     group = transport.get_pid()
     try:
-        timed_out = await _wait(capture, group, timeout_s)
-        _signal(group, signal.SIGKILL)
-        await asyncio.wait([capture.drained], timeout=DRAIN_S)
-        return capture.finished(transport.get_returncode(), timed_out)
+        if not pipes.exited.done():
+            ask_to_end(group, walled=walled)
+            await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
     finally:
-        _signal(group, signal.SIGKILL)
-        transport.close()
+        signal_group(group)
+        try:
+            await asyncio.wait([pipes.exited], timeout=DRAIN_S)
+        finally:
+            transport.close()
 
 
-@cache
-def dies_with_us() -> tuple[str, ...]:
-    """A prefix that makes Linux kill the command when we die, even by SIGKILL. Empty where there is no such tool.
-
-    Setting it between fork and exec in Python is not safe once there are threads, so a small program does it.
-    """
-    prefix = ("setpriv", "--pdeathsig", "KILL", "--")
-    try:
-        tried = subprocess.run([*prefix, "true"], capture_output=True, timeout=PROBE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return prefix if tried.returncode == 0 else ()
+def _status(transport: asyncio.SubprocessTransport) -> int:
+    status = transport.get_returncode()
+    return -signal.SIGKILL if status is None else status
 
 
 def path_of(folder: int) -> str:
     """A path for an open folder. `/proc`, where there is one, names the descriptor, whatever happened to its path."""
     own = f"/proc/self/fd/{folder}"
     return own if os.path.isdir(own) else _recorded_path(folder)
+
+
+def _named(folder: int | str) -> str:
+    """The same by its own name: a descriptor means nothing inside a cell."""
+    return folder if isinstance(folder, str) else os.path.realpath(path_of(folder))
 
 
 def _recorded_path(folder: int) -> str:
@@ -95,49 +170,31 @@ def _recorded_path(folder: int) -> str:
     return os.fsdecode(fcntl.fcntl(folder, get_path, bytes(1024)).rstrip(b"\0"))
 
 
-async def _wait(capture: "_Capture", group: int, timeout_s: float) -> bool:
-    """Wait for the exit; True if the deadline came first."""
-    await asyncio.wait([capture.exited], timeout=timeout_s)
-    if capture.exited.done():
-        return False
-    _signal(group, signal.SIGTERM)
-    await asyncio.wait([capture.exited], timeout=TERM_GRACE_S)
-    _signal(group, signal.SIGKILL)
-    await asyncio.wait([capture.exited], timeout=DRAIN_S)  # one that hangs in the kernel is not waited for
-    return True
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):
-        pass  # nobody left; or (macOS) only zombies
-
-
-class _Capture(asyncio.SubprocessProtocol):
-    def __init__(self) -> None:
+class _Pipes(asyncio.SubprocessProtocol):
+    def __init__(self, hearers: Mapping[int, Hear]) -> None:
         loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[None] = loop.create_future()
         self.drained: asyncio.Future[None] = loop.create_future()
-        self._tails = {_STDOUT: Tail(MAX_OUTPUT_BYTES), _STDERR: Tail(MAX_OUTPUT_BYTES)}
-        self._open = set(self._tails)
+        self.enough: asyncio.Future[None] = loop.create_future()
+        self._hearers = hearers
+        self._open = set(hearers)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self._tails[fd].add(data)
+        if self._hearers[fd](data):
+            _settle(self.enough)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._open.discard(fd)
-        if not self._open and not self.drained.done():
-            self.drained.set_result(None)
+        if not self._open:
+            _settle(self.drained)
 
     def process_exited(self) -> None:
-        if not self.exited.done():
-            self.exited.set_result(None)
+        _settle(self.exited)
 
-    def finished(self, exit_code: int | None, timed_out: bool) -> Finished:
-        out, err = self._tails[_STDOUT], self._tails[_STDERR]
-        code = -signal.SIGKILL if exit_code is None else exit_code
-        return Finished(code, out.text(), err.text(), timed_out, truncated=bool(out.lost or err.lost))
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 class Tail:

@@ -1,28 +1,34 @@
 """Run a command in the workspace. No shell reads it: what looks like shell syntax is refused with what to do instead.
 
-Which commands may run is for the command policy in the guard to say; here it is only run, safely.
+Which commands may run is for the command policy in the guard to say; here it is only run, safely: in a sandbox that
+shows it no secrets and lets it write to the workspace and to caches.
 """
 
 import asyncio
 import os
-from typing import Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from clawft.builtin.cells import cell_for
 from clawft.builtin.confine import open_folder
-from clawft.builtin.process import Finished, clear_environment, run
-from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.builtin.process import Start, Tail, clear_environment, path_of, run
+from clawft.errors import ExecutionFailed, InvalidArguments, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions, check_process
 
 MAX_COMMAND_CHARS = 32_768
 MAX_TIMEOUT_S = 3600
+MAX_OUTPUT_BYTES = 256 * 1024
+"""Of each stream the last bytes are kept, up to this many."""
 
 MANIFEST = Manifest(
     id="com.clawft.plugin-shell",
     name="Shell Commands",
-    permissions=Permissions(filesystem=("$WORKSPACE",), env_vars=("PATH", "HOME", "LANG"), shell=True),
+    permissions=Permissions(filesystem=("$WORKSPACE",), network=("*",), env_vars=("PATH", "HOME", "LANG"), shell=True),
 )
 
 _INSTEAD = {
@@ -38,32 +44,68 @@ _INSTEAD = {
 }
 
 
-@tool(name="exec", alias="exec_shell", title="Run command")
-async def execute(
-    command: Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND_CHARS, description="program and arguments")],
-    ctx: ToolContext,
-    cwd: Annotated[str, Meta(description="folder to run in, relative to the workspace")] = ".",
-    timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)] = 120,
-) -> Finished:
-    """Run one program in the workspace and return its exit code and output.
-
-    Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not. At the deadline the program and all
-    it started are ended and the output so far is returned. Of each stream the last 256 KB are kept.
-    """
-    check_process(MANIFEST, "exec")
-    argv = split_command(command)
-    folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
-    try:
-        env = clear_environment()
-        program = await asyncio.to_thread(find_program, argv[0], folder, env["PATH"])
-        return await run([program, *argv[1:]], folder=folder, env=env, timeout_s=timeout_s)
-    except OSError as failure:
-        raise ExecutionFailed(f"exec: '{argv[0]}' cannot be started: {failure.strerror or failure}") from None
-    finally:
-        os.close(folder)
+class ShellSettings(Struct, frozen=True):
+    sandbox: str = "auto"
+    """What holds a command: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
-TOOLS = (execute,)
+class Finished(Struct, frozen=True):
+    exit_code: int
+    """Negative: ended by that signal."""
+    stdout: str
+    stderr: str
+    timed_out: bool = False
+    truncated: bool = False
+
+
+def tools_with(settings: ShellSettings | None) -> list[tuple[Callable[..., Any], bool]]:
+    return [(shell_tool(settings or ShellSettings()), True)]
+
+
+def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
+    """`exec`, bound to these settings."""
+
+    @tool(name="exec", alias="exec_shell", title="Run command")
+    async def execute(
+        command: Annotated[str, Meta(min_length=1, max_length=MAX_COMMAND_CHARS, description="program and arguments")],
+        ctx: ToolContext,
+        cwd: Annotated[str, Meta(description="folder to run in, relative to the workspace")] = ".",
+        timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)] = 120,
+    ) -> Finished:
+        """Run one program in the workspace and return its exit code and output.
+
+        Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not. It may write to the workspace
+        and to temporary files of its own; most of what lies outside is read-only to it. At the deadline the program
+        and all it started are ended and the output so far is returned. Of each stream the last 256 KB are kept.
+        """
+        check_process(MANIFEST, "exec")
+        argv = split_command(command)
+        folder = await asyncio.to_thread(open_folder, ctx.workspace, cwd, "exec")
+        try:
+            start = await asyncio.to_thread(_start, argv, folder, timeout_s, settings, ctx.workspace)
+            return await _finish(start)
+        except OSError as failure:
+            raise ExecutionFailed(f"exec: '{argv[0]}' cannot be started: {failure.strerror or failure}") from None
+        except SpawnFailed as refused:
+            raise ExecutionFailed(f"exec: {refused.message}", hint=refused.hint) from None
+        finally:
+            os.close(folder)
+
+    return execute
+
+
+def _start(argv: list[str], folder: int, timeout_s: int, settings: ShellSettings, workspace: Path) -> Start:
+    env = clear_environment()
+    found = [find_program(argv[0], folder, env["PATH"]), *argv[1:]]
+    cell = cell_for(MANIFEST, settings.sandbox, workspace, found, os.path.realpath(path_of(folder)))
+    return Start(found, folder, env, timeout_s, cell=cell)
+
+
+async def _finish(start: Start) -> Finished:
+    out, err = Tail(MAX_OUTPUT_BYTES), Tail(MAX_OUTPUT_BYTES)
+    ended = await run(start, out.add, err.add)
+    told = out.text(), err.text()
+    return Finished(ended.status, *told, ended.timed_out, truncated=bool(out.lost or err.lost))
 
 
 def split_command(command: str) -> list[str]:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from clawft.cli.options import common_options, sources, with_app
-from clawft.cli.parser import Options, Parser, Verb, json_option
+from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import Waiting
-from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table
+from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
 from clawft.config.nearest import nearest
+from clawft.config.places import home_folder
 from clawft.errors import NotConnected, ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
+    from clawft.config.layers import Found
     from clawft.link.base import Link, Outgoing
+    from clawft.sandbox.watched import Proposal
+    from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool, ServerStatus
     from clawft.upstream.spec import UpstreamSpec
+
+Calls = Sequence[tuple[str, dict[str, Any]]]
+"""Tools to call, with their arguments."""
 
 TEST_SECONDS = 60.0
 """How long a server may take to answer everything."""
@@ -28,11 +37,20 @@ TEST_SECONDS = 60.0
 
 def _options(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", help="a configured server, one that waits or is switched off too")
+    parser.add_argument("--learn", action="store_true", help="watch this run and propose its sandbox (needs strace)")
+    parser.add_argument(
+        "--call", metavar="'TOOL {JSON}'", action="append", default=[], help="with --learn: a tool to call; repeatable"
+    )
+    parser.add_argument("--write", action="store_true", help="with --learn: store the proposal in the server's file")
     json_option(parser)
     common_options(parser)
 
 
 def _test(options: Options) -> int:
+    if options.learn:
+        return _learn(options)
+    if options.call or options.write:
+        raise WrongUsage("--call and --write belong to --learn", hint=f"weft tools call {options.name}__TOOL calls one")
     spec = find(options)
     steps: list[tuple[str, float]] = []
     status, counts = with_app(options, lambda app: _connect(app, spec, steps), servers=False)
@@ -53,6 +71,10 @@ def find(options: Options) -> UpstreamSpec:
     """The server by its name. Raises what is wrong with it, or ServerNotFound."""
     import msgspec  # loaded with the servers
 
+    return msgspec.structs.replace(found_of(options).spec, enabled=True)
+
+
+def found_of(options: Options) -> Found:
     from clawft.config.servers import discover  # only where servers are looked for
 
     servers = discover(sources(options))
@@ -70,19 +92,83 @@ def find(options: Options) -> UpstreamSpec:
         raise ServerNotFound(
             f"there is no server {options.name!r}", hint=f"did you mean {near}?" if near else "weft servers list"
         )
-    return msgspec.structs.replace(found.spec, enabled=True)
+    return found
 
 
-async def _connect(app: App, spec: UpstreamSpec, steps: list[tuple[str, float]]) -> tuple[ServerStatus, dict[str, int]]:
+# ── learning ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _learn(options: Options) -> int:
+    """Run it watched, as `auto` would hold it; then once more, as the proposal would."""
+    from clawft.cli import server_learn  # brings the sandbox
+
+    spec = find(options)
+    if not spec.command:
+        raise WrongUsage(f"{spec.name} is an address: what runs there, runs elsewhere", hint="weft servers list")
+    calls = [_call_in(text) for text in options.call]
+    proposal, starts = with_app(options, lambda app: _watch(app, spec, calls), servers=False)
+    if options.json:
+        print_json({"name": spec.name, "sandbox": server_learn.as_table(proposal.table), "notes": proposal.notes,
+                    "starts": not starts})  # fmt: skip
+    else:
+        server_learn.show(
+            spec.name, proposal, f"does not start with this table: {starts}" if starts else "starts with it"
+        )
+    if options.write and not starts:
+        print(f"written: {server_learn.store(found_of(options), home_folder(), proposal.table)}")
+    return 1 if starts else 0
+
+
+def _call_in(text: str) -> tuple[str, dict[str, Any]]:
+    import json  # only where calls are given
+
+    name, _, given = text.strip().partition(" ")
+    try:
+        arguments = json.loads(given or "{}")
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise WrongUsage(
+            f"{text!r} is no call", hint="""a tool's name and its arguments: --call 'echo {"text": "hi"}'"""
+        )
+    return name, cast("dict[str, Any]", arguments)
+
+
+async def _watch(app: App, spec: UpstreamSpec, calls: Calls) -> tuple[Proposal, str]:
+    """The proposal, and why the server does not start with it, if it does not."""
+    import msgspec  # loaded with the servers
+
+    from clawft.cli import server_learn
+
+    notes = server_learn.notes_file()
+    try:
+        cells = server_learn.WatchingCells(app.settings.home, app.settings.workspace, notes)
+        await _connect(app, msgspec.structs.replace(spec, sandbox="auto"), [], cells, calls)
+        proposal = await asyncio.to_thread(cells.learned)
+    finally:
+        os.unlink(notes)
+    try:
+        await _connect(app, msgspec.structs.replace(spec, sandbox=proposal.table), [])
+    except NotConnected as failed:
+        return proposal, failed.message
+    return proposal, ""
+
+
+# ── one connection ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _connect(
+    app: App, spec: UpstreamSpec, steps: list[tuple[str, float]], cells: Cells | None = None, calls: Calls = ()
+) -> tuple[ServerStatus, dict[str, int]]:
     """In a pool of its own with nothing remembered, so that every step is really taken."""
     from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool  # loaded by now or never
     from clawft.upstream.ways import ways_to
 
-    cells = Cells(app.settings.home, app.settings.workspace)
+    held = cells or Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        ways = ways_to(spec, cells=cells, login_to=app.logins.of)
+        ways = ways_to(spec, cells=held, login_to=app.logins.of)
         return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error
@@ -91,9 +177,22 @@ async def _connect(app: App, spec: UpstreamSpec, steps: list[tuple[str, float]])
         try:
             await pool.set_servers({spec.name: spec})
             await Waiting(f"connecting to {spec.name}").during(pool.settled(TEST_SECONDS))
-            return _outcome(pool, spec.name)
+            outcome = _outcome(pool, spec.name)
+            await _use(pool, spec.name, calls)
+            return outcome
         finally:
             await pool.close()
+
+
+async def _use(pool: Pool, name: str, calls: Calls) -> None:
+    """What a call says does not matter here, only what the server touches for it."""
+    from clawft.provider.upstream import UpstreamProvider  # only where calls are given
+
+    provider = UpstreamProvider(pool.find(name)) if calls else None
+    for tool, arguments in calls:
+        if provider is not None:
+            reply = await provider.call_tool(tool, arguments)
+            tell(f"called {tool}: {'an error' if reply.is_error else 'ok'}")
 
 
 def _outcome(pool: Pool, name: str) -> tuple[ServerStatus, dict[str, int]]:

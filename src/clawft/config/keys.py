@@ -179,6 +179,14 @@ KEYS: tuple[Key, ...] = (
         "Environment variables git gets in trusted repositories.",
         check=_are_variables,
     ),
+    Key(
+        "shell.sandbox",
+        "shell_sandbox",
+        Literal["auto", "off", "strict", "require"],
+        "auto, off, strict or require",
+        "auto",
+        "What holds the commands of shell__exec.",
+    ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
     Key(

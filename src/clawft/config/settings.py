@@ -34,6 +34,7 @@ class Settings(Struct, frozen=True):
     audit: bool = True
     audit_values: bool = False
     search_url: str = ""
+    shell_sandbox: str = "auto"
     git_allow: tuple[str, ...] = ()
     git_hosts: tuple[str, ...] = ()
     git_local: bool = True

@@ -68,8 +68,8 @@ def toml_key(key: str) -> str:
 # ── one change in a file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def with_value(text: str, file: str, path: Path, key: str, value: bool) -> str:
-    """The file with one switch set in the table at `path`. Raises InvalidConfig if that cannot be done safely."""
+def with_value(text: str, file: str, path: Path, key: str, value: object) -> str:
+    """The file with one value set in the table at `path`. Raises InvalidConfig if that cannot be done safely."""
     document = parse(text.encode(), file)
     lines = text.splitlines(keepends=True)
     at = document.lines.get((*path, key))

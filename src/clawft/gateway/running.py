@@ -162,8 +162,8 @@ class Running:
         try:
             answer = jsonrpc.result(job.id, await job.work)
         except asyncio.CancelledError:
-            if not job.cancelled:
-                raise  # it was our task that was cancelled, not the request
+            if not job.cancelled or me.cancelling() > 1:
+                raise  # it was our task that was cancelled, and not, or not only, the request
             answer = NOTHING
         except Exception as error:  # noqa: BLE001 - the caller gets an answer all the same
             answer = _failed(job.id, error, job.code_of)

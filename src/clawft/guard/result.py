@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw
 
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
@@ -14,8 +13,13 @@ from clawft.wire.visible import is_clean, make_visible
 
 DEFAULT_LIMIT = 65_536
 
+Block = dict[str, Raw]
+"""A content block, read only as far as its members, so that each stays as it came."""
+Text = bytes | memoryview
+"""A text in UTF-8; often a part of something larger, which is too long to be copied without need."""
+
 _members = msgspec.json.Decoder(dict[str, Raw])
-_blocks = msgspec.json.Decoder(list[Raw])
+_blocks = msgspec.json.Decoder(list[Block])
 
 
 class ResultGuard:
@@ -45,7 +49,7 @@ class ResultGuard:
         return msgspec.structs.replace(reply, result=make_visible(result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
-        if _TEXT not in reply.result and _STRUCTURE not in reply.result:
+        if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):
             return reply  # a picture, say: nothing in it that we could cut
         try:
             members = _members.decode(reply.result)
@@ -60,23 +64,23 @@ class ResultGuard:
             return reply
         return _rebuilt(reply, members, shortened)
 
-    def _shorten_blocks(self, call: Call, content: list[Raw]) -> list[Raw]:
+    def _shorten_blocks(self, call: Call, content: list[Block]) -> list[Block]:
         """The same list if everything fits."""
         texts = [_text_of(block) for block in content]
         if sum(map(len, texts)) <= self._limit:
             return content
         kept, shown = _fitting(content, texts, self._limit)
-        whole = b"\n".join(text for text in texts if text)
-        return _with_note(kept, self._note(call, whole, shown))
+        return _with_note(kept, self._note(call, [text for text in texts if text], shown))
 
-    def _note(self, call: Call, whole: bytes, shown: int) -> str:
-        handle = self._leftovers.keep(whole, call.caller.principal)
-        told = f"[truncated] {len(whole) - shown} more bytes"
+    def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
+        size = sum(map(len, texts)) + len(texts) - 1
+        handle = self._leftovers.keep(b"\n".join(texts), call.caller.principal) if self._leftovers.takes(size) else ""
+        told = f"[truncated] {size - shown} more bytes"
         if not handle:
             return f"{told} were too much to keep; ask {call.name} for less"
         return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
 
-    def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Raw]) -> Reply:
+    def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
         """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
         structured = bytes(members.pop("structuredContent"))
         handle = self._leftovers.keep(structured, call.caller.principal)
@@ -89,35 +93,41 @@ class ResultGuard:
         return _rebuilt(reply, members, content)
 
 
-# ── blocks: read only as far as their text, so that the rest of each stays as it came ────────────────────────────────
+# ── blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-
-class _View(Struct):
-    type: Any = None
-    text: Any = None
-    resource: Raw | UnsetType = UNSET
-
-
-_view = msgspec.json.Decoder(_View)
 _TEXT = b'"text"'
 _STRUCTURE = b'"structuredContent"'
 _NO_BLOCKS = Raw(b"[]")
+_TEXT_TYPE = Raw(b'"text"')
+_RESOURCE_TYPE = Raw(b'"resource"')
+_string = msgspec.json.Decoder(str)
 
 
-def _text_of(block: Raw) -> bytes:
+def _has(result: bytes, key: bytes) -> bool:
+    """From the end, because Python is several times faster at that for something large."""
+    return result.rfind(key) >= 0
+
+
+def _text_of(block: Block) -> Text:
     """The text of a text block or an embedded resource; empty for everything else."""
-    try:
-        view = _view.decode(block)
-        if view.type == "resource" and view.resource is not UNSET:
-            view = _view.decode(view.resource)
-    except msgspec.DecodeError:
+    raw = bytes((_resource_in(block) or block).get("text", b""))
+    if raw[:1] != b'"':
         return b""
-    return view.text.encode() if isinstance(view.text, str) else b""
+    return _string.decode(raw).encode() if b"\\" in raw else memoryview(raw)[1:-1]
 
 
-def _fitting(content: Sequence[Raw], texts: Sequence[bytes], limit: int) -> tuple[list[Raw], int]:
+def _resource_in(block: Block) -> Block | None:
+    if block.get("type") != _RESOURCE_TYPE or "resource" not in block:
+        return None
+    try:
+        return _members.decode(block["resource"])
+    except msgspec.DecodeError:
+        return None
+
+
+def _fitting(content: Sequence[Block], texts: Sequence[Text], limit: int) -> tuple[list[Block], int]:
     """The blocks that fit, the last text cut; and how far that is in all texts joined by line ends."""
-    kept: list[Raw] = []
+    kept: list[Block] = []
     room = limit
     at = shown = 0
     for block, text in zip(content, texts, strict=True):
@@ -125,37 +135,35 @@ def _fitting(content: Sequence[Raw], texts: Sequence[bytes], limit: int) -> tupl
             continue
         piece = cut(text, room)
         room -= len(text)
-        kept.append(block if len(piece) == len(text) else _with_text(block, piece))
+        kept.append(block if len(piece) == len(text) else _with_text(block, bytes(piece)))
         if text:
             shown = at + len(piece) + (len(piece) == len(text))
             at += len(text) + 1
     return kept, shown
 
 
-def _with_text(block: Raw, text: bytes) -> Raw:
+def _with_text(block: Block, text: bytes) -> Block:
     """The same block with another text where `_text_of` found one."""
-    members = _members.decode(block)
     spelled = Raw(msgspec.json.encode(text.decode()))
-    if _view.decode(block).type == "resource" and "resource" in members:
-        resource = _members.decode(members["resource"])
-        members["resource"] = Raw(msgspec.json.encode({**resource, "text": spelled}))
-    else:
-        members["text"] = spelled
-    return Raw(msgspec.json.encode(members))
+    resource = _resource_in(block)
+    if resource is None:
+        return {**block, "text": spelled}
+    return {**block, "resource": Raw(msgspec.json.encode({**resource, "text": spelled}))}
 
 
-def _with_note(content: list[Raw], note: str) -> list[Raw]:
+def _with_note(content: list[Block], note: str) -> list[Block]:
     """Right behind the cut text where that is a plain block, else as a block of its own."""
-    *others, last = content or [_NO_BLOCKS]
-    if _text_of(last) and _view.decode(last).type == "text":
-        return [*others, _with_text(last, _text_of(last) + b"\n" + note.encode())]
+    *others, last = content or [{}]
+    text = _text_of(last)
+    if text and last.get("type") == _TEXT_TYPE:
+        return [*others, _with_text(last, bytes(text) + b"\n" + note.encode())]
     return [*content, _text_block(note)]
 
 
-def _text_block(text: str) -> Raw:
-    return Raw(msgspec.json.encode({"type": "text", "text": text}))
+def _text_block(text: str) -> Block:
+    return {"type": _TEXT_TYPE, "text": Raw(msgspec.json.encode(text))}
 
 
-def _rebuilt(reply: Reply, members: dict[str, Raw], content: list[Raw]) -> Reply:
+def _rebuilt(reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
     members["content"] = Raw(msgspec.json.encode(content))
     return msgspec.structs.replace(reply, result=msgspec.json.encode(members))

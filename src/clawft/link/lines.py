@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import cast
 
+from clawft.link.heap import keep_large_blocks
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -15,6 +16,9 @@ PAUSE_READING_ABOVE = 1024 * 1024
 PIPE_BYTES = 1024 * 1024
 LARGE = 256 * 1024
 """Bytes above which a copy of what is to be written costs more than writing it in pieces."""
+
+LARGE_READ = 64 * 1024
+"""Bytes that come at once only as part of something large."""
 
 Accept = Callable[[bytes | TooLong], None]
 
@@ -38,6 +42,8 @@ class LineReader(asyncio.Protocol):
         self._transport = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
+        if len(data) >= LARGE_READ:
+            keep_large_blocks()
         self._hand_over(self._framer.feed(data))
 
     def eof_received(self) -> None:

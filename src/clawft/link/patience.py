@@ -53,10 +53,8 @@ class Patience:
         now = loop.time()
         self._expire = expire
         self._until = now + self._hard
-        self.due = due = now + self._seconds
-        clock.waiting.add(self)
-        if due < clock.rings_at:
-            clock.set(due)
+        self.due = now + self._seconds
+        clock.add(self)
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""
@@ -68,7 +66,7 @@ class Patience:
         self._holds += 1
         if self._clock is not None and self._holds == 1:
             self._held = self._clock.loop.time()
-            self._clock.waiting.discard(self)
+            self._clock.drop(self)
 
     def release(self) -> None:
         self._holds -= 1
@@ -80,7 +78,7 @@ class Patience:
 
     def end(self) -> None:
         if self._clock is not None:
-            self._clock.waiting.discard(self)
+            self._clock.drop(self)
             self._clock = None
 
     def left(self) -> float:
@@ -102,29 +100,32 @@ class _Clock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.waiting: set[Patience] = set()
+        self._waiting: set[Patience] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self.rings_at = inf
+        self._rings_at = inf
 
     def add(self, patience: Patience) -> None:
-        self.waiting.add(patience)
-        if patience.due < self.rings_at:
-            self.set(patience.due)
+        self._waiting.add(patience)
+        if patience.due < self._rings_at:
+            self._set(patience.due)
 
-    def set(self, when: float) -> None:
+    def drop(self, patience: Patience) -> None:
+        self._waiting.discard(patience)
+
+    def _set(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.rings_at = when
+        self._rings_at = when
         self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self.rings_at = None, inf
+        self._timer, self._rings_at = None, inf
         now = self.loop.time()
-        for patience in [each for each in self.waiting if each.due <= now]:
-            self.waiting.discard(patience)
+        for patience in [each for each in self._waiting if each.due <= now]:
+            self._waiting.discard(patience)
             patience.ring()
-        if self.waiting:
-            self.set(min(each.due for each in self.waiting))
+        if self._waiting:
+            self._set(min(each.due for each in self._waiting))
 
 
 _latest: _Clock | None = None

@@ -13,11 +13,13 @@ import socket
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.group import ask_to_end, signal_group
 from clawft.sandbox.probe import leash
 
 STOP_SECONDS = 2.0
@@ -70,13 +72,11 @@ class Tail:
 class Child:
     """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
 
-    def __init__(
-        self, process: subprocess.Popen[bytes], launch: Launch, said: Said | None = None, temporary: str = ""
-    ) -> None:
-        """`temporary`: a folder of its own, removed when it is gone."""
+    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, how: Start, said: Said | None = None) -> None:
         self._process = process
         self._said = said
-        self._temporary = temporary
+        self._walled = how.walled
+        self._temporary = how.temporary
         self._loop = asyncio.get_running_loop()
         self.launch = launch
         self.sandbox = ""
@@ -114,38 +114,23 @@ class Child:
         close_input()
         if await self._gone_within(STOP_SECONDS):
             return
-        self._ask_to_end()
+        self._signal_group(partial(ask_to_end, walled=self._walled))
         if await self._gone_within(STOP_SECONDS):
             return
         self.kill()
         await self._gone_within(STOP_SECONDS)
 
     def kill(self) -> None:
-        self._signal_group(signal.SIGKILL)
+        self._signal_group(signal_group)
 
     async def _gone_within(self, seconds: float) -> bool:
         await asyncio.wait({self.ended}, timeout=seconds)
         return self.ended.done()
 
-    def _ask_to_end(self) -> None:
-        """All but bubblewrap itself, where it stands before the child: it would take everybody with it at once."""
-        others = _others_in(self.pid) if self.launch.confine is not None else []
-        if not others or self._process.returncode is not None:
-            self._signal_group(signal.SIGTERM)
-        for pid in others:
-            try:
-                os.kill(pid, signal.SIGTERM)
-            except (ProcessLookupError, PermissionError):
-                continue
-
-    def _signal_group(self, number: int) -> None:
+    def _signal_group(self, send: Callable[[int], None]) -> None:
         """Only while the child is not reaped: afterwards its number may be someone else's."""
-        if self._process.returncode is not None:
-            return
-        try:
-            os.killpg(self.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return  # nobody left in the group
+        if self._process.returncode is None:
+            send(self.pid)
 
     def _watch_end(self) -> None:
         """Through a pidfd where the system has one, so that no thread waits for each child."""
@@ -188,23 +173,6 @@ def _name_of(number: int) -> str:
     return signal.Signals(number).name if number in signal.valid_signals() else f"signal {number}"
 
 
-def _others_in(group: int) -> list[int]:
-    """Members of a process group beside its leader, as far as the system tells."""
-    try:
-        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-    return [pid for pid in processes if pid != group and _group_of(pid) == group]
-
-
-def _group_of(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[2])
-    except OSError:
-        return 0  # gone in the meantime
-
-
 def start(launch: Launch, said: Said | None = None) -> Child:
     """Start it. Raises SpawnFailed, naming the path tried, before anything runs."""
     command = find_command(launch.command, launch.cwd)
@@ -243,7 +211,7 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-    child = Child(process, launch, said, how.temporary)
+    child = Child(process, launch, how, said)
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child

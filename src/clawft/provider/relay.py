@@ -53,13 +53,19 @@ class _Said(Struct, rename="camel"):
 
 
 _said = msgspec.json.Decoder(_Said)
-_MAY_FAIL = re.compile(rb'"isError"\s*:\s*true')
-"""Most results are no errors, and large ones are dear to read: a look says whether reading is worth it."""
+_FAILED = b'"isError"'
+_SAYS_SO = re.compile(_FAILED + rb"\s*:\s*true")
 _TRUE = b"true"
 
 
 def _is_error(result: bytes) -> bool:
-    return bytes(_said.decode(result).is_error) == _TRUE
+    """Most results are none, and large ones are dear to read: a look says whether reading is worth it."""
+    at = result.rfind(_FAILED)  # from the end: it usually stands behind the content
+    while at >= 0:
+        if _SAYS_SO.match(result, at):
+            return bytes(_said.decode(result).is_error) == _TRUE
+        at = result.rfind(_FAILED, 0, at)
+    return False
 
 
 def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
@@ -73,7 +79,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
         raise ProtocolFailure("the result is not an object")
     if not stateless:
         result = with_blocks(result)
-        return Reply(result, _TRUE in result and _MAY_FAIL.search(result) is not None and _is_error(result))
+        return Reply(result, _is_error(result))
     said = _said.decode(result)
     kind = _KINDS.get(bytes(said.result_type))
     if kind is None:

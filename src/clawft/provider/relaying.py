@@ -111,8 +111,8 @@ class Relaying:
     ) -> Reply:
         """`last`: what is lost now stays lost."""
         patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
-        follows = call.meta and relay.wants_progress(call.meta)
-        token = self._following.begin(call.talk, patience) if follows else None
+        followed = call.meta and relay.wants_progress(call.meta)
+        token = self._following.begin(call.talk, patience) if followed else None
         flight = Flight(call, patience)
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
@@ -133,7 +133,9 @@ class Relaying:
                 flight.land(upstream.flights)
             if token is not None:
                 self._following.end(token)
-        return await self._reply(call, upstream, session, answer, seconds, last=last)
+        return _finished(call, session, answer) or await self._reply(
+            call, upstream, session, answer, seconds, last=last
+        )
 
     async def _reply(
         self,
@@ -147,8 +149,7 @@ class Relaying:
     ) -> Reply:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
-        older = call.caller.era is Era.HANDSHAKE
-        reply = relay.reply_of(answer.result, stateless=session.peer.era is Era.STATELESS, older=older)
+        reply = _reply_of(call, session, answer.result)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:
@@ -210,6 +211,19 @@ class Relaying:
         if call.talk.level:
             meta[metas.LOG_LEVEL] = call.talk.level
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
+
+
+def _finished(call: Call, session: Session, answer: Response | Failure) -> Reply | None:
+    """The reply, where this is one and nothing more is to be done for it: as nearly always."""
+    if isinstance(answer, Failure):
+        return None
+    reply = _reply_of(call, session, answer.result)
+    return reply if reply.kind is Kind.COMPLETE else None
+
+
+def _reply_of(call: Call, session: Session, result: bytes) -> Reply:
+    older = call.caller.era is Era.HANDSHAKE
+    return relay.reply_of(result, stateless=session.peer.era is Era.STATELESS, older=older)
 
 
 def _may_repeat(tool: Tool) -> bool:

@@ -29,6 +29,8 @@ class Start(Struct, frozen=True):
     """To be passed on, and closed afterwards."""
     temporary: str = ""
     """A folder to remove when it has ended."""
+    walled: bool = False
+    """The process we see is the wall, and the command runs behind it."""
     handed: socket.socket | None = None
     """Where the way out of it will come from."""
     hosts: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ class Cell(Struct, frozen=True):
         passed.append(readable("".join(f"{word}\0" for word in shape).encode()))  # and so not in everybody's `ps`
         before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
         env = with_own(bounds, env)
-        found = Start((*before, *argv), env, tuple(passed))
+        found = Start((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str]) -> Start:
@@ -97,6 +99,7 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
         argv=(*start.argv[:at], *opening, *start.argv[at:]),
         env={**door.variables(), **start.env},
         descriptors=(*start.descriptors, theirs.detach()),
+        walled=start.walled,
         handed=ours,
         hosts=hosts,
     )
@@ -142,5 +145,5 @@ def weakness(bounds: Bounds, means: Means) -> str:
     if lacking:
         return lacking
     if means.level == "landlock" and not means.alone:
-        return "processes that leave their group can outlive it; install bubblewrap"
-    return ""
+        return f"processes that leave their group can outlive it; {means.reason}"
+    return means.reason

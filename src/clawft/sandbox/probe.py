@@ -6,7 +6,6 @@ A program that is installed may still be forbidden: Ubuntu's AppArmor does that 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from functools import lru_cache
@@ -94,12 +93,18 @@ def _remember(file: str, what: _Remembered) -> None:
 
 def _here() -> str:
     """Another boot, another namespace, another user or another bubblewrap: then it has to be tried again."""
-    program = shutil.which("bwrap") or ""
+    program = _which("bwrap") or ""
     stamp = str(os.stat(program).st_mtime_ns) if program else ""
     system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
     spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
     user = str(os.getuid()) if sys.platform != "win32" else ""
     return "|".join([str(SHAPE), sys.platform, user, *system, *spaces, program, stamp])
+
+
+def _which(program: str) -> str | None:
+    import shutil  # only where something is started
+
+    return shutil.which(program)
 
 
 def _told_by(file: str) -> str:
@@ -123,7 +128,7 @@ def probe(*, bubblewrap: bool = True) -> Means:
     """Best first. Without `bubblewrap`: as if it were not installed."""
     if sys.platform != "linux":
         return Means(reason=f"no sandbox is known for {sys.platform}; {SILENCE}")
-    found = _bubble(shutil.which("bwrap") if bubblewrap else None)
+    found = _bubble(_which("bwrap") if bubblewrap else None)
     version = 0 if found.level == "bwrap" else _landlock()
     if version:
         found = Means("landlock", abi=version, alone=_alone(), reason=found.reason)
@@ -174,7 +179,7 @@ def _limits() -> tuple[str, ...]:
     """No core files, and no more open files than anybody needs."""
     import resource  # not everywhere
 
-    program = shutil.which("prlimit")
+    program = _which("prlimit")
     if program is None:
         return ()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -191,7 +196,7 @@ def leash() -> tuple[str, ...]:
     """
     if sys.platform != "linux":
         return ()
-    program = shutil.which("setpriv")
+    program = _which("setpriv")
     if program is None:
         return ()
     prefix = (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
@@ -199,7 +204,7 @@ def leash() -> tuple[str, ...]:
 
 
 def _alone() -> tuple[str, ...]:
-    program = shutil.which("unshare")
+    program = _which("unshare")
     if program is None:
         return ()
     prefix = (program, "--user", "--map-current-user", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--")

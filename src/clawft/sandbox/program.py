@@ -7,7 +7,6 @@ bounds; of `…/bin/name` the folder above `bin` is meant, because libraries lie
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 
 from clawft.sandbox.bounds import TEMPORARY, may_be_opened
@@ -53,6 +52,8 @@ def _interpreter(path: str) -> list[str]:
         return []
     words = os.fsdecode(first.removeprefix(b"#!")).split() if first.startswith(b"#!") else []
     if len(words) > 1 and os.path.basename(words[0]) == "env":
+        import shutil  # only for those that leave it to the PATH
+
         named = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
         return [found] if (found := shutil.which(named)) else []
     return words[:1]

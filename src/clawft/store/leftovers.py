@@ -29,9 +29,13 @@ class Leftovers:
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._held = 0
 
+    def takes(self, size: int) -> bool:
+        """Whether a text of so many bytes can be kept at all."""
+        return size <= self._max_bytes
+
     def keep(self, text: bytes, principal: str) -> str:
         """A handle, or an empty string if the text is larger than everything we may hold."""
-        if len(text) > self._max_bytes:
+        if not self.takes(len(text)):
             return ""
         handle = secrets.token_hex(8)
         self._kept[handle] = (principal, text)
@@ -49,10 +53,10 @@ class Leftovers:
         start = max(0, offset)
         piece = cut(text[start:], limit)
         after = start + len(piece)
-        return Part(piece.decode("utf-8", "replace"), start, after if after < len(text) else None, len(text))
+        return Part(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
 
 
-def cut(text: bytes, limit: int) -> bytes:
+def cut(text: bytes | memoryview, limit: int) -> bytes | memoryview:
     """At most `limit` bytes, never through the middle of a character."""
     if len(text) <= limit:
         return text

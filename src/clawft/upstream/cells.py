@@ -24,11 +24,11 @@ class Cells:
         self._workspace = os.path.realpath(workspace)
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
-        return Cell(bounds_of(spec.sandbox, self._around(spec, argv, cwd)), means(self._state / "cache"))
+        return Cell(bounds_of(spec.sandbox, self.around(spec, argv, cwd)), means(self._state / "cache"))
 
-    def _around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
+    def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = os.path.realpath(Path.home())
-        program, named = folders_of(argv, home, cwd)
+        program, named = folders_of((*argv, *filter(os.path.isabs, spec.env.values())), home, cwd)
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(

@@ -40,14 +40,19 @@ class Slots:
         self.limit = limit
         self._holders: list[Holder] = []
         self._queue: deque[_Waiter] = deque()
+        self._door = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._holders)
 
     async def enter(self, holder: Holder) -> None:
-        """Wait for a place; at once if there is one, or someone idle gives way."""
-        if holder in self._holders or self._take(holder):
-            return
+        """Wait for a place; there is one at once if it is free, or someone idle gives way."""
+        if holder not in self._holders and not self._take(holder):
+            await self._turn_of(holder)
+        async with self._door:
+            await asyncio.sleep(0)  # one at a time: to start a program takes a while, and callers are heard in between
+
+    async def _turn_of(self, holder: Holder) -> None:
         waiter = _Waiter(holder, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
         try:

@@ -43,9 +43,9 @@ class LineFramer:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
+        if b"\n" not in data:
+            return self._hold(data)
         *lines, tail = data.split(b"\n")
-        if not lines:
-            return self._hold(tail)
         found = self._finish(lines[0])
         for line in lines[1:]:
             if line[-1:] == b"}" and len(line) <= self.limit:  # as nearly every line: nothing to be seen to

@@ -12,6 +12,7 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clawft.builtin import process
 from clawft.builtin.build import child
 from clawft.builtin.build.child import Ended, Lines, Start, run_lines
 from tests.builtin.build.trusting import gone, until
@@ -70,7 +71,7 @@ async def test_the_deadline_ends_the_whole_group(folder: int, tmp_path: Path) ->
     ended = await asyncio.wait_for(running, 30)
     assert ended.timed_out
     assert out == ["so far"]
-    assert time.monotonic() - began < 1.5 + child.TERM_GRACE_S + 2 * child.DRAIN_S + 2
+    assert time.monotonic() - began < 1.5 + process.TERM_GRACE_S + 2 * process.DRAIN_S + 2
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert len(pids) == 2
     await until(lambda: all(map(gone, pids)))

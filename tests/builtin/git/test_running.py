@@ -21,11 +21,11 @@ from clawft.builtin.git import program as program_module
 from clawft.builtin.git.program import NO_PROTOCOL, Program, environment, program
 from clawft.builtin.git.progress import Progress
 from clawft.builtin.git.run import Limits, run
-from clawft.builtin.process import dies_with_us
 from clawft.errors import ExecutionFailed
 from clawft.model import Call, Caller, Origin, Silent
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, definition_of
+from clawft.sandbox.probe import leash
 from clawft.store.memory import MemoryStore
 from tests.builtin.git.plain import Tools, git, new, said, save
 from tests.requirements import requirement
@@ -98,7 +98,7 @@ async def test_a_cancelled_clone_leaves_nothing(workspace: Path, repo: Path, mon
         f'#!/bin/sh\nlast="$(eval echo \\${{$#}})"\nmkdir -p "$last/half"\necho $$ > "{slow}/pid"\nexec sleep 600\n'
     )
     (slow / "git").chmod(0o755)
-    fake = Program((), (*dies_with_us(), str(slow / "git"), "--no-pager"))
+    fake = Program((), (*leash(), str(slow / "git"), "--no-pager"))
     monkeypatch.setattr("clawft.builtin.git.clone.program", lambda: fake)
     running = asyncio.create_task(Tools(workspace)("clone", url="r", target_path="copy"))
     await until((slow / "pid").exists)

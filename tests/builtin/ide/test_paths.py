@@ -73,6 +73,20 @@ async def test_a_symlink_leads_where_it_leads(ask: Ask, editor: MockIde, workspa
     assert editor.calls[-1][:2] == ("open_file", str(main))
 
 
+@requirement("IDE-12")
+@pytest.mark.parametrize("tool", ["edit", "format", "save", "show_diff"])
+async def test_what_decides_which_programs_run_is_not_changed(
+    ask: Ask, editor: MockIde, workspace: Path, tool: str
+) -> None:
+    for folder in (".git", ".clawft"):
+        (workspace / folder).mkdir()
+        (workspace / folder / "hook.py").write_text("")
+        result = await ask(tool, path=f"{folder}/hook.py", **dict(TOOLS)[tool])
+        assert result.is_error
+        assert "decides what programs run" in text_of(result)
+    assert editor.calls == []
+
+
 @requirement("IDE-12", "IDE-05")
 async def test_a_file_that_is_not_there_is_said_so(ask: Ask, editor: MockIde, workspace: Path) -> None:
     (workspace / "folder").mkdir()

@@ -9,9 +9,10 @@ from functools import cache
 from msgspec import Struct
 
 from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
-from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment, dies_with_us
+from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_variable
+from clawft.sandbox.probe import leash
 
 OLDEST = (2, 31)
 """Older ones do not read configuration from the environment, so nothing could be made harmless."""
@@ -73,7 +74,7 @@ def program() -> Program:
         wanted = ".".join(map(str, OLDEST))
         raise ExecutionFailed(f"git: '{asked.stdout.strip()}' is too old", hint=f"git {wanted} or newer is needed")
     argv = (found, "--no-pager")
-    return Program(argv, (*dies_with_us(), *argv))
+    return Program(argv, (*leash(), *argv))
 
 
 def environment(

@@ -124,7 +124,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
 
     The text in the editor changes at once and can be undone there; the disk changes when it is saved.
     """
-    found = ide.find(path)
+    found = ide.find_writable(path)
     connection = await ide.route(found, window)
     wanted = _wanted(edits, start_line, start_character, end_line, end_character, new_text, expected_text)
     if wanted is None:
@@ -219,7 +219,7 @@ async def _apply(
     ide: Ide, connection: IdeConnection, changes: Sequence[FileEdit], *, dry_run: bool, save: bool
 ) -> Changed:
     for change in changes:
-        ide.check_reach(change.path)
+        ide.check_change(change.path)
     buffers: list[Buffer] = []
     if not dry_run:
         buffers = await ide.ask(connection, connection.apply_edit(changes, save=save))
@@ -262,7 +262,7 @@ async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents ma
 @ide_tool(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
 async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> Changed:
     """Format a file with the formatter of the editor or the language server."""
-    found = ide.find(path)
+    found = ide.find_writable(path)
     connection = await ide.route(found, window)
     edits = await ide.ask(connection, connection.format(found))
     changes = [FileEdit(found, edits)] if edits else []
@@ -272,7 +272,7 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
 @ide_tool(alias="ide_save", title="Save", idempotent=True, open_world=False)
 async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
     """Write the editor's text of a file to the disk."""
-    found = ide.find(path)
+    found = ide.find_writable(path)
     connection = await ide.route(found, window)
     buffer = await ide.ask(connection, connection.save(found))
     return Saved(

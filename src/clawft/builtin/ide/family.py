@@ -8,10 +8,12 @@ from typing import Annotated, Any, TypedDict, TypeVar, Unpack
 import msgspec
 from msgspec import Meta, Struct
 
+from clawft.builtin.file import refuse_steering
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.model import Buffer, Position, Problems, Range
+from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
 from clawft.builtin.told import Told, Words, bound_tool
 from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
@@ -119,9 +121,15 @@ class Ide:
     def shown(self, path: str) -> str:
         return paths.shown(path, self.hub.workspace)
 
-    def check_reach(self, path: str) -> str:
-        """For what an editor names: it must be a file the agent may speak about."""
-        return paths.find_new(self.hub.roots(), path)
+    def find_writable(self, path: str) -> str:
+        """A file the agent may change: not one that decides which programs run."""
+        found = self.find(path)
+        refuse_steering(TOOL, self.shown(found))
+        return found
+
+    def check_change(self, path: str) -> None:
+        """The same for what an editor would change; that file need not exist yet."""
+        refuse_steering(TOOL, self.shown(paths.find_new(self.hub.roots(), path)))
 
     async def ask(self, connection: IdeConnection, work: Awaitable[T], extra_ms: int = 0) -> T:
         """Its answer, within the time such an operation may take."""

@@ -128,7 +128,7 @@ async def show_diff(
 
     What they accept is put into the file. Without an editor the question goes to the agent's user.
     """
-    found = ide.find(path)
+    found = ide.find_writable(path)
     connection = await ide.route(found, window)
     before = await ide.ask(connection, connection.read(found))
     judged = await reviewed(ide, connection, found, before.text or "", new_text)

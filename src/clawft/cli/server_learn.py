@@ -1,0 +1,123 @@
+"""`weft servers test NAME --learn`: one run in its sandbox, watched; then the table that would allow just that."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clawft.cli.parser import WrongUsage
+from clawft.cli.screen import tell
+from clawft.config.places import servers_folder
+from clawft.sandbox.bounds import Around, Table
+from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.watched import OPTIONS, Proposal, propose, read_notes
+from clawft.upstream.cells import Cells
+
+if TYPE_CHECKING:
+    from clawft.config.layers import Found
+    from clawft.upstream.spec import UpstreamSpec
+
+MAX_NOTES_BYTES = 256 * 1024 * 1024
+"""What is read of the notes; a run that fills more says the same over and over."""
+
+
+class Watched(Cell, frozen=True):
+    """A cell with strace around it, which writes down what happens inside."""
+
+    strace: str
+    notes: str
+
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
+        how = Cell.start(self, argv, cwd, env)
+        watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
+        return msgspec.structs.replace(how, argv=(*watching, *how.argv))
+
+
+class WatchingCells(Cells):
+    """Remembers around what the server was started."""
+
+    def __init__(self, state: Path, workspace: Path, notes: str) -> None:
+        super().__init__(state, workspace)
+        self._strace = find_strace()
+        self._notes = notes
+        self.found: tuple[str, str, Around] | None = None
+
+    def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
+        self.found = (argv[0], cwd, self.around(spec, argv, cwd))
+        plain = super().cell(spec, argv, cwd)
+        return Watched(plain.bounds, plain.means, self._strace, self._notes)
+
+    def learned(self) -> Proposal:
+        """What the notes say. Reads a long file."""
+        if self.found is None:
+            raise WrongUsage("it was never started", hint="only a server that is a program can be watched")
+        command, cwd, around = self.found
+        with open(self._notes, encoding="ascii", errors="replace") as notes:
+            return propose(read_notes(_bounded(notes), command, cwd), around)
+
+
+def _bounded(lines: Any) -> Any:
+    left = MAX_NOTES_BYTES
+    for line in lines:
+        left -= len(line)
+        if left < 0:
+            return
+        yield line.rstrip("\n")
+
+
+def find_strace() -> str:
+    found = shutil.which("strace")
+    if found is None:
+        raise WrongUsage("watching a server needs strace, which is not installed", hint="apt-get install strace")
+    return found
+
+
+def notes_file() -> str:
+    descriptor, path = tempfile.mkstemp(prefix="weft-learn-")
+    os.close(descriptor)
+    return path
+
+
+def as_toml(table: Table) -> str:
+    """Ready to be pasted into the server's own file."""
+    from clawft.config.written import toml_value  # only where something is shown
+
+    return f"sandbox = {toml_value(as_table(table))}"
+
+
+def as_table(table: Table) -> dict[str, list[str]]:
+    return {"read": list(table.read), "write": list(table.write), "network": list(table.network)}
+
+
+def store(found: Found, home: Path, table: Table) -> Path:
+    """Into the user's own file of this server, with a copy of the old beside it."""
+    from clawft.config.layers import TABLE, Scope  # only where something is written
+    from clawft.config.written import with_value
+    from clawft.store.home import write_private
+
+    if found.scope in (Scope.WORKSPACE, Scope.COMMAND_LINE):
+        raise WrongUsage(
+            f"{found.spec.name} comes from {found.origin}, which we do not write to",
+            hint="paste the line above where the server is named",
+        )
+    path = Path(found.origin.file)
+    text = path.read_text()
+    place = () if path.parent == servers_folder(home) else (TABLE, found.spec.name)
+    changed = with_value(text, str(path), place, "sandbox", as_table(table))
+    write_private(path.with_name(path.name + ".bak"), text.encode())
+    write_private(path, changed.encode())
+    return path
+
+
+def show(name: str, proposal: Proposal, starts: str) -> None:
+    """The table alone on stdout; everything said about it on stderr."""
+    print(as_toml(proposal.table))
+    for note in proposal.notes:
+        tell(f"note: {note}")
+    tell(f"{name} {starts}; what was not used in this run is not in the table: --call TOOL uses more of it")

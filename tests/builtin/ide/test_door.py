@@ -1,0 +1,319 @@
+"""The door for editors: who gets in, who does not, and what becomes of windows that fall silent."""
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clawft.builtin.ide.hub import IdeHub
+from clawft.builtin.ide.mock import MockIde
+from clawft.builtin.ide.vscode import door as doors
+from clawft.builtin.ide.vscode.door import Door
+from clawft.builtin.ide.vscode.register import is_loopback
+from clawft.errors import ConfigUnreadable, IdeFailed, IdeNotConnected, IdeTimeout, PermissionDenied
+from tests.builtin.ide.fake_window import invitation, post, register, until, window
+from tests.requirements import requirement
+
+
+@pytest.fixture
+def hub(workspace: Path) -> IdeHub:
+    return IdeHub(workspace, lambda: MockIde(workspace, id="headless"))
+
+
+@pytest.fixture
+async def told(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
+    """What the gateway has left for editors."""
+    door = Door(hub, home)
+    await door.open()
+    yield await invitation(home)
+    await door.close()
+    assert list((home / "ide").iterdir()) == [], "who leaves takes the invitation along"
+
+
+@requirement("IDE-17")
+async def test_the_invitation_is_for_the_owner_only(told: dict[str, Any], home: Path, workspace: Path) -> None:
+    (file,) = (home / "ide").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE((home / "ide").stat().st_mode) == 0o700
+    assert (told["protocol"], told["pid"], told["workspace"]) == (1, os.getpid(), str(workspace))
+    assert len(told["registrationToken"]) == 64
+
+
+@requirement("IDE-17")
+async def test_nothing_is_left_where_others_can_look(hub: IdeHub, home: Path) -> None:
+    (home / "ide").mkdir()
+    (home / "ide").chmod(0o755)
+    door = Door(hub, home)
+    with pytest.raises(ConfigUnreadable, match="others may look"):
+        await door.open()
+    await door.close()
+    assert list((home / "ide").iterdir()) == []
+
+
+@requirement("IDE-17")
+async def test_files_of_gateways_long_gone_are_removed(hub: IdeHub, home: Path) -> None:
+    (home / "ide").mkdir(mode=0o700)
+    old, recent = home / "ide" / "gateway-1-aa.json", home / "ide" / "gateway-2-bb.json"
+    for file in (old, recent):
+        file.write_text("{}")
+    os.utime(old, (1, 1))
+    door = Door(hub, home)
+    await door.open()
+    assert not old.exists()
+    assert recent.exists(), "another gateway may live in it"
+    await door.close()
+
+
+@requirement("IDE-17", "IDE-15")
+async def test_a_window_registers_and_is_called(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+    async with window(workspace) as fake:
+        status, text = await register(told, fake)
+        assert (status, json.loads(text)["heartbeatSeconds"]) == (200, 10)
+        assert [method for method, _ in fake.asked] == ["ping"], "before it is listed"
+        (ide,) = hub.connections
+        fake.handlers["read"] = lambda params: {"path": params["path"], "version": 7, "text": "ü😀"}
+        assert (await ide.read("/x")).text == "ü😀"
+        assert int(fake.headers[-1][b"x-deadline-ms"]) > 1000
+        assert fake.headers[-1][b"x-request-id"]
+        status, _ = await post(told, "/ide/goodbye", fake.secret, {"connectionId": fake.connection_id})
+        assert (status, hub.connections) == (200, [])
+
+
+ATTACKS: dict[str, tuple[int, dict[str, Any]]] = {
+    "wrong token": (401, {"token": "0" * 64}),
+    "no token": (401, {"token": ""}),
+    "a web page": (403, {"Origin": "http://evil.example"}),
+    "a web page on this machine": (403, {"Origin": "http://127.0.0.1:3000"}),
+    "a name for 127.0.0.1": (403, {"Host": "rebound.example"}),
+    "another port": (403, {"Host": "127.0.0.1:1"}),
+    "a form": (415, {"Content-Type": "text/plain"}),
+    "five megabytes": (413, {"body": b'"' + b"x" * 5_000_000 + b'"'}),
+    "no JSON": (400, {"body": b"{"}),
+    "no registration": (400, {"body": b"{}"}),
+    "another protocol": (400, {"protocol": 2}),
+    "a short secret": (400, {"secret": "short"}),
+    "a strange id": (400, {"instanceId": "../../../x"}),
+    "another machine": (400, {"callback": "http://192.0.2.1:80/"}),
+    "a name": (400, {"callback": "http://localhost:80/"}),
+    "another scheme": (400, {"callback": "file:///etc/passwd"}),
+    "a name in front": (400, {"callback": "http://127.0.0.1:80@evil.example/"}),
+    "nobody there": (424, {"callback": "http://127.0.0.1:9/"}),
+}
+
+
+@requirement("IDE-17")
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_who_is_refused_at_the_door(
+    told: dict[str, Any], hub: IdeHub, workspace: Path, attack: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected, how = ATTACKS[attack]
+    async with window(workspace) as fake:
+        headers = {name: value for name, value in how.items() if name[0].isupper()}
+        changes = {name: value for name, value in how.items() if name[0].islower() and name not in ("token", "body")}
+        body: Any = how.get("body", fake.registration(**changes))
+        status, _ = await post(told, "/ide/register", how.get("token", told["registrationToken"]), body, **headers)
+        assert status == expected
+        assert hub.connections == []
+        assert "refused" in caplog.text
+        assert told["registrationToken"] not in caplog.text
+        if attack != "nobody there":
+            assert fake.asked == [], "nobody was called for them"
+        assert (await register(told, fake))[0] == 200, "the door still works"
+
+
+@requirement("IDE-17")
+@pytest.mark.parametrize("page", ["heartbeat", "goodbye", "answer"])
+async def test_another_windows_secret_is_no_secret(
+    told: dict[str, Any], hub: IdeHub, workspace: Path, page: str
+) -> None:
+    async with window(workspace, id="first-window") as one, window(workspace, id="second-window") as two:
+        await register(told, one)
+        await register(told, two)
+        body: dict[str, Any] = {"connectionId": one.connection_id, "id": 1, "answer": {}}
+        for token in (two.secret, told["registrationToken"], "x"):
+            assert (await post(told, f"/ide/{page}", token, body))[0] == 401
+        assert len(hub.connections) == 2
+
+
+@requirement("IDE-17")
+async def test_other_pages_and_methods_are_not_there(told: dict[str, Any]) -> None:
+    for method, page in (("GET", "/ide/register"), ("POST", "/"), ("POST", "/mcp"), ("DELETE", "/ide/register")):
+        assert (await post(told, page, told["registrationToken"], {}, method=method))[0] == 404
+    assert (await post(told, "/ide/next?connection=x", "y", {}, method="GET"))[0] == 401
+
+
+@requirement("IDE-17")
+@pytest.mark.parametrize(
+    ("url", "fine"),
+    [
+        ("http://127.0.0.1:80/", True),
+        ("http://[::1]:80/", True),
+        ("http://127.0.0.1/", False),
+        ("https://127.0.0.1:80/", False),
+        ("http://127.0.0.1.evil.example:80/", False),
+        ("http://user@127.0.0.1:80/", False),
+        ("http://0x7f000001:80/", False),
+        ("http://127.0.0.1:99999/", False),
+        ("http://127.0.0.1:80/?x", False),
+    ],
+)
+def test_only_numbers_of_this_machine_are_called(url: str, fine: bool) -> None:
+    assert is_loopback(url) is fine
+
+
+@requirement("IDE-13", "IDE-05")
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("not_ready", IdeNotConnected),
+        ("outside_workspace", PermissionDenied),
+        ("stale", IdeFailed),
+        ("bad_range", IdeFailed),
+        ("untrusted", IdeFailed),
+        ("whatever", IdeFailed),
+    ],
+)
+async def test_what_a_window_refuses_is_one_of_our_errors(
+    told: dict[str, Any], hub: IdeHub, workspace: Path, code: str, kind: type[Exception]
+) -> None:
+    async with window(workspace) as fake:
+        await register(told, fake)
+        fake.handlers["read"] = lambda params: {"error": {"code": code, "message": "no"}}
+        with pytest.raises(kind):
+            await hub.route().read("/x")
+
+
+@requirement("IDE-14", "IDE-17")
+async def test_who_does_not_wait_any_longer_tells_the_window(
+    told: dict[str, Any], hub: IdeHub, workspace: Path
+) -> None:
+    async with window(workspace) as fake:
+        await register(told, fake)
+        ide = hub.route()
+        begun, never = asyncio.Event(), asyncio.get_running_loop().create_future()
+
+        async def hang(params: dict[str, Any]) -> Any:
+            begun.set()
+            return await never
+
+        fake.handlers["show_diff"] = hang
+        asking = asyncio.create_task(ide.show_diff("/x", "new"))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await until(lambda: bool(fake.cancelled))
+        never.set_result({"result": {}})
+
+
+@requirement("IDE-15")
+async def test_a_window_that_falls_silent_is_asked_and_dropped(
+    hub: IdeHub, home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(doors, "HEARTBEAT_SECONDS", 0.5)
+    door = Door(hub, home)
+    await door.open()
+    told = await invitation(home)
+    async with window(workspace) as fake:
+        await register(told, fake)
+        await until(lambda: not hub.connections)
+        assert "ping" in [method for method, _ in fake.asked[1:]], "it was asked first"
+        assert (await post(told, "/ide/heartbeat", fake.secret, {"connectionId": fake.connection_id}))[0] == 401
+        assert (await register(told, fake))[0] == 200
+    await door.close()
+
+
+@requirement("IDE-15")
+async def test_a_window_whose_process_lives_on_without_it_is_not_ready(
+    told: dict[str, Any], hub: IdeHub, workspace: Path
+) -> None:
+    async with window(workspace, id="dead-window1") as dead, window(workspace, id="live-window1") as live:
+        await register(told, dead)
+        dead.gone = True
+        with pytest.raises(IdeNotConnected, match="not_ready"):
+            await hub.route().get_diagnostics(None)
+        with pytest.raises(IdeNotConnected, match="not_ready"):
+            await hub.route().get_diagnostics(None)
+        await register(told, live)
+        assert hub.route().window.id == "vscode-live-window1", "one that answers is preferred"
+        dead.gone = False
+        beat = {"connectionId": dead.connection_id, "window": True, "focused": True}
+        assert (await post(told, "/ide/heartbeat", dead.secret, beat))[0] == 200
+        assert hub.route().window.id == "vscode-dead-window1", "it is back, and focused"
+
+
+@requirement("IDE-15")
+async def test_what_the_window_tells_in_passing(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+    happened: list[str] = []
+    hub.watch(happened.append)
+    async with window(workspace) as fake:
+        await register(told, fake)
+        beat = {
+            "connectionId": fake.connection_id,
+            "events": ["selection", "diagnostics", "nonsense"],
+            "dirty": [str(workspace / "a.py")],
+        }
+        await post(told, "/ide/heartbeat", fake.secret, beat)
+        assert happened == ["windows", "selection", "diagnostics"]
+        assert hub.unsaved() == ["a.py"]
+        await post(told, "/ide/heartbeat", fake.secret, {**beat, "dirty": []})
+        assert hub.unsaved() == []
+
+
+@requirement("IDE-17", "IDE-18")
+async def test_a_window_that_cannot_be_called_fetches_its_calls(
+    told: dict[str, Any], hub: IdeHub, workspace: Path
+) -> None:
+    async with window(workspace) as fake:
+        assert (await register(told, fake, callback=None))[0] == 200
+        page = f"/ide/next?connection={fake.connection_id}"
+        asking = asyncio.create_task(hub.route().read("/x"))
+        _, text = await post(told, page, fake.secret, {}, method="GET")
+        (call,) = json.loads(text)["calls"]
+        assert (call["method"], call["params"]) == ("read", {"path": "/x"})
+        answer = {"result": {"path": "/x", "version": 3, "text": "fetched"}}
+        body = {"connectionId": fake.connection_id, "id": call["id"], "answer": answer}
+        assert (await post(told, "/ide/answer", fake.secret, body))[0] == 200
+        assert (await asking).text == "fetched"
+
+        waiting = asyncio.create_task(post(told, page, fake.secret, {}, method="GET"))
+        given_up = asyncio.create_task(hub.route().read("/y"))
+        _, text = await waiting
+        (call,) = json.loads(text)["calls"]
+        given_up.cancel()
+        _, text = await post(told, page, fake.secret, {}, method="GET")
+        assert json.loads(text)["calls"] == [{"cancel": call["id"]}]
+
+
+@requirement("IDE-14")
+async def test_a_window_that_hangs_has_a_limit(
+    told: dict[str, Any], hub: IdeHub, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clawft.builtin.ide import remote
+
+    monkeypatch.setattr(remote, "FIRST_SECONDS", 0.1)
+    monkeypatch.setattr(remote, "OPERATION_SECONDS", 0.1)
+    async with window(workspace) as fake:
+        fake.handlers["read"] = lambda params: asyncio.sleep(5)
+        await register(told, fake)
+        with pytest.raises(IdeTimeout):
+            await hub.route().read("/x")
+
+
+@requirement("IDE-17")
+async def test_an_invitation_taken_for_stale_is_written_again(
+    hub: IdeHub, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "WATCH_SECONDS", 0.05)
+    door = Door(hub, home)
+    await door.open()
+    (file,) = (home / "ide").iterdir()
+    file.unlink()
+    await invitation(home)
+    await door.close()

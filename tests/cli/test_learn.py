@@ -1,0 +1,82 @@
+"""`weft servers test NAME --learn`, with a server that touches things."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import system
+from tests.requirements import requirement
+from tests.servers.weft import environment
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")]
+
+PATIENCE_S = 90.0
+HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
+
+
+def touching(home: Path) -> list[str]:
+    code = (
+        "import pathlib, runpy, sys\n"
+        f"home = pathlib.Path({str(home)!r})\n"
+        "(home / '.config/tool/settings').read_text()\n"
+        "for path in ('.ssh/id', '.state/log'):\n"
+        "    try: (home / path).open('a').close()\n"
+        "    except OSError: pass\n"
+        f"sys.argv = ['honest']; runpy.run_path({HONEST!r}, run_name='__main__')"
+    )
+    return [sys.executable, "-c", code]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    folder = tmp_path / "user"
+    for name in (".config/tool/settings", ".ssh/id", ".state/old"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("x")
+    return folder
+
+
+def weft(tmp_path: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "clawft", *words]
+    env = {**environment(tmp_path), "HOME": str(home)}
+    return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+@requirement("POOL-22")
+def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    assert weft(tmp_path, home, "servers", "add", "one", "--", *touching(home)).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn", "--write", "--call", 'echo {"token": "x"}')
+    assert learned.returncode == 0, learned.stderr
+    assert learned.stdout.startswith('sandbox = { read = ["~/.config/tool"], write = ["~/.state"], network = [] }\n')
+    assert "it looked for ~/.ssh, which is hidden" in learned.stderr
+    assert "called echo: ok" in learned.stderr
+    status = weft(tmp_path, home, "servers", "status", "one", "--json")
+    assert json.loads(status.stdout)["state"] == "connected", status.stdout
+    assert (home / ".state" / "log").exists()
+    assert (home / ".ssh" / "id").read_text() == "x"
+
+
+@requirement("POOL-22")
+def test_a_server_from_the_command_line_has_no_file_to_store_it_in(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    argv = touching(home)
+    config = json.dumps({"mcpServers": {"one": {"command": argv[0], "args": argv[1:]}}})
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn", "--write", "--json", "--mcp-config", config)
+    assert learned.returncode == 2
+    assert json.loads(learned.stdout)["sandbox"]["write"] == ["~/.state"]
+    assert "paste the line" in learned.stderr
+
+
+@pytest.mark.parametrize("call", ["echo [1]", "echo {"])
+def test_what_is_no_call_is_refused(tmp_path: Path, home: Path, call: str) -> None:
+    config = json.dumps({"mcpServers": {"one": {"command": sys.executable}}})
+    done = weft(tmp_path, home, "servers", "test", "one", "--learn", "--call", call, "--mcp-config", config)
+    assert done.returncode == 2
+    assert "--call" in done.stderr

@@ -1,0 +1,93 @@
+"""Notes of strace become a table that allows what was used, and no secret."""
+
+import pytest
+
+from clawft.sandbox.bounds import Around, Table
+from clawft.sandbox.watched import Seen, propose, question, read_notes
+from tests.requirements import requirement
+
+AROUND = Around(
+    home="/home/me",
+    state="/home/me/.clawft",
+    workspace="/home/me/work",
+    cwd="/home/me/work",
+    own="/home/me/.clawft/sandbox/s",
+    program=("/home/me/.venv",),
+)
+ASKED = b"\xcf\xe0\x01\0\0\x01\0\0\0\0\0\0\x03api\x06github\x03com\0\0\x01\0\x01"
+
+
+def hexed(text: str | bytes) -> str:
+    data = text.encode() if isinstance(text, str) else text
+    return "".join(f"\\x{byte:02x}" for byte in data)
+
+
+def opened(path: str, flags: str = "O_RDONLY", result: str = "3", pid: int = 12) -> str:
+    return f'{pid} openat(AT_FDCWD, "{hexed(path)}", {flags}) = {result}'
+
+
+NOTES = [
+    f'10 execve("{hexed("/usr/bin/bwrap")}", ["x"], 0x7 /* 2 vars */) = 0',
+    opened("/home/me/.ssh", pid=10),
+    f'11 mkdir("{hexed("/newroot")}", 0755) = 0',
+    f'12 execve("{hexed("/nope/server")}", ["x"], 0x7) = -1 ENOENT (No such file or directory)',
+    f'12 execve("{hexed("/usr/bin/server")}", ["x"], 0x7 /* 2 vars */) = 0',
+    opened("/home/me/.config/tool/settings.toml"),
+    opened("notes.txt"),
+    opened("/home/me/.tool/cache", "O_WRONLY|O_CREAT", "-1 EROFS (Read-only file system)"),
+    opened("/home/me/missing", "O_RDONLY", "-1 ENOENT (No such file or directory)"),
+    opened("/home/me/.aws/credentials", "O_RDONLY", "-1 ENOENT (No such file or directory)"),
+    opened("/usr/lib/x"),
+    opened("/home/me/.venv/lib/y.py"),
+    opened("/home/me/.clawft/sandbox/s/z", "O_RDWR|O_CREAT"),
+    opened("/tmp/t", "O_RDWR|O_CREAT"),
+    opened("/home/me/.secret", pid=10),
+    f'13 openat(AT_FDCWD, "{hexed("/srv/data/db")}", O_RDWR <unfinished ...>',
+    f'12 rename("{hexed("/srv/a")}", "{hexed("/srv/new/b")}") = 0',
+    "13 <... openat resumed>) = 4",
+    f'12 connect(3, {{sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("{hexed("9.9.9.9")}")}}, 16) = 0',
+    f'12 sendmmsg(3, [{{msg_hdr={{msg_iov=[{{iov_base="{hexed(ASKED)}", iov_len=32}}]}}}}], 1, 0) = 1',
+    f'12 connect(3, {{sa_family=AF_INET, sin_port=htons(443), sin_addr=inet_addr("{hexed("1.2.3.4")}")}}, 16) = 0',
+    f'12 connect(3, {{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("{hexed("127.0.0.1")}")}}, 16) = 0',
+    "12 +++ exited with 0 +++",
+]
+
+
+@requirement("POOL-22")
+def test_only_what_the_server_itself_did_is_seen() -> None:
+    seen = read_notes(NOTES, "/usr/bin/server", "/home/me/work")
+    assert "/home/me/.ssh" not in seen.read
+    assert "/home/me/.secret" not in seen.read
+    assert {"/home/me/.config/tool/settings.toml", "/home/me/work/notes.txt"} <= seen.read
+    assert {"/home/me/.tool/cache", "/srv/data/db", "/srv/new/b"} <= seen.wrote
+    assert seen.names == {"api.github.com"}
+    assert seen.addresses == {"1.2.3.4"}
+
+
+@requirement("POOL-22")
+def test_the_table_has_what_was_used_and_no_secret() -> None:
+    proposal = propose(read_notes(NOTES, "/usr/bin/server", "/home/me/work"), AROUND)
+    assert proposal.table == Table(
+        read=("~/.config/tool", "."),
+        write=("~/.tool", "/srv/data", "/srv/new"),
+        network=("api.github.com",),
+    )
+    assert any("~/.aws" in note and "not proposed" in note for note in proposal.notes)
+
+
+@requirement("POOL-22")
+def test_addresses_without_names_are_told() -> None:
+    (note,) = propose(Seen(set(), set(), set(), set(), {"1.2.3.4"}), AROUND).notes
+    assert "1.2.3.4" in note
+
+
+@pytest.mark.parametrize(
+    ("packet", "name"), [(ASKED, "api.github.com"), (b"GET / HTTP/1.1\r\n\r\n", ""), (b"", ""), (ASKED[:14], "")]
+)
+def test_who_is_asked_for(packet: bytes, name: str) -> None:
+    assert question(packet) == name
+
+
+@pytest.mark.parametrize("line", ["", "garbage", "12 openat(", '12 openat(AT_FDCWD, "', "x" * 10_000])
+def test_odd_notes_are_passed_over(line: str) -> None:
+    assert read_notes([line, *NOTES, line], "/usr/bin/server", "/w").names == {"api.github.com"}
