@@ -24,7 +24,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, Event
+from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.approval import ApprovalGuard, Offered
 from clawft.guard.approvals import Approvals
@@ -280,14 +280,16 @@ class App:
             return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
-        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
+        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds), self.gateway.folders.ask)
         pool.news.state_changed = self._state_changed
 
-        def ended(event: Event) -> None:
+        def heard(event: Event) -> None:
             if isinstance(event, ConversationEnded):
                 pool.private.end(event.session)
+            elif isinstance(event, RootsChanged):
+                pool.roots_changed()
 
-        self.gateway.events.subscribe(ended)
+        self.gateway.events.subscribe(heard)
         return pool
 
     @cached_property

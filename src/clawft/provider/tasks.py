@@ -24,7 +24,7 @@ from clawft.errors import (
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
-from clawft.provider import carried, relay, rounds
+from clawft.provider import carried, relay
 from clawft.provider.conversing import Conversing
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
@@ -151,7 +151,7 @@ class ForeignTasks:
             raise ProtocolFailure("a task that waits for input, but does not say for what")
         carry = carried.encode(carried.Working(seen.task_id))
         try:
-            answers = await rounds.answers(self._spec, call, wanted, self._conversing.roots, carry)
+            answers = await self._conversing.rounds(call).members(wanted, carry)
         except InputRequired:
             raise
         except ClawftError:
@@ -175,7 +175,7 @@ class ForeignTasks:
             return await self._result_older(call, session, id, patience)
         finally:
             del self._upstream.flights[flight]
-            flight.land()
+            flight.land(self._upstream.flights)
 
     async def _result_older(self, call: Call, session: Session, id: str, patience: Patience) -> Reply:
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
