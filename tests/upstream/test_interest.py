@@ -17,8 +17,8 @@ HELLO: Mapping[str, Any] = {
 
 
 def server() -> Tables:
-    told = {"resources/subscribe": {}, "resources/unsubscribe": {}, "logging/setLevel": {}}
-    lists = {"resources/list": {"resources": []}, "resources/templates/list": {"resourceTemplates": []}}
+    told: dict[str, Any] = {"resources/subscribe": {}, "resources/unsubscribe": {}, "logging/setLevel": {}}
+    lists: dict[str, Any] = {"resources/list": {"resources": []}, "resources/templates/list": {"resourceTemplates": []}}
     return Tables({"a": answers(initialize=HELLO, **told, **lists)})
 
 

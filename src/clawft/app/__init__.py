@@ -1,0 +1,12 @@
+"""The one place that wires configuration into a running gateway.
+
+`house` puts everything together; the other modules are its rooms: the process and its signals (`loop`), serving
+(`serving`, `access`), secrets of our own (`kept`), tools (`families`, `own_tools`), editors, and servers.
+"""
+
+from clawft.app.house import App
+from clawft.app.kept import gateway_token
+from clawft.app.loop import run, stop_signal
+from clawft.app.serving import LOOPBACK
+
+__all__ = ["LOOPBACK", "App", "gateway_token", "run", "stop_signal"]

@@ -1,0 +1,52 @@
+"""Who may come in over HTTP, by the settings: the one token, tokens of an issuer, or everybody on this machine."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from clawft.app.serving import LOOPBACK
+from clawft.config.settings import Settings
+from clawft.errors import InvalidConfig
+from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
+from clawft.gateway.people import People
+from clawft.model import Caller
+
+
+class Entrance:
+    """`people` are there where tokens of an issuer count."""
+
+    def __init__(self, settings: Settings, caller: Caller, host: str, token: str | None) -> None:
+        """`token` None means open to all, which is for loopback only."""
+        if token is None and (host not in LOOPBACK or settings.auth_issuer):
+            raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
+        authenticate = open_to_all(caller) if token is None else with_token(token, caller)
+        self.people = _people(settings, caller) if settings.auth_issuer else None
+        self.access = Access(
+            self.people.behind(authenticate) if self.people else authenticate,
+            LOOPBACK_HOSTS | _host_of(settings.auth_audience) if host in LOOPBACK else None,
+            self.people.metadata if self.people else None,
+        )
+
+    def opened(self, url: str) -> None:
+        """Callers are told where they are."""
+        if self.people is not None:
+            self.people.serve_at(url)
+
+
+def _people(told: Settings, caller: Caller) -> People:
+    """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
+    from clawft.auth.bearer import Verifier, check_installed  # most gateways know one token
+    from clawft.provider.logins import web_for
+
+    check_installed()
+    web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)
+    verifier = Verifier(
+        told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
+    )
+    return People(verifier, caller, told.auth_grants, told.auth_scopes)
+
+
+def _host_of(url: str) -> frozenset[str]:
+    """The name we are known by outside, where one was configured."""
+    host = urlsplit(url).hostname
+    return frozenset({host}) if host else frozenset()

@@ -1,0 +1,297 @@
+"""A gateway with its guards, providers and servers, put together from the settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from clawft.app.editors import EditorsAtTheDoor
+from clawft.app.families import told
+from clawft.app.kept import sealing_key
+from clawft.app.own_tools import OwnTools
+from clawft.app.serving import serve_http, serve_stdio
+from clawft.builtin import FAMILIES, families
+from clawft.builtin.lazy import LazyFamily, lazily
+from clawft.catalog.surface import Form as Surface
+from clawft.config.follow import RUNNING, ServerFiles
+from clawft.config.places import audit_file
+from clawft.config.settings import Settings
+from clawft.errors import InvalidConfig
+from clawft.gateway.core import Gateway
+from clawft.gateway.events import ConversationEnded, Event, RootsChanged
+from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approvals import Approvals
+from clawft.guard.audit import Audit
+from clawft.guard.editors import Editors
+from clawft.guard.permission import Permission
+from clawft.guard.pipeline import Guard
+from clawft.guard.redaction import Redaction
+from clawft.guard.result import ResultGuard
+from clawft.guard.security import Security
+from clawft.model import Caller, Grant
+from clawft.provider.base import Provider
+from clawft.provider.function import FunctionProvider
+from clawft.provider.registry import outside_providers
+from clawft.store.files import FileStore, state_folder
+from clawft.store.journal import Journal
+from clawft.store.leftovers import Leftovers
+
+if TYPE_CHECKING:  # loaded with the first server, or editor, or task
+    from clawft.builtin.ide.provider import IdeProvider
+    from clawft.config.servers import Servers
+    from clawft.delegate.desk import Desk
+    from clawft.delegate.prompt import Connected
+    from clawft.link.base import Link
+    from clawft.link.process import Said
+    from clawft.provider.logins import ServerLogins
+    from clawft.provider.offers import LoginOffers
+    from clawft.upstream.pool import Pool
+    from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.upstream import Upstream
+
+log = logging.getLogger("clawft")
+
+
+class App:
+    """Everything that one `weft` is, ready to be served."""
+
+    def __init__(self, settings: Settings, *, outside: bool = True) -> None:
+        """`outside`: also offer the providers of other installed packages."""
+        self.settings = settings
+        self.problems: list[str] = []
+        self.approvals = Approvals(settings.home)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
+        self.editors = EditorsAtTheDoor(settings.home)
+        self.heard: Callable[[str], Said] | None = None
+        """For a server's name: who hears what it writes to stderr."""
+        self._offers_logins = False
+        """Set while we serve: whoever only looks would be gone before somebody has logged in."""
+        self.caller = Caller(agent=settings.agent, grant=_grant(settings))
+        self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
+        self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
+        self.gateway = Gateway(
+            self._guards(),
+            form=settings.names,
+            instructions=settings.instructions,
+            page_size=settings.page_size,
+            surface=settings.surface,
+            key=sealing_key(settings.home),
+            question_seconds=settings.question_seconds,
+        )
+        self._own = OwnTools(self.gateway, self.files, settings.workspace)
+        self._register(outside)
+
+    @classmethod
+    def build(cls, settings: Settings) -> App:
+        return cls(settings)
+
+    # ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _guards(self) -> list[Guard]:
+        """Outermost first. A new guard is a file in `guard/` and a row here."""
+        settings = self.settings
+        guards: list[Guard] = [
+            self._audit,
+            Permission(self._names_of),
+            ApprovalGuard(
+                self.approvals,
+                self.offered,
+                settings.workspace,
+                asking=settings.ask,
+                days=settings.approval_days,
+                relisted=self._relist,
+            ),
+            Security(settings.command_policy, settings.url_policy),
+            ResultGuard(self._leftovers, settings.result_limit),
+            Redaction(self._redacts),
+            Editors(self.editors.hub),
+        ]
+        return guards if settings.audit else guards[1:]
+
+    def _names_of(self, canonical: str) -> tuple[str, ...]:
+        return self.gateway.names_of(canonical)
+
+    def _relist(self) -> None:
+        self.gateway.tools_changed()
+
+    def offered(self, server: str) -> Offered:
+        """What a server says now, for whoever has to decide about it."""
+        upstream = self.pool.find(server)
+        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def _redacts(self, server: str) -> bool:
+        """What a server's own entry says, else what holds for all."""
+        found = self.servers.found.get(server) if server else None
+        own = found.spec.redact if found is not None else None
+        return self.settings.redact if own is None else own
+
+    # ── providers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _register(self, outside: bool) -> None:
+        if self.settings.builtin:
+            self._register_builtins()
+        if self.settings.surface.form is not Surface.FULL:
+            self._own.offer_search()
+        if self.settings.delegation.is_on:
+            self._register_delegate()
+        if outside:
+            self._register_outside()
+
+    def _register_builtins(self) -> None:
+        hidden = frozenset[str]() if self.settings.search_url else frozenset({"web__search"})
+        for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
+            if provider.namespace == "ide" and isinstance(provider, LazyFamily):
+                self.editors.family = provider
+            if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
+                self._own.begin(provider, self._leftovers)
+            self.gateway.register(provider)
+
+    def _load_family(self, namespace: str) -> Provider:
+        settings = self.settings
+        (provider,) = families(settings.workspace, _store_for, settings=told(namespace, settings), only=[namespace])
+        if namespace == "ide":
+            self.editors.provider = cast("IdeProvider", provider)
+        return provider
+
+    def _register_delegate(self) -> None:
+        from clawft.delegate.tool import delegate_provider  # most gateways delegate nothing
+
+        self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
+
+    def _register_outside(self) -> None:
+        found = outside_providers(self.settings.workspace)
+        self.problems += [f"{broken.name}: {broken.reason}" for broken in found.broken]
+        for provider in found.providers:
+            try:
+                self.gateway.register(provider)
+            except InvalidConfig as wrong:
+                self.problems.append(f"{provider.namespace}: {wrong}")
+        for problem in self.problems:
+            log.warning("provider %s", problem)
+
+    # ── tasks that are handed on ─────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Where tasks are handed in."""
+        from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
+
+        tools = self.gateway
+        house = House(tools, tools.search, self._own.offer_search, self._connected, self.settings.workspace)
+        return Desk(self.settings.delegation, house)
+
+    def _connected(self) -> list[Connected]:
+        """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
+        from clawft.delegate.prompt import Connected  # loaded with the desk
+
+        pool = self.pool if "pool" in self.__dict__ else ()
+        running = [upstream for upstream in pool if upstream.state.value in RUNNING]
+        heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
+        names = [one.spec.name for one in running]
+        return [Connected(name, said.instructions if (said := heard.get(name)) else "") for name in names]
+
+    # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def servers(self) -> Servers:
+        """The servers that the configuration names, and what is wrong with those that cannot be used."""
+        return self.files.servers
+
+    async def start_servers(self, only: Collection[str] = ()) -> None:
+        """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
+        await self.files.start(only)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """All servers; made when the first is wanted, because most of the client side is loaded with it."""
+        from clawft.provider.parked import Park
+        from clawft.provider.upstreams import UpstreamProviders
+        from clawft.upstream.cache import folder as cache_folder
+        from clawft.upstream.cells import Cells
+        from clawft.upstream.pool import Pool
+        from clawft.upstream.ways import ways_to
+
+        settings, gateway = self.settings, self.gateway
+        cells = Cells(settings.home, settings.workspace)
+
+        def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
+            return ways_to(spec, self.heard, cells, self.logins.of)
+
+        pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))
+        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask)
+        pool.news.state_changed = self._state_changed
+        gateway.events.subscribe(lambda event: _pass_on(event, pool))
+        return pool
+
+    @cached_property
+    def logins(self) -> ServerLogins:
+        """Logins to servers, as the vault of this user has them."""
+        from clawft.provider.logins import ServerLogins  # loaded with the first server
+
+        return ServerLogins(self.settings.home, self.settings.url_policy)
+
+    @cached_property
+    def offers(self) -> LoginOffers:
+        """Addresses at which a person can log in to servers that want it."""
+        from clawft.config.places import ask_to_reconnect, offers_folder
+        from clawft.provider.offers import LoginOffers
+
+        home = self.settings.home
+        return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        if self._offers_logins:
+            self.offers.state_changed(upstream)
+
+    # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
+
+    async def begin_serving(self) -> None:
+        """Servers start, and their files are followed from now on."""
+        self.files.follow()
+        self._offers_logins = True
+        await self.start_servers()
+
+    async def serve_stdio(self) -> int:
+        return await serve_stdio(self)
+
+    async def serve_http(self, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
+        """`token` None means open to all, which is for loopback only."""
+        return await serve_http(self, host, port, token, ready)
+
+    async def close(self) -> None:
+        """Nothing that happened is lost: servers and tasks end, the audit is written."""
+        await self.files.close()
+        if "pool" in self.__dict__:
+            await self.pool.close()
+        if "offers" in self.__dict__:
+            await self.offers.close()
+        await self.editors.close()
+        await self.gateway.tasks.close()
+        self._audit.close()
+
+
+def _store_for(agent: str, family: str) -> FileStore:
+    return FileStore(state_folder(agent, family))
+
+
+def _pass_on(event: Event, pool: Pool) -> None:
+    """What servers must hear of our callers."""
+    if isinstance(event, ConversationEnded):
+        pool.private.end(event.session)
+    elif isinstance(event, RootsChanged):
+        pool.roots_changed()
+
+
+def _roots(workspace: Path) -> list[Mapping[str, str]]:
+    """What servers are told when they ask for the agent's folders."""
+    return [{"uri": workspace.as_uri(), "name": workspace.name}]
+
+
+def _grant(settings: Settings) -> Grant:
+    """Everything, as the one object that stands for it, or what the settings say."""
+    asked = Grant(settings.allow, settings.deny)
+    everything = Caller().grant
+    return everything if asked == everything else asked

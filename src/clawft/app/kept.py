@@ -1,0 +1,27 @@
+"""Secrets of our own: made once, kept 0600."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from clawft.store.home import private_dir, write_private
+
+
+def gateway_token(home: Path) -> str:
+    """The token that opens our HTTP gateway."""
+    return _kept(home / "gateway.token").decode().strip()
+
+
+def sealing_key(home: Path) -> bytes:
+    """What state that callers carry for us is signed with."""
+    return _kept(home / "state.key")
+
+
+def _kept(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        private_dir(path.parent)
+        write_private(path, secrets.token_urlsafe(32).encode())
+        return path.read_bytes()

@@ -1,0 +1,59 @@
+"""The tools of the namespace `weft` that work on the gateway itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clawft.builtin.leftover import read_result_tool
+from clawft.builtin.resources import resource_tools
+from clawft.config.follow import ServerFiles
+from clawft.gateway.core import Gateway
+from clawft.provider.function import FunctionProvider
+from clawft.store.leftovers import Leftovers
+
+
+class OwnTools:
+    def __init__(self, gateway: Gateway, files: ServerFiles, workspace: Path) -> None:
+        self._gateway = gateway
+        self._files = files
+        self._workspace = workspace
+        self._provider: FunctionProvider | None = None
+
+    def begin(self, provider: FunctionProvider, leftovers: Leftovers) -> None:
+        """`provider` offers what the namespace has of its own; the rest of results and all resources are read here."""
+        self._provider = provider
+        self._files.waiting_changed = lambda: self._offer_start(provider)
+        provider.add(read_result_tool(leftovers))
+        for function in resource_tools(self._gateway.resources.owned, self._gateway.resources.read):
+            provider.add(function)
+
+    def _offer_start(self, provider: FunctionProvider) -> None:
+        """A tool that asks the person about servers that wait, for as long as there are some."""
+        from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
+
+        waits = bool(self._files.servers.waiting)
+        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+            return
+        if waits:
+            provider.add(start_server_tool(self._files.waiting_launches, self._files.approve_launch))
+        else:
+            provider.remove(NAME)
+
+    def offer_search(self) -> None:
+        """The pair of tools that find and call the others; listed only where it takes their place."""
+        from clawft.builtin.finding import finding_tools  # most callers are listed everything
+
+        gateway = self._gateway
+        if gateway.find("weft__search_tools") is not None:
+            return
+        provider = self._provider or self._begin_bare()
+        for function in finding_tools(gateway.search, gateway.call, gateway.find):
+            provider.add(function)
+
+    def _begin_bare(self) -> FunctionProvider:
+        """For a gateway without built-in tools."""
+        from clawft.store.memory import MemoryStore  # only here
+
+        self._provider = provider = FunctionProvider("weft", workspace=self._workspace, store=MemoryStore)
+        self._gateway.register(provider)
+        return provider

@@ -1,0 +1,60 @@
+"""Serving, from the first caller to the last answer: over stdin and stdout, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clawft.app.loop import stop_signal
+from clawft.gateway.pipe import PipeCaller
+from clawft.link.lines import LineWriter
+from clawft.link.stdio_in import open_stdio
+
+if TYPE_CHECKING:  # which serves through us
+    from clawft.app.house import App
+
+GRACE_SECONDS = 5.0
+"""How long running calls may take after we were asked to stop."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+_CROWDED = "too many requests in flight"
+
+
+async def serve_stdio(app: App) -> int:
+    """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
+    stop = stop_signal()
+    await app.begin_serving()
+    writer = LineWriter()
+    caller = PipeCaller(app.gateway, app.caller, writer.write, writer.unread)
+    reader = await open_stdio(caller.accept, writer)
+    caller.running.when_crowded(lambda: reader.hold(_CROWDED), lambda: reader.let_go(_CROWDED))
+    async with app.editors.let_in():
+        await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
+    app.gateway.closing.set()
+    await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
+    caller.close()
+    await writer.finish(GRACE_SECONDS)
+    return 0
+
+
+async def serve_http(app: App, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
+    """Until a signal comes. `ready` hears the address once clients can connect."""
+    from clawft.app.access import Entrance  # stdio needs none of HTTP
+    from clawft.gateway.http import ENDPOINT, HttpApp
+    from clawft.link.http_server import HttpServer
+
+    entrance = Entrance(app.settings, app.caller, host, token)
+    served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body)
+    server = HttpServer(served)
+    stop = stop_signal()
+    await app.begin_serving()
+    bound, bound_port = await server.start(host, port)
+    url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
+    entrance.opened(url)
+    ready(url)
+    async with app.editors.let_in():
+        await stop
+    app.gateway.closing.set()
+    await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
+    return 0
