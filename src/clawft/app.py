@@ -24,7 +24,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, Event
+from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.approval import ApprovalGuard, Offered
 from clawft.guard.approvals import Approvals
@@ -245,11 +245,14 @@ class App:
         self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
 
     def _connected(self) -> list[Connected]:
+        """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
         from clawft.delegate.prompt import Connected  # same
 
         pool = self.pool if "pool" in self.__dict__ else ()
         running = [upstream for upstream in pool if upstream.state.value in RUNNING]
-        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
+        heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
+        names = [one.spec.name for one in running]
+        return [Connected(name, told.instructions if (told := heard.get(name)) else "") for name in names]
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
@@ -277,14 +280,16 @@ class App:
             return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
-        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
+        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds), self.gateway.folders.ask)
         pool.news.state_changed = self._state_changed
 
-        def ended(event: Event) -> None:
+        def heard(event: Event) -> None:
             if isinstance(event, ConversationEnded):
                 pool.private.end(event.session)
+            elif isinstance(event, RootsChanged):
+                pool.roots_changed()
 
-        self.gateway.events.subscribe(ended)
+        self.gateway.events.subscribe(heard)
         return pool
 
     @cached_property

@@ -134,7 +134,7 @@ class Relaying:
         finally:
             del upstream.flights[flight]
             if flight.answering:
-                flight.land()
+                flight.land(upstream.flights)
             if token is not None:
                 self._following.end(token)
         return _finished(call, session, answer) or await self._reply(

@@ -289,6 +289,11 @@ class Upstream:
         if self.lists.invalidate() and self.session is not None:
             self.start_beside(self.lists.ask_again(self.session))
 
+    def tell_roots_changed(self) -> None:
+        session = self.session
+        if session is not None and session.peer.era is Era.HANDSHAKE and "roots" in self.spec.asks:
+            self.start_beside(session.notify("notifications/roots/list_changed"))
+
     def start_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Runs along with the session, and ends with it."""
         task = asyncio.get_running_loop().create_task(work)
