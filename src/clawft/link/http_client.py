@@ -142,7 +142,7 @@ def exchanges(credentials: Credentials | None) -> Exchanges:
 
     def make(client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> LoggedIn:
         def once(own: Mapping[str, str]) -> Exchange:
-            return Exchange(client, method, url, {**headers, **own}, body)
+            return Exchange(client, method, url, {**headers, **own} if own else headers, body)
 
         return LoggedIn(once, url, credentials)
 
