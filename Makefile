@@ -21,8 +21,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean \
-	distclean
+.PHONY: help run test check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile

@@ -16,10 +16,10 @@ def report(results: Results, verdicts: Sequence[Verdict]) -> str:
     parts += [_starts(stage, results) for stage in STARTS if any(row.stage == stage for row in results.starts)]
     if results.crowd:
         parts.append(_crowd(results))
-    if results.searches:
-        parts.append(_searches(results))
     if results.editing:
         parts.append(_editing(results))
+    if results.searches:
+        parts.append(_searches(results))
     if results.imports:
         parts.append(_imports(results))
     if results.absent:
@@ -112,6 +112,15 @@ def _crowd(results: Results) -> str:
     return table(f"start with {CROWD.title}, {CROWD.expected_tools} tools", ["", "weft gateway"], rows)
 
 
+def _editing(results: Results) -> str:
+    rows = [
+        ["hover p50 ms", _range(spread(row.hover_ms for row in results.editing))],
+        ["references p50 ms", _range(spread(row.references_ms for row in results.editing))],
+        ["edit to fresh diagnostics p50 ms", _range(spread(row.edit_ms for row in results.editing))],
+    ]
+    return table("the IDE tools without an editor, basedpyright warm", ["", "weft"], rows)
+
+
 def _searches(results: Results) -> str:
     def each(measure: str) -> str:
         return _range(spread(getattr(row, measure) for row in results.searches))
@@ -123,15 +132,6 @@ def _searches(results: Results) -> str:
         ["found among the first five, %", _range(spread(row.recall * 100 for row in results.searches))],
     ]
     return table(f"search over {results.searches[0].tools} tools", ["", "weft"], rows)
-
-
-def _editing(results: Results) -> str:
-    rows = [
-        ["hover p50 ms", _range(spread(row.hover_ms for row in results.editing))],
-        ["references p50 ms", _range(spread(row.references_ms for row in results.editing))],
-        ["edit to fresh diagnostics p50 ms", _range(spread(row.edit_ms for row in results.editing))],
-    ]
-    return table("the IDE tools without an editor, basedpyright warm", ["", "weft"], rows)
 
 
 def _imports(results: Results) -> str:

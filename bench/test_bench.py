@@ -7,6 +7,7 @@ import pytest
 
 from bench.budget import Budget, Budgets, Imports, Verdict, as_share, judge, judge_imports, read
 from bench.contenders import CONTENDERS, CROWD, LEGS, OURS, STARTS, Fleet
+from bench.editing import STAGE as EDITING
 from bench.family import family
 from bench.figures import share
 from bench.load import Bound
@@ -20,7 +21,7 @@ from bench.starts import imported
 from tests.requirements import requirement
 
 WIDEST = 120
-STAGES = [*LEGS, *STARTS, CROWD.name, SEARCH, "ide"]
+STAGES = [*LEGS, *STARTS, CROWD.name, SEARCH, EDITING]
 
 
 def _sample(contender: str, round: int, cpu_us: float) -> Sample:
@@ -179,7 +180,7 @@ def test_the_report_fits_the_screen() -> None:
     ]
     starts = [Start("sdk", stage, 0, 1_234.0, 1_234.0, 123.0, 100) for stage in STARTS]
     crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 100, 12_345.0, 12.0, 123.0, 500)]
-    editing = [Editing("weft", "ide", 0, 12.3, 12.3, 1_234.0)]
+    editing = [Editing(OURS, EDITING, 0, 12.3, 12.3, 1_234.0)]
     results = Results(samples, starts, crowd, editing=editing, modules=["clawft"])
     told = report(results, judge(read(), results, STAGES))
     assert max(map(len, told.splitlines())) <= WIDEST
@@ -187,8 +188,8 @@ def test_the_report_fits_the_screen() -> None:
 
 def test_every_budget_names_what_is_measured() -> None:
     who = {**{leg.name: leg.contenders for leg in LEGS.values()}, CROWD.name: CROWD.contenders}
-    who |= {stage: starts.contenders for stage, starts in STARTS.items()} | {"ide": ("weft",)}
-    who[SEARCH] = (OURS,)
+    who |= {stage: starts.contenders for stage, starts in STARTS.items()}
+    who[SEARCH] = who[EDITING] = (OURS,)
     for budget in read().budget:
         assert {budget.of, budget.against or budget.of} <= set(who[budget.stage]), budget.title
         assert budget.window in (LEGS[budget.stage].windows if budget.stage in LEGS else (0,)), budget.title

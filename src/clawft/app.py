@@ -24,7 +24,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, Event
+from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.guard.approval import ApprovalGuard, Offered
 from clawft.guard.approvals import Approvals
@@ -55,8 +55,10 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.provider.logins import ServerLogins
+    from clawft.provider.offers import LoginOffers
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.upstream import Upstream
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
@@ -98,6 +100,8 @@ class App:
         self._ide: IdeProvider | None = None
         """Loaded when one of its tools is called, or an editor waits."""
         self._editors: LazyFamily | None = None
+        self._offers_logins = False
+        """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -276,13 +280,16 @@ class App:
             return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
-        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
+        UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds), self.gateway.folders.ask)
+        pool.news.state_changed = self._state_changed
 
-        def ended(event: Event) -> None:
+        def heard(event: Event) -> None:
             if isinstance(event, ConversationEnded):
                 pool.private.end(event.session)
+            elif isinstance(event, RootsChanged):
+                pool.roots_changed()
 
-        self.gateway.events.subscribe(ended)
+        self.gateway.events.subscribe(heard)
         return pool
 
     @cached_property
@@ -296,7 +303,7 @@ class App:
 
     @asynccontextmanager
     async def _open_to_editors(self) -> AsyncGenerator[None]:
-        """While we serve, an editor that comes is let in. Costs a look now and then; a door only if there is one."""
+        """While we serve, an editor that comes is let in. Costs a look now and then, and a port only for one."""
         task = asyncio.get_running_loop().create_task(self._welcome_editors())
         try:
             yield
@@ -314,9 +321,22 @@ class App:
         if self._ide is None:
             return
         try:
-            await self._ide.open_door(self.settings.home)
+            await self._ide.open_reception(self.settings.home)
         except (ClawftError, OSError) as failed:
             log.warning("editors cannot come in: %s", failed)
+
+    @cached_property
+    def offers(self) -> LoginOffers:
+        """Addresses at which a person can log in to servers that want it."""
+        from clawft.config.places import ask_to_reconnect, offers_folder
+        from clawft.provider.offers import LoginOffers
+
+        home = self.settings.home
+        return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        if self._offers_logins:
+            self.offers.state_changed(upstream)
 
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
@@ -328,6 +348,7 @@ class App:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
         stop = stop_signal()
         self.files.follow()
+        self._offers_logins = True
         await self.start_servers()
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
@@ -360,6 +381,7 @@ class App:
         server = HttpServer(app)
         stop = stop_signal()
         self.files.follow()
+        self._offers_logins = True
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
         url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
@@ -389,6 +411,8 @@ class App:
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         await self.files.close()
+        if "offers" in self.__dict__:
+            await self.offers.close()
         if "pool" in self.__dict__:
             await self.pool.close()
         if self._ide is not None:

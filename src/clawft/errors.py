@@ -162,6 +162,7 @@ class UrlElicitationRequired(RequestRefused):
 
     def __init__(self, message: str, elicitations: list[dict[str, Any]]) -> None:
         super().__init__(message, data={"elicitations": elicitations})
+        self.elicitations = elicitations
 
 
 class Busy(RequestRefused):

@@ -103,12 +103,12 @@ def test_the_person_at_the_terminal_is_asked(
     said = b""
     while chunk := _read(ours):
         said += chunk
-        if b"(Enter: no) > " in chunk:
+        if b"[Enter] no" in chunk:
             os.write(ours, f"{typed}\n".encode())
     os.close(ours)
     assert process.wait(60) == 0, said.decode()
     plain = COLOUR.sub("", said.decode())
-    assert "1) once" in plain
+    assert "[1] once" in plain
     assert re.search(rf"\[tool\] echo__echo .*→ {verdict}:", plain), plain
 
 
@@ -209,3 +209,34 @@ def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
     terminal.until(b"connected")
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.process.wait(30) == 130
+
+
+@requirement("POOL-18", "AGENT-14")
+@pytest.mark.parametrize(
+    ("typed", "told"), [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9", "declined")]
+)
+def test_a_person_at_the_terminal_is_asked_there(
+    weft: list[str], workspace: Path, environment: dict[str, str], run: Any, typed: str, told: str
+) -> None:
+    tiny = Path(__file__).parents[1] / "servers" / "tiny.py"
+    assert run("servers", "add", "one", "--", sys.executable, str(tiny)).code == 0
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [*weft, "tools", "call", "one__echo", "text=1"],
+        cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its,
+    )  # fmt: skip
+    os.close(its)
+    said = b""
+    while b"[Enter] no" not in said and (chunk := _read(ours)):
+        said += chunk
+    os.write(ours, typed.encode() + b"\n")
+    while chunk := _read(ours):
+        said += chunk
+    os.close(ours)
+    code = process.wait(60)
+    text = COLOUR.sub("", said.decode())
+    assert "The echo of tiny." in text
+    assert told in text.partition("[Enter] no")[2]
+    assert code == (0 if told == "tiny: 1" else 1)
+    approved = [each["tool"] for each in run("approvals", "list", "--json").json["approvals"]]
+    assert approved == (["echo"] if code == 0 else [])

@@ -28,6 +28,7 @@ isolation = "per-session"
 sandbox = {{ read = ["."], network = ["a.example"] }}
 tools = {{ deny = ["delete_*"], timeout_ms = {{ build = 600000 }} }}
 asks = ["elicitation"]
+era = "handshake"
 """
 
 
@@ -207,6 +208,7 @@ def test_every_key_arrives(files: Files, workspace: Path) -> None:
         sandbox=SandboxTable(read=(".",), network=("a.example",)),
         tools=ToolRules(deny=("delete_*",), timeout_ms={"build": 600000}),
         asks=("elicitation",),
+        era="handshake",
     )
 
 

@@ -37,6 +37,7 @@ STDIO = UpstreamSpec(
     sandbox=SandboxTable(read=("/a",)),
     tools=ToolRules(allow=("a*",), deny=("b",), timeout_ms={"long build": 9}),
     asks=("roots",),
+    era="stateless",
 )
 HTTP = UpstreamSpec(
     "far", url="https://a.example/mcp?x=1", headers={"X-A": "b"}, cwd=str(HERE), enabled=False, sandbox="off"

@@ -74,6 +74,11 @@ RUNS = {
         Run("server-2026-07-28", "server", "2026-07-28", served.gateway),
         Run("client-2025-11-25", "client", "2025-11-25", served.client),
         Run("client-2026-07-28", "client", "2026-07-28", served.client),
+        *(
+            Run(f"through-{era}-{revision}", "server", revision, served.through(era))
+            for era in ("handshake", "stateless")
+            for revision in ("2025-11-25", "2026-07-28")
+        ),
     )
 }
 SCORED = ("",)
@@ -82,6 +87,10 @@ LATER = ("pending", "added-after-release")
 LEGS = (
     Leg("server 2025-11-25", "server-2025-11-25", SCORED, 30),
     Leg("server 2026-07-28", "server-2026-07-28", SCORED, 37),
+    Leg("server 2025-11-25 through us, behind us 2025-11-25", "through-handshake-2025-11-25", SCORED, 30),
+    Leg("server 2025-11-25 through us, behind us 2026-07-28", "through-stateless-2025-11-25", SCORED, 30),
+    Leg("server 2026-07-28 through us, behind us 2025-11-25", "through-handshake-2026-07-28", SCORED, 37),
+    Leg("server 2026-07-28 through us, behind us 2026-07-28", "through-stateless-2026-07-28", SCORED, 37),
     Leg("client 2025-11-25", "client-2025-11-25", SCORED, 18),
     Leg("client 2026-07-28", "client-2026-07-28", SCORED, 32),
     Leg("tasks extension (unscored)", "server-2026-07-28", EXTENSION, 10, scored=False),

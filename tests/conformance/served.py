@@ -1,13 +1,14 @@
 """A real `weft gateway` that serves the fixture, for as long as a block runs."""
 
 import asyncio
+import json
 import os
 import re
 import shlex
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 START_S = 30.0
@@ -25,20 +26,21 @@ class NotServed(Exception):
     """The gateway did not say where it listens; its last lines are the message."""
 
 
-def environment(home: Path) -> dict[str, str]:
+def environment(home: Path, package: Path | None = PACKAGE) -> dict[str, str]:
     """Ours, with the fixture installed beside us and a home of its own."""
-    path = os.pathsep.join([str(PACKAGE), str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    places = [str(package)] if package is not None else []
+    path = os.pathsep.join([*places, str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "CLAWFT_HOME": str(home / "home")}
 
 
 @asynccontextmanager
-async def gateway(folder: Path, *options: str) -> AsyncGenerator[str]:
+async def gateway(folder: Path, *options: str, package: Path | None = PACKAGE) -> AsyncGenerator[str]:
     """Start it in `folder`, give its URL (by the name localhost, as the suite wants), stop it at the end."""
     process = await asyncio.create_subprocess_exec(
         *ARGV,
         *options,
         cwd=folder,
-        env=environment(folder),
+        env=environment(folder, package),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -53,6 +55,23 @@ async def gateway(folder: Path, *options: str) -> AsyncGenerator[str]:
     finally:
         await _stop(process, reader)
         await reader
+
+
+def through(era: str) -> Callable[[Path], AbstractAsyncContextManager[str]]:
+    """A gateway without the fixture, in front of one that has it, which it speaks to in this era."""
+
+    @asynccontextmanager
+    async def served(folder: Path) -> AsyncGenerator[str]:
+        behind, front = folder / "behind", folder / "front"
+        behind.mkdir()
+        front.mkdir()
+        async with gateway(behind) as url:
+            server = {"url": url, "era": era, "required": True}
+            told = json.dumps({"mcpServers": {"fixture": server}})
+            async with gateway(front, "--mcp-config", told, package=None) as mine:
+                yield mine
+
+    return served
 
 
 @asynccontextmanager

@@ -107,6 +107,9 @@ class Noted:
     def resources_changed(self) -> None:
         self.seen.append("resources")
 
+    def elicitation_completed(self, id: str) -> None:
+        pass
+
     def resource_updated(self, uri: str) -> None:
         self.seen.append(uri)
 

@@ -356,10 +356,11 @@ def test_only_the_keys_of_the_hop_leave_the_meta() -> None:
     sent = b'{"_meta":{"io.modelcontextprotocol/serverInfo":{},"vendor/x":1.50},"resultType":"complete","content":[]}'
     assert relay.reply_of(sent, stateless=True).result == b'{"_meta":{"vendor/x":1.50},"content":[]}'
     assert relay.reply_of(b'{"_meta":7}', stateless=True).result == b'{"_meta":7,"content":[]}'
-    for odd in (b'{"resultType":"task"}', b'{"resultType":["x"]}', b"7"):
+    for odd in (b'{"resultType":"other"}', b'{"resultType":["x"]}', b"7"):
         with pytest.raises(ProtocolFailure):
             relay.reply_of(odd, stateless=True)
     assert relay.reply_of(b'{"resultType":"input_required"}', stateless=True).kind is Kind.INPUT_REQUIRED
+    assert relay.reply_of(b'{"resultType":"task"}', stateless=True).kind is Kind.TASK
 
 
 @requirement("PROV-16", "QUAL-03")

@@ -1,68 +1,69 @@
-"""Questions to the person at the terminal: one line for each field, and no answer is a no."""
+"""Questions about a call, put to the person at the terminal: a choice, or yes and no. Anything else is declined."""
 
 from __future__ import annotations
 
 import asyncio
+import select
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from clawft.cli.screen import is_terminal, paint, safe, tell
-from clawft.model import Question, Silent
+from clawft.cli.reply import Waiting
+from clawft.cli.screen import is_terminal, safe, tell
+from clawft.model import Question
 
+TICK_SECONDS = 0.1
 DECLINED: Mapping[str, Any] = {"action": "decline"}
 
 
 def can_ask() -> bool:
-    """Whether there is a person on both ends."""
-    return sys.platform != "win32" and sys.stdin.isatty() and is_terminal(sys.stderr)
+    """Somebody sits there: they see what we say, and we hear what they type."""
+    return sys.stdin.isatty() and is_terminal(sys.stderr)
 
 
-class Asker(Silent):
-    """A Talk that asks here. One question at a time, whoever else wants to ask meanwhile."""
+class Asking(Waiting):
+    """A Talk that shows progress, and asks: one question at a time, whoever else wants to ask meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
         self._turn = asyncio.Lock()
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
         async with self._turn:
-            return {key: await self._answer(question) for key, question in questions.items()}
+            return {key: await self._ask_one(question) for key, question in questions.items()}
 
-    async def _answer(self, question: Question) -> Mapping[str, Any]:
-        schema: Mapping[str, Any] = question.params.get("requestedSchema", {})
-        fields: Mapping[str, Any] = schema.get("properties", {})
-        if question.method != "elicitation/create" or not fields:
+    async def _ask_one(self, question: Question) -> Mapping[str, Any]:
+        found = _choice(question)
+        if found is None:
             return DECLINED
-        tell(f"\n{paint('?', 'yellow', sys.stderr)} {safe(str(question.params.get('message', '')))}")
-        given: dict[str, str] = {}
-        for name, field in fields.items():
-            answer = await _field(name, field)
-            if answer is None:
-                return DECLINED
-            given[name] = answer
-        return {"action": "accept", "content": given}
+        name, values = found
+        self.pause()
+        tell(safe(str(question.params.get("message", ""))))
+        offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
+        tell(f"{offered}  [Enter] no")
+        answer = (await _line()).strip()
+        self.resume()
+        chosen = next((value for at, value in enumerate(values, 1) if answer in (str(at), _words(value))), None)
+        return DECLINED if chosen is None else {"action": "accept", "content": {name: chosen}}
 
 
-async def _field(name: str, field: Mapping[str, Any]) -> str | None:
-    """What was chosen or typed; None for nothing, which is a no."""
-    choices = [str(each) for each in cast("Sequence[Any]", field.get("enum") or ())]
-    shown = "  ".join(f"{at}) {safe(choice)}" for at, choice in enumerate(choices, 1))
-    sys.stderr.write(f"  {shown or safe(str(field.get('title') or name))}  (Enter: no) > ")
-    sys.stderr.flush()
-    typed = (await _line()).strip()
-    if not choices:
-        return typed or None
-    if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(choices):
-        return choices[int(typed) - 1]
-    return typed if typed in choices else None
+def _choice(question: Question) -> tuple[str, Sequence[Any]] | None:
+    """The one member a form asks for, and what it may be: those of an enum, or yes."""
+    properties: Mapping[str, Any] = question.params.get("requestedSchema", {}).get("properties", {})
+    if question.method != "elicitation/create" or len(properties) != 1:
+        return None
+    ((name, expected),) = properties.items()
+    if expected.get("type") == "boolean":
+        return name, (True,)
+    return (name, expected["enum"]) if expected.get("enum") else None
+
+
+def _words(value: object) -> str:
+    return "yes" if value is True else str(value)
 
 
 async def _line() -> str:
-    """One line of the terminal, without keeping anybody else waiting. Ctrl-C works meanwhile."""
-    loop = asyncio.get_running_loop()
-    typed: asyncio.Future[str] = loop.create_future()
-    loop.add_reader(sys.stdin.fileno(), lambda: typed.done() or typed.set_result(sys.stdin.readline()))
-    try:
-        return await typed
-    finally:
-        loop.remove_reader(sys.stdin.fileno())
+    """What the person types; the loop turns meanwhile, so that Ctrl-C ends us."""
+    while not select.select([sys.stdin], [], [], 0)[0]:  # noqa: ASYNC110 - a terminal has no event on every system
+        await asyncio.sleep(TICK_SECONDS)
+    return sys.stdin.readline()

@@ -14,7 +14,7 @@ from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.errors import InvalidConfig
-from clawft.upstream.spec import DEFAULT_TIMEOUT_MS, EVERYTHING, Asks
+from clawft.upstream.spec import DEFAULT_TIMEOUT_MS, EVERYTHING, Asks, PinnedEra
 
 MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 SANDBOXES = ("auto", "off", "strict", "require")
@@ -57,6 +57,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     tools: Tools = Tools()
     redact: bool | None = None
     asks: tuple[Asks, ...] = EVERYTHING
+    era: PinnedEra = "auto"
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
@@ -87,6 +88,7 @@ WORDS = {
     "sandbox": "auto, off, strict, require, or a table of read, write, network and require",
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
     "asks": "a list of elicitation, sampling and roots",
+    "era": "auto, handshake or stateless",
 }
 """What each key must be, for errors and the reference."""
 
@@ -170,6 +172,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "tools": members(rules) or None,
         "redact": told["redact"] if isinstance(told.get("redact"), bool) else None,
         "asks": told.get("asks"),
+        "era": told.get("era"),
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
 

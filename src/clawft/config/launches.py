@@ -73,6 +73,7 @@ def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec
         tools=msgspec.convert(told.tools, ToolRules, from_attributes=True),
         redact=told.redact,
         asks=told.asks,
+        era=told.era,
     )
 
 

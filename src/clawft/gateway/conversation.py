@@ -10,11 +10,19 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
+from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS
-from clawft.gateway.events import ConversationEnded, Event, ListChanged, Said, TaskChanged
+from clawft.gateway.events import (
+    ConversationEnded,
+    ElicitationCompleted,
+    Event,
+    ListChanged,
+    RootsChanged,
+    Said,
+    TaskChanged,
+)
 from clawft.gateway.older_tasks import OLDER, OlderTasks
 from clawft.gateway.running import Running, answered_now
 from clawft.gateway.talk import HandshakeTalk, Outlet
@@ -30,6 +38,7 @@ from clawft.wire.tasks import older
 from clawft.wire.visible import make_visible
 
 MAX_SUBSCRIPTIONS = 1_000
+MAX_VISITS = 256
 
 Release = Callable[[], None]
 
@@ -51,6 +60,8 @@ class Conversation:
         self.caller = base
         self.opened = False
         self._narrows = False
+        self._visits: dict[str, None] = {}
+        """Addresses the person was sent to, by their id; the last of them."""
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -89,7 +100,12 @@ class Conversation:
             return self._tasks.begin(target, self.caller)
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
         talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
-        reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
+        try:
+            reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
+        except UrlElicitationRequired as first:
+            for visit in first.elicitations:
+                self._sent_to(visit.get("elicitationId"))
+            raise
         narrowed = _NARROWED.get(request.method) if self._narrows else None
         return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
 
@@ -110,6 +126,7 @@ class Conversation:
             base.session,
         )
         self.opened = True
+        self._gateway.folders.enter(self)
         self._narrows = narrow.is_needed(REVISIONS[hello.revision])
         capabilities = _told_to(REVISIONS[hello.revision])
         return handshake.initialize_result(
@@ -153,11 +170,13 @@ class Conversation:
     # ── notifications, both ways ─────────────────────────────────────────────────────────────────────────────────────
 
     def notice(self, notification: Notification) -> None:
-        """Cancelled is acted on; everything else is accepted silently."""
+        """Cancelled is acted on and folders are news; everything else is accepted silently."""
         if notification.method == "notifications/cancelled":
             id = read_cancelled(notification.params)
             if id is not None:
                 self.running.cancel(id)
+        elif notification.method in _FOLDERS_KNOWN and self.caller.capabilities.roots:
+            self._gateway.events.publish(RootsChanged())
 
     def _tell(self, event: Event) -> None:
         if not self.opened:
@@ -165,6 +184,10 @@ class Conversation:
         match event:
             case ListChanged(topic):
                 self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
+            case ElicitationCompleted(id) if id in self._visits:
+                self._visits.pop(id)
+                params = b'{"elicitationId":' + _encode(id) + b"}"
+                self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
                 self._aside.send(jsonrpc.notification("notifications/tasks/status", _encode(older(payload))))
             case Said(level, params, principal) if self._hears(level) and principal == self.caller.principal:
@@ -181,8 +204,19 @@ class Conversation:
 
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────
 
+    async def ask_aside(self, question: Question) -> Mapping[str, Any]:
+        """One that belongs to no call."""
+        return await self._ask(self._aside, question)
+
+    def _sent_to(self, visit: object) -> None:
+        if isinstance(visit, str):
+            self._visits[visit] = None
+            if len(self._visits) > MAX_VISITS:
+                del self._visits[next(iter(self._visits))]
+
     async def _ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
         """One request to the caller, on the stream of the call it belongs to."""
+        self._sent_to(question.params.get("elicitationId"))
         waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
         id = self._asked.open(waiter)
         outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(self._fit(question)))))
@@ -190,6 +224,7 @@ class Conversation:
             async with asyncio.timeout(self._gateway.question_seconds):
                 answer = await waiter
         except TimeoutError:
+            outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
             raise RequestTimeout(question.method, int(self._gateway.question_seconds * 1000)) from None
         except asyncio.CancelledError:
             outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
@@ -217,6 +252,7 @@ class Conversation:
 
     def close(self) -> None:
         self._leave()
+        self._gateway.folders.leave(self)
         self._gateway.loudness.leave(self)
         while self._watched:
             self._watched.popitem()[1]()
@@ -243,6 +279,8 @@ def _told_to(revision: Revision) -> bytes:
     completions: dict[str, Any] = {} if revision.name == HANDSHAKE[0] else {"completions": {}}
     return _encode({**_ALWAYS, **completions, **(_TASKS if revision.core_tasks else {})})
 
+
+_FOLDERS_KNOWN = ("notifications/initialized", "notifications/roots/list_changed")
 
 _QUICK = {
     "initialize": Conversation._initialize,  # pyright: ignore[reportPrivateUsage]  # the table of this very class

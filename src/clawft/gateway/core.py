@@ -19,7 +19,8 @@ from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
-from clawft.gateway.events import Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
@@ -46,6 +47,7 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
     from clawft.catalog.search import Index
@@ -84,6 +86,7 @@ class Gateway:
         self.handles = Handles(key)
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
+        self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self.resources = Resources(self._providers.values, self.events)
@@ -133,6 +136,9 @@ class Gateway:
     def resources_changed(self) -> None:
         self.pages.forget()
         self.events.publish(ListChanged(Topic.RESOURCES))
+
+    def elicitation_completed(self, id: str) -> None:
+        self.events.publish(ElicitationCompleted(id))
 
     def resource_updated(self, uri: str) -> None:
         self.events.publish(ResourceUpdated(uri))
@@ -290,10 +296,9 @@ def _able(end: Next) -> Next:
 
 def _require(tool: Tool, caller: Caller) -> None:
     """Raises MissingCapability if the caller lacks what this tool cannot do without."""
+    can = caller.capabilities
     lacking: dict[str, dict[str, object]] = {
-        wire: {}
-        for wire, field in (("sampling", "sampling"), ("roots", "roots"), ("elicitation", "elicit_form"))
-        if getattr(tool.needs, field) and not getattr(caller.capabilities, field)
+        wire: {} for wire, field in NEEDED.items() if getattr(tool.needs, field) and not getattr(can, field)
     }
     if lacking:
         raise MissingCapability(f"{tool.name} needs a client that can do: {', '.join(lacking)}", required=lacking)

@@ -47,7 +47,17 @@ class ConversationEnded(Struct, frozen=True):
     session: str
 
 
-Event = ListChanged | ResourceUpdated | TaskChanged | Said | ConversationEnded
+class RootsChanged(Struct, frozen=True):
+    """The folders of an agent are known now, or are others than before."""
+
+
+class ElicitationCompleted(Struct, frozen=True):
+    """What a person was sent to an address for is done there."""
+
+    id: str
+
+
+Event = ListChanged | ResourceUpdated | TaskChanged | Said | ConversationEnded | RootsChanged | ElicitationCompleted
 Listener = Callable[[Event], None]
 
 

@@ -13,10 +13,11 @@ from clawft.gateway.questions import Answers, Detached, Opened, given, read_answ
 from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
 from clawft.wire.asking import answers_it, require
-from clawft.wire.meta import RANK, is_progress_token
+from clawft.wire.meta import QUESTION_KEY, RANK, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
+OURSELVES = "clawft/"
 NOT_ASKED = Opened()
 NO_RESPONSES: Mapping[str, Raw] = {}
 
@@ -87,7 +88,7 @@ class HandshakeTalk(Reports):
         for question in questions.values():
             require(self._caller, question)
         loop = asyncio.get_running_loop()
-        asked = [loop.create_task(self._ask_one(question)) for question in questions.values()]
+        asked = [loop.create_task(self._ask_one(key, question)) for key, question in questions.items()]
         try:
             return dict(zip(questions, await asyncio.gather(*asked), strict=True))
         finally:
@@ -95,7 +96,11 @@ class HandshakeTalk(Reports):
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
 
-    async def _ask_one(self, question: Question) -> Mapping[str, Any]:
+    async def _ask_one(self, key: str, question: Question) -> Mapping[str, Any]:
+        """Another clawft hears what the question is called here: it may have to ask it by that name."""
+        if self._caller.client.startswith(OURSELVES):
+            meta = {**question.params.get("_meta", {}), QUESTION_KEY: key}
+            question = Question(question.method, {**question.params, "_meta": meta})
         return await self._asker(self._outlet, question)
 
 
@@ -114,7 +119,7 @@ class StatelessTalk(Reports):
         super().__init__(caller, outlet, token, level)
         self.carried = opened.carry
         self._answers = opened.answers if responses is NO_RESPONSES else given(responses, opened)
-        self._brought = responses if opened.carry else None
+        self._brought = responses if opened.carry or (responses and opened is NOT_ASKED) else None
         self.used: dict[str, Mapping[str, Any]] = {}
         """The answers the tool has asked for so far: all that a retry needs."""
 

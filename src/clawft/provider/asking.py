@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Question
-from clawft.provider.questions import ROOTS, read_question, refuse_unless_able
+from clawft.provider.questions import ROOTS, key_of, read_question, refuse_unless_able
 from clawft.upstream.flights import UNCLEAR, Flight, whose
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Request
@@ -31,6 +31,7 @@ async def answer(upstream: Upstream, request: Request, stream: int | None, roots
     if question.method == ROOTS and not agent.capabilities.roots:
         return {"roots": roots()}
     if isinstance(flight, Flight):
+        flight.guessed = flight.guessed or stream is None
         return await _ask(flight, question)
     if flight == UNCLEAR:
         log.warning(
@@ -68,9 +69,7 @@ async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:
     answering = flight.answering = flight.answering or set()
     answering.add(me)
     try:
-        return (await flight.call.talk.ask({_KEY: question}))[_KEY]
+        key = key_of(question) or "question"
+        return (await flight.call.talk.ask({key: question}))[key]
     finally:
         answering.discard(me)
-
-
-_KEY = "question"

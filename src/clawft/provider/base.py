@@ -137,6 +137,10 @@ class Changes(Protocol):
         """A log message that belongs to no call, for the conversations of this principal."""
         ...
 
+    def elicitation_completed(self, id: str) -> None:
+        """What a person was sent to an address for is done there; for the conversation that was asked."""
+        ...
+
 
 @runtime_checkable
 class Changing(Protocol):

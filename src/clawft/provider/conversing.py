@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Silent
-from clawft.provider import carried, rounds
+from clawft.provider import carried
 from clawft.provider.asking import Roots
 from clawft.provider.following import Following
 from clawft.provider.parked import OpenCall, Park
+from clawft.provider.rounds import Rounds
 from clawft.upstream.capabilities import declared_for
 from clawft.upstream.flights import Flight
 from clawft.upstream.peer import Wanted, read_wanted
@@ -31,11 +32,15 @@ def may_park(agent: Caller, session: Session) -> bool:
 class Conversing:
     """The questions of one server's requests. `park` is shared by all servers."""
 
-    def __init__(self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots) -> None:
+    def __init__(
+        self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots, visited: Callable[[str], None]
+    ) -> None:
+        """`visited` is told when what a person was sent to an address for is done."""
         self._spec = spec
         self._following = following
         self._park = park
-        self.roots = roots
+        self._roots = roots
+        self._visited = visited
 
     # ── handshake servers: the call stays open ───────────────────────────────────────────────────────────────────────
 
@@ -50,14 +55,19 @@ class Conversing:
     ) -> Response | Failure:
         """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
 
-        def ended() -> None:
-            del upstream.flights[flight]
-            if token is not None:
-                self._following.end(token)
-
         request = session.link.request(outgoing, flight.patience)
-        opened = flight.opened = OpenCall(self._spec.name, flight, request, ended, token)
+        opened = flight.opened = OpenCall(self._spec.name, flight, request, token)
+        opened.answer.add_done_callback(lambda _: self._landed(upstream, opened))
         return await self._follow(call, opened)
+
+    def _landed(self, upstream: Upstream, opened: OpenCall) -> None:
+        """The server has answered, or will not."""
+        del upstream.flights[opened.flight]
+        if opened.token is not None:
+            self._following.end(opened.token)
+        heir = opened.flight.heir(upstream.flights)
+        if heir is not None and isinstance(heir.opened, OpenCall):
+            opened.bequeath(heir.opened)
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
         """The agent has come back. Raises BadParams if there is nothing to go on with."""
@@ -96,7 +106,10 @@ class Conversing:
             outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
             return _result(await session.link.request(outgoing, Patience(method, seconds)))
 
-        return await rounds.complete(self._spec, call, wanted, send, self.roots)
+        return await self.rounds(call).complete(wanted, send)
+
+    def rounds(self, call: Call) -> Rounds:
+        return Rounds(self._spec, call, self._roots, self._visited)
 
     def told(self, agent: Caller) -> dict[str, Any]:
         """What a stateless server hears about this agent."""
@@ -131,7 +144,7 @@ class Conversing:
             return await session.link.request(outgoing, flight.patience)
         finally:
             del upstream.flights[flight]
-            flight.land()
+            flight.land(upstream.flights)
 
 
 def _result(answer: Response | Failure) -> bytes:

@@ -14,6 +14,7 @@ from clawft.provider.context import ToolContext
 from clawft.provider.explain import wrong_arguments
 from clawft.provider.result import Output, read_output
 from clawft.provider.schema import Signature, read_signature
+from clawft.wire.meta import NEEDS, write_needs
 
 Task = Literal["forbidden", "optional", "required"]
 Run = Callable[[bytes, ToolContext | None], Awaitable[Reply]]
@@ -100,6 +101,8 @@ def _wire(tool: Tool) -> bytes:
         members["outputSchema"] = msgspec.Raw(tool.output_schema)
     if tool.annotations != Annotations():
         members["annotations"] = tool.annotations
+    if tool.needs != Capabilities():
+        members["_meta"] = {NEEDS: write_needs(tool.needs)}
     return _encode(members)
 
 

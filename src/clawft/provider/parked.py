@@ -10,13 +10,14 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from clawft.errors import INTERNAL_ERROR, BadParams, Busy, JsonRpcFailure
 from clawft.model import Caller, Question
+from clawft.provider.questions import key_of
 from clawft.upstream.flights import Flight
 from clawft.wire.asking import answers_it
 from clawft.wire.jsonrpc import Failure, Response
@@ -28,6 +29,8 @@ MAX_PARKED_EACH = 128
 
 log = logging.getLogger("clawft.upstream")
 
+Waiter = asyncio.Future[Mapping[str, Any]]
+
 
 class OpenCall:
     """One call at a server, and the questions it has open."""
@@ -37,43 +40,51 @@ class OpenCall:
         server: str,
         flight: Flight,
         request: Coroutine[Any, Any, Response | Failure],
-        ended: Callable[[], object],
         token: int | None = None,
     ) -> None:
-        """`ended` is called once, when the server has answered or will not. `token` is that of its progress."""
+        """`token` is that of its progress."""
         self.id = secrets.token_urlsafe(18)
         self.server = server
         self.flight = flight
         self.token = token
         self.questions: dict[str, Question] = {}
         self.answer = asyncio.get_running_loop().create_task(request)
-        self._waiting: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._waiting: dict[str, Waiter] = {}
         self._stirred = asyncio.Event()
-        self._ended = ended
         self._count = 0
         self.answer.add_done_callback(self._answered)
 
     def _answered(self, answer: asyncio.Task[Response | Failure]) -> None:
         if not answer.cancelled():
             answer.exception()  # seen: whoever comes back for it hears it, and perhaps nobody does
-        self._ended()
         self._stirred.set()
 
     async def ask(self, question: Question) -> Mapping[str, Any]:
         """For whoever answers the server: wait until the agent has come back with this answer."""
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        self._open(question, waiter)
+        return await waiter
+
+    def _open(self, question: Question, waiter: Waiter) -> None:
         self._count += 1
-        key = f"question_{self._count}"
-        waiter = self._waiting[key] = asyncio.get_running_loop().create_future()
+        told = key_of(question)
+        key = told if told and told not in self.questions else f"question_{self._count}"
         self.questions[key] = question
+        self._waiting[key] = waiter
+        waiter.add_done_callback(lambda _: self._forget(key))
         self._stirred.set()
-        try:
-            return await waiter
-        finally:
-            self._forget(key)
 
     def _forget(self, key: str) -> None:
         self.questions.pop(key, None)
         self._waiting.pop(key, None)
+
+    def bequeath(self, heir: OpenCall) -> None:
+        """What is still open may be a question of another call: that one goes on asking it."""
+        for key, question in list(self.questions.items()):
+            waiter = self._waiting[key]
+            self._forget(key)
+            heir.flight.inherit(waiter)
+            heir._open(question, waiter)
 
     async def is_answered(self) -> bool:
         """True when the server has answered, False when it asks."""

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
+from msgspec import Struct, field
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.asking import can_answer
+from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
 
 Asked = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 
@@ -19,9 +21,8 @@ KINDS: Mapping[str, Asks] = {
     "sampling/createMessage": "sampling",
     "roots/list": "roots",
 }
-SERVER = "dev.clawft/server"
-"""Which server asks, in the `_meta` of a question whose text is not ours to touch."""
 ROOTS = "roots/list"
+MAX_KEY_CHARS = 200
 
 _params = msgspec.json.Decoder(dict[str, Any])
 
@@ -41,7 +42,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
     if kind == "elicitation":
         told = _elicitation(spec.name, told, agent)
     elif kind == "sampling":
-        told = {**told, "_meta": {**_mapping(told.get("_meta")), SERVER: spec.name}}
+        told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
     return Question(cast("Asked", method), told)
 
 
@@ -62,9 +63,30 @@ def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str
     return told
 
 
+def key_of(question: Question) -> str:
+    """What the tool itself calls its question, where a clawft behind us has told."""
+    key = _mapping(question.params.get("_meta")).get(QUESTION_KEY)
+    return key if isinstance(key, str) and 0 < len(key) <= MAX_KEY_CHARS else ""
+
+
 def elicitation_id(server: str, id: str) -> str:
     """Ids of two servers may be equal; an agent must not take the one's notice for the other's."""
     return f"{server}:{id}"
+
+
+class _Visit(Struct):
+    id: str = field(default="", name="elicitationId")
+
+
+_visit = msgspec.json.Decoder(_Visit)
+
+
+def read_visit(params: bytes) -> str:
+    """Which address was visited; empty if that cannot be read."""
+    try:
+        return _visit.decode(params).id
+    except msgspec.DecodeError:
+        return ""
 
 
 def refuse_unless_able(agent: Caller, question: Question) -> None:

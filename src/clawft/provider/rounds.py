@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from msgspec import UNSET
 
 from clawft.errors import ExecutionFailed, ProtocolFailure
-from clawft.model import Call, Question
+from clawft.model import Call, Era, Question
 from clawft.provider import carried
 from clawft.provider.asking import Roots
 from clawft.provider.questions import ROOTS, cannot, read_question
@@ -19,48 +20,86 @@ from clawft.wire.asking import can_answer
 
 MAX_AT_ONCE = 64
 """Questions in one result."""
+FIRST_LOOK_SECONDS = 1.0
+"""After a person agreed to visit an address, before the server is asked whether they are done; it doubles."""
+LONGEST_LOOK_SECONDS = 30.0
 
 Send = Callable[[Mapping[str, Any]], Awaitable[bytes]]
 """Makes the request again with these members besides its own; gives the bare result."""
+Answers = dict[str, Mapping[str, Any]]
 
 
-async def complete(spec: UpstreamSpec, call: Call, wanted: Wanted, send: Send, roots: Roots) -> bytes:
-    """Ask the agent and send its answers for as long as the server wants to know something.
+class Rounds:
+    """One request and its questions."""
 
-    Where the agent answers with a later request this raises InputRequired, and is called again then.
-    """
-    for _ in range(MAX_ROUNDS):
-        result = await send(await answers(spec, call, wanted, roots, carried.encode(carried.Round(wanted))))
-        more = read_wanted(result)
-        if more is None:
-            return result
-        wanted = more
-    raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
+    def __init__(self, spec: UpstreamSpec, call: Call, roots: Roots, visited: Callable[[str], None]) -> None:
+        """`visited` is told what a person was sent to an address for and has done there."""
+        self._spec = spec
+        self._call = call
+        self._roots = roots
+        self._visited = visited
+        self._agreed: dict[str, str] = {}
+        """Addresses the person of a handshake agent goes to, and their ids."""
+        self._look = FIRST_LOOK_SECONDS
 
+    async def complete(self, wanted: Wanted, send: Send) -> bytes:
+        """Ask the agent and send its answers for as long as the server wants to know something.
 
-async def answers(spec: UpstreamSpec, call: Call, wanted: Wanted, roots: Roots, carry: bytes) -> dict[str, Any]:
-    """As members of the next request. What the agent has no folders for, the house answers.
+        Where the agent answers with a later request this raises InputRequired, and is called again then.
+        """
+        for _ in range(MAX_ROUNDS):
+            result = await send(await self.members(wanted, carried.encode(carried.Round(wanted))))
+            more = read_wanted(result)
+            if more is None:
+                for id in self._agreed.values():
+                    self._visited(id)
+                return result
+            wanted = more
+        raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
 
-    `carry` is what the next run needs, where the agent answers with a later request.
-    """
-    if len(wanted.input_requests) > MAX_AT_ONCE:
-        raise ProtocolFailure(f"the server asks {len(wanted.input_requests)} questions at once; {MAX_AT_ONCE} at most")
-    questions = {
-        key: read_question(spec, asked.method, bytes(asked.params), call.caller)
-        for key, asked in wanted.input_requests.items()
-    }
-    house = [key for key, question in questions.items() if _is_ours(call, question)]
-    theirs = {key: question for key, question in questions.items() if key not in house}
-    for question in theirs.values():
-        if not can_answer(call.caller.capabilities, question):
-            raise ExecutionFailed(f"{spec.name} asks, but {cannot(question)}")
-    responses: dict[str, Mapping[str, Any]] = {key: {"roots": roots()} for key in house}
-    if theirs:
-        given = await call.talk.ask(theirs, carry)
-        responses |= {key: given[key] for key in theirs if key in given}
-    state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
-    return {**state, "inputResponses": responses} if responses else state
+    async def members(self, wanted: Wanted, carry: bytes) -> dict[str, Any]:
+        """Of the next request: the answers, and what the server wants back.
 
+        `carry` is what the next run needs, where the agent answers with a later request.
+        """
+        answers = await self._answers(self._questions(wanted), carry)
+        state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
+        return {**state, "inputResponses": answers} if answers else state
 
-def _is_ours(call: Call, question: Question) -> bool:
-    return question.method == ROOTS and not call.caller.capabilities.roots
+    def _questions(self, wanted: Wanted) -> dict[str, Question]:
+        asked = wanted.input_requests
+        if len(asked) > MAX_AT_ONCE:
+            raise ProtocolFailure(f"the server asks {len(asked)} questions at once; {MAX_AT_ONCE} at most")
+        agent = self._call.caller
+        return {key: read_question(self._spec, each.method, bytes(each.params), agent) for key, each in asked.items()}
+
+    async def _answers(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
+        """Folders the agent does not have, the house has; who agreed to go somewhere is not asked again."""
+        house = [key for key, question in questions.items() if self._is_ours(question)]
+        going = [key for key, question in questions.items() if question.params.get("url") in self._agreed]
+        theirs = {key: question for key, question in questions.items() if key not in (*house, *going)}
+        answers: Answers = {key: {"roots": self._roots()} for key in house}
+        answers |= {key: {"action": "accept"} for key in going}
+        if theirs:
+            answers |= await self._ask(theirs, carry)
+        elif going:
+            await asyncio.sleep(self._look)
+            self._look = min(self._look * 2, LONGEST_LOOK_SECONDS)
+        return answers
+
+    async def _ask(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
+        for question in questions.values():
+            if not can_answer(self._call.caller.capabilities, question):
+                raise ExecutionFailed(f"{self._spec.name} asks, but {cannot(question)}")
+        given = await self._call.talk.ask(questions, carry)
+        answers = {key: given[key] for key in questions if key in given}
+        if self._call.caller.era is Era.HANDSHAKE:
+            self._agreed |= {
+                str(questions[key].params["url"]): str(questions[key].params["elicitationId"])
+                for key, answer in answers.items()
+                if "elicitationId" in questions[key].params and answer.get("action") == "accept"
+            }
+        return answers
+
+    def _is_ours(self, question: Question) -> bool:
+        return question.method == ROOTS and not self._call.caller.capabilities.roots

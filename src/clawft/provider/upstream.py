@@ -38,6 +38,7 @@ from clawft.provider.foreign import Readable
 from clawft.provider.hearing import belongs_to, pass_on, read_said
 from clawft.provider.kept import KeptReads
 from clawft.provider.parked import Park
+from clawft.provider.questions import elicitation_id, read_visit
 from clawft.provider.relaying import CONNECT_SECONDS, Relaying
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.lists import Parts
@@ -69,7 +70,8 @@ class UpstreamProvider:
         """
         self._upstream = upstream
         self.following = Following()
-        self._conversing = Conversing(upstream.spec, self.following, park or Park(), roots)
+        kept = Park() if park is None else park
+        self._conversing = Conversing(upstream.spec, self.following, kept, roots, self._visited)
         self._relaying = Relaying(upstream, self.following, self._conversing, own)
         self._changes: Changes | None = None
         self._readable = Readable(None)
@@ -108,6 +110,12 @@ class UpstreamProvider:
             self.following.progressed(notification.params)
         elif notification.method == "notifications/message":
             self._said(notification.params, upstream or self._upstream, stream)
+        elif notification.method == "notifications/elicitation/complete":
+            self._visited(elicitation_id(self.server, read_visit(notification.params)))
+
+    def _visited(self, id: str) -> None:
+        if self._changes is not None:
+            self._changes.elicitation_completed(id)
 
     def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
         """To the call it belongs to; else to the conversations of the only principal that uses this server."""

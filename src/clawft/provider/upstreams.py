@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from clawft.errors import InvalidConfig
 from clawft.provider import asking
 from clawft.provider.base import Provider
 from clawft.provider.parked import Park
+from clawft.provider.questions import ROOTS
 from clawft.provider.upstream import UpstreamProvider
 from clawft.upstream.lists import Parts
 from clawft.upstream.pool import Pool
@@ -17,6 +18,8 @@ from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
 
 log = logging.getLogger("clawft.upstream")
+
+AskFolders = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
 
 
 class Registry(Protocol):
@@ -28,11 +31,17 @@ class Registry(Protocol):
 class UpstreamProviders:
     """Keeps one registered provider for each server of the pool."""
 
-    def __init__(self, pool: Pool, registry: Registry, park: Park | None = None) -> None:
-        """`park` keeps the calls of all servers whose agents went to find an answer."""
+    def __init__(
+        self, pool: Pool, registry: Registry, park: Park | None = None, folders: AskFolders | None = None
+    ) -> None:
+        """`park` keeps the calls of all servers whose agents went to find an answer.
+
+        `folders` asks the agent for its own, on behalf of servers that want to know outside any call.
+        """
+        self._folders = folders
         self._pool = pool
         self._registry = registry
-        self._park = park or Park()
+        self._park = Park() if park is None else park
         self._providers: dict[str, UpstreamProvider] = {}
         pool.news.added = self._added
         pool.news.removed = self._removed
@@ -69,6 +78,10 @@ class UpstreamProviders:
             provider.offer_changed(parts)
 
     async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        if request.method == ROOTS and not upstream.flights and self._folders is not None:
+            told = await self._folders()
+            if told is not None and "roots" in upstream.spec.asks:
+                return {"roots": told}
         return await asking.answer(upstream, request, stream, self._pool.roots)
 
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:

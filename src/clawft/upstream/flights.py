@@ -20,27 +20,53 @@ class Opened(Protocol):
 class Flight:
     """One call at the server. `waiting` counts its open questions, `asked` all it ever had."""
 
-    __slots__ = ("answering", "asked", "call", "opened", "patience", "waiting")
+    __slots__ = ("answering", "asked", "call", "guessed", "opened", "patience", "waiting")
 
     def __init__(self, call: Call, patience: Patience) -> None:
         self.call = call
         self.patience = patience
         self.asked = 0
         self.waiting = 0
+        self.guessed = False
+        """Some question was taken for its own only because the same agent had made all calls in flight."""
         self.opened: Opened | None = None
         """Who holds the call open while its agent answers with a later request."""
-        self.answering: set[asyncio.Task[Any] | None] | None = None
+        self.answering: set[asyncio.Future[Any] | None] | None = None
         """Whoever answers its questions; made with the first, as hardly any call has one."""
 
     @property
     def conversation(self) -> tuple[str, str]:
         return self.call.caller.principal, self.call.caller.session
 
-    def land(self) -> None:
-        """The call is over: what it asked is no longer of interest."""
+    def land(self, others: Collection[Flight]) -> None:
+        """The call is over, and with it what it asked; a question that may be another call's goes on with that one."""
+        heir = self.heir(others)
         for task in tuple(self.answering or ()):
-            if task is not None:
+            if task is None or task.done():
+                continue
+            if heir is None:
                 task.cancel()
+            else:
+                heir.inherit(task)
+
+    def heir(self, others: Collection[Flight]) -> Flight | None:
+        """A call of the same agent that a guessed question of this one may be of."""
+        if not self.guessed:
+            return None
+        same = (flight for flight in others if flight.conversation == self.conversation)
+        return next((flight for flight in same if (flight.opened is None) == (self.opened is None)), None)
+
+    def inherit(self, answering: asyncio.Future[Any]) -> None:
+        """Time stands still until this is answered."""
+        self.guessed = True
+        self.answering = {*(self.answering or ()), answering}
+        self.waiting += 1
+        self.patience.hold()
+        answering.add_done_callback(self._answered)
+
+    def _answered(self, _: object) -> None:
+        self.waiting -= 1
+        self.patience.release()
 
 
 def whose(flights: Collection[Flight], stream: int | None) -> Flight | str | None:

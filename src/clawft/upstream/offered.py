@@ -6,15 +6,20 @@ import logging
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
-from clawft.model import Annotations, TaskSupport, Tool
+from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
+from clawft.model import Annotations, Capabilities, TaskSupport, Tool
 from clawft.upstream.cache import Remembered
 from clawft.upstream.session import Session
+from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.visible import make_visible
 
 log = logging.getLogger("clawft.upstream")
+
+
+class _Meta(Struct):
+    needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
 
 
 class _Execution(Struct, rename="camel"):
@@ -30,10 +35,13 @@ class _ToolView(Struct, rename="camel"):
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
+    meta: Raw = field(default=Raw(b"{}"), name="_meta")
     execution: _Execution | UnsetType = UNSET
 
 
+_meta = msgspec.json.Decoder(_Meta)
 _tool_view = msgspec.json.Decoder(_ToolView)
+NOTHING = Capabilities()
 _EMPTY_SCHEMA = b'{"type":"object"}'
 
 
@@ -54,7 +62,17 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
         output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
         annotations=Annotations() if view.annotations is UNSET else view.annotations,
         task=_task(view, tasks),
+        needs=_needs(view.meta),
     )
+
+
+def _needs(meta: Raw) -> Capabilities:
+    """Told by another clawft. What cannot be read is not needed."""
+    try:
+        needs = _meta.decode(meta).needs
+        return NOTHING if needs is UNSET else read_capabilities(bytes(needs))
+    except (msgspec.DecodeError, BadParams):
+        return NOTHING
 
 
 def _task(view: _ToolView, tasks: str) -> TaskSupport:

@@ -31,7 +31,7 @@ async def open_session(
     for way in ways:
         session = Session(await _make(spec, way), listener, capabilities)
         try:
-            await session.connect(known)
+            await session.connect(known, None if spec.era == "auto" else Era(spec.era))
         except LinkRefused as refused:
             await session.close()
             first = first or refused

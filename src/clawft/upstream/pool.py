@@ -263,6 +263,11 @@ class Pool:
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return self._ways(spec)
 
+    def roots_changed(self) -> None:
+        """The agent's folders are others than before: servers that remember them are told."""
+        for upstream in self:
+            upstream.tell_roots_changed()
+
     def roots(self) -> list[Mapping[str, Any]]:
         return self._roots
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -82,10 +82,15 @@ class Session:
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def connect(self, known: Era | None = None) -> Peer:
-        """Open the link and find the era; `known` is what this server spoke last time and is tried first."""
+    async def connect(self, known: Era | None = None, pinned: Era | None = None) -> Peer:
+        """Open the link and find the era; `known` is what this server spoke last time and is tried first.
+
+        `pinned` is the only one that is tried at all.
+        """
         await self._link.open(self._incoming, self._listener.lost)
-        if self._link.kind == "sse":  # older than the stateless era
+        if pinned is Era.STATELESS:
+            self.peer = await self._discover() or _speaks_none()
+        elif self._link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
             self.peer = await self._initialize()
         elif known is Era.HANDSHAKE:
             self.peer = await self._initialize_as_before()
@@ -309,3 +314,9 @@ class Session:
 
 def _too_many(id: bytes) -> bytes:
     return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {MAX_QUESTIONS} questions of this server wait for an answer")
+
+
+def _speaks_none() -> NoReturn:
+    raise ProtocolFailure(
+        f"the server does not speak {STATELESS[-1]}", hint='its era is pinned; leave out era = "stateless"'
+    )

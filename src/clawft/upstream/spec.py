@@ -12,6 +12,7 @@ from clawft.sandbox.bounds import Table as SandboxTable
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]
 Asks = Literal["elicitation", "sampling", "roots"]
+PinnedEra = Literal["auto", "handshake", "stateless"]
 EVERYTHING: tuple[Asks, ...] = ("elicitation", "sampling", "roots")
 
 DEFAULT_TIMEOUT_MS = 30_000
@@ -48,6 +49,8 @@ class UpstreamSpec(Struct, frozen=True):
     """Take secrets out of its results; None: as for all servers."""
     asks: tuple[Asks, ...] = EVERYTHING
     """What it may ask the agent that calls it."""
+    era: PinnedEra = "auto"
+    """How it is spoken to; `auto` finds out."""
     scope: str = ""
     """The layer of the configuration it came from."""
 

@@ -18,6 +18,14 @@ SUBSCRIPTION = PREFIX + "subscriptionId"
 TASKS = PREFIX + "tasks"
 """The id of the tasks extension."""
 
+OUR_PREFIX = "dev.clawft/"
+ASKING_SERVER = OUR_PREFIX + "server"
+"""Which server asks, in a question whose text is not ours to touch."""
+QUESTION_KEY = OUR_PREFIX + "key"
+"""What a tool calls its question: the handshake era has no place for it, and another clawft wants to know."""
+NEEDS = OUR_PREFIX + "needs"
+"""What a tool cannot do without, shaped like client capabilities: no revision has a place for it."""
+
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
@@ -122,6 +130,14 @@ def read_capabilities(raw: bytes) -> Capabilities:
         roots=told.roots is not UNSET,
         tasks=told.extensions is not UNSET and TASKS in told.extensions,
     )
+
+
+NEEDED = {"sampling": "sampling", "roots": "roots", "elicitation": "elicit_form"}
+"""What a tool may need of its client, as the wire spells it and as we do."""
+
+
+def write_needs(needs: Capabilities) -> dict[str, dict[str, str]]:
+    return {wire: {} for wire, field in NEEDED.items() if getattr(needs, field)}
 
 
 def read_client(raw: bytes) -> str:

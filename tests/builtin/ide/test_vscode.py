@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.builtin.ide.agent import Agent, agent
+from tests.builtin.ide.fake_gateway import fake_gateway
+from tests.builtin.ide.fake_window import post
 from tests.builtin.ide.real_vscode import EXTENSION, OUT, ROOT, Browser, RealVsCode, missing, real_vscode
 from tests.requirements import requirement
 
@@ -139,9 +141,47 @@ async def test_the_tools_work_in_a_real_window(tmp_path: Path) -> None:
 
         await edits(ours, project)
         await reviews(ours, browser, project)
+        await attacks(home, project)
         await picture(browser, "vscode.png")
         status = await browser.do("text", page="one", selector="#clawft\\.clawft\\.clawft\\.status, [id*=clawft]")
         assert any("weft" in each for each in status)
+        await browser.do("press", page="one", keys=["F1"])
+        await browser.do("wait", page="one", selector=".quick-input-widget input")
+        await browser.do("type", page="one", text="MCP: List Servers")
+        await browser.do("wait", page="one", selector=".quick-input-list .focused:has-text('MCP: List Servers')")
+        await browser.do("press", page="one", keys=["Enter"])
+        await browser.do("wait", page="one", selector=".quick-input-list .label-name:text-is('weft')")
+
+
+async def attacks(home: Path, project: Path) -> None:
+    """What the window itself refuses, whoever knows its port."""
+    async with fake_gateway(home) as gateway, asyncio.timeout(60):
+        said = await gateway.registered
+        assert len(said["secret"]) == 64
+        told = {"url": said["callback"].rstrip("/")}
+        change = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "new_text": "x"}
+        body = {
+            "method": "apply_edit",
+            "params": {"changes": [{"path": str(project / "main.ts"), "edits": [change]}], "save": True},
+        }
+        before = (project / "main.ts").read_text()
+        secret = said["secret"]
+        assert (await post(told, "/", "0" * 64, body))[0] == 401
+        assert (await post(told, "/", secret, body, Origin="http://evil.example"))[0] == 403
+        assert (await post(told, "/", secret, body, Host="rebound.example"))[0] == 403
+        assert (await post(told, "/", secret, body, **{"Content-Type": "text/plain"}))[0] == 415
+        assert (await post(told, "/other", secret, body))[0] == 404
+        assert (await post(told, "/", secret, b'"' + b"x" * 5_000_000 + b'"'))[0] == 413
+        assert (await post(told, "/", secret, b"{"))[0] == 400
+        for path, code in (("/etc/passwd", "outside_workspace"), (str(project / "none.ts"), "not_found")):
+            status, text = await post(told, "/", secret, {"method": "read", "params": {"path": path}})
+            assert (status, json.loads(text)["error"]["code"]) == (200, code)
+        for unknown in ("constructor", "executeCommand"):
+            _, text = await post(told, "/", secret, {"method": unknown, "params": {}})
+            assert json.loads(text)["error"]["code"] == "failed"
+        assert (project / "main.ts").read_text() == before
+        _, text = await post(told, "/", secret, {"method": "ping", "params": {}})
+        assert json.loads(text) == {"result": {"ok": True}}
 
 
 async def edits(ours: Agent, project: Path) -> None:

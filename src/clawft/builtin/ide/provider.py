@@ -23,7 +23,7 @@ from clawft.store.base import KeyValueStore
 if TYPE_CHECKING:  # loaded when there is no editor to ask
     from clawft.builtin.ide.lsp.backend import HeadlessIde
     from clawft.builtin.ide.nvim.watch import Neovims
-    from clawft.builtin.ide.vscode.door import Door
+    from clawft.builtin.ide.vscode.reception import Reception
 
 NAMESPACE = "ide"
 JSON = "application/json"
@@ -40,7 +40,7 @@ class IdeProvider(FunctionProvider):
 
     headless: HeadlessIde | None = None
     _neovims: Neovims | None = None
-    _door: Door | None = None
+    _reception: Reception | None = None
 
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores, manifest=MANIFEST)
@@ -66,16 +66,16 @@ class IdeProvider(FunctionProvider):
             self._neovims = Neovims(self.hub)
         await self._neovims.look()
 
-    async def open_door(self, home: Path) -> None:
+    async def open_reception(self, home: Path) -> None:
         """Let editors with our extension register, from now on."""
-        from clawft.builtin.ide.vscode.door import Door  # when an editor waits
+        from clawft.builtin.ide.vscode.reception import Reception  # when an editor waits
 
-        self._door = Door(self.hub, home)
-        await self._door.open()
+        self._reception = Reception(self.hub, home)
+        await self._reception.open()
 
     async def close(self) -> None:
-        if self._door is not None:
-            await self._door.close()
+        if self._reception is not None:
+            await self._reception.close()
         if self._neovims is not None:
             self._neovims.close()
         if self.headless is not None:

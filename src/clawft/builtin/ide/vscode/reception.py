@@ -1,4 +1,4 @@
-"""The door for editors: windows register here, keep in touch, and may fetch their calls. On loopback only.
+"""The reception for editors: windows register here, keep in touch, and may fetch their calls. On loopback only.
 
 Everything is refused that a web page could send: an Origin, a foreign Host, a body that is not JSON. Who registers
 must know the token of our rendezvous file; afterwards each window is known by the secret it has made itself.
@@ -51,7 +51,7 @@ class Refused(Exception):
         self.why = why
 
 
-class Door:
+class Reception:
     """Open from `open` to `close`."""
 
     def __init__(self, hub: IdeHub, home: Path) -> None:
@@ -221,10 +221,10 @@ class Door:
 
 
 _PAGES = {
-    "/ide/register": Door.register,
-    "/ide/heartbeat": Door.heartbeat,
-    "/ide/goodbye": Door.goodbye,
-    "/ide/answer": Door.answered,
+    "/ide/register": Reception.register,
+    "/ide/heartbeat": Reception.heartbeat,
+    "/ide/goodbye": Reception.goodbye,
+    "/ide/answer": Reception.answered,
 }
 
 

@@ -1,4 +1,4 @@
-"""The door for editors: who gets in, who does not, and what becomes of windows that fall silent."""
+"""The reception for editors: who gets in, who does not, and what becomes of windows that fall silent."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ import pytest
 
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.mock import MockIde
-from clawft.builtin.ide.vscode import door as doors
-from clawft.builtin.ide.vscode.door import Door
+from clawft.builtin.ide.vscode import reception as receptions
+from clawft.builtin.ide.vscode.reception import Reception
 from clawft.builtin.ide.vscode.register import is_loopback
 from clawft.errors import ConfigUnreadable, IdeFailed, IdeNotConnected, IdeTimeout, PermissionDenied
 from tests.builtin.ide.fake_window import invitation, post, register, until, window
@@ -28,10 +28,10 @@ def hub(workspace: Path) -> IdeHub:
 @pytest.fixture
 async def told(hub: IdeHub, home: Path) -> AsyncGenerator[dict[str, Any]]:
     """What the gateway has left for editors."""
-    door = Door(hub, home)
-    await door.open()
+    reception = Reception(hub, home)
+    await reception.open()
     yield await invitation(home)
-    await door.close()
+    await reception.close()
     assert list((home / "ide").iterdir()) == [], "who leaves takes the invitation along"
 
 
@@ -48,10 +48,10 @@ async def test_the_invitation_is_for_the_owner_only(told: dict[str, Any], home: 
 async def test_nothing_is_left_where_others_can_look(hub: IdeHub, home: Path) -> None:
     (home / "ide").mkdir()
     (home / "ide").chmod(0o755)
-    door = Door(hub, home)
+    reception = Reception(hub, home)
     with pytest.raises(ConfigUnreadable, match="others may look"):
-        await door.open()
-    await door.close()
+        await reception.open()
+    await reception.close()
     assert list((home / "ide").iterdir()) == []
 
 
@@ -62,11 +62,11 @@ async def test_files_of_gateways_long_gone_are_removed(hub: IdeHub, home: Path) 
     for file in (old, recent):
         file.write_text("{}")
     os.utime(old, (1, 1))
-    door = Door(hub, home)
-    await door.open()
+    reception = Reception(hub, home)
+    await reception.open()
     assert not old.exists()
     assert recent.exists(), "another gateway may live in it"
-    await door.close()
+    await reception.close()
 
 
 @requirement("IDE-17", "IDE-15")
@@ -108,7 +108,7 @@ ATTACKS: dict[str, tuple[int, dict[str, Any]]] = {
 
 @requirement("IDE-17")
 @pytest.mark.parametrize("attack", ATTACKS)
-async def test_who_is_refused_at_the_door(
+async def test_who_is_refused_at_the_reception(
     told: dict[str, Any], hub: IdeHub, workspace: Path, attack: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected, how = ATTACKS[attack]
@@ -123,7 +123,7 @@ async def test_who_is_refused_at_the_door(
         assert told["registrationToken"] not in caplog.text
         if attack != "nobody there":
             assert fake.asked == [], "nobody was called for them"
-        assert (await register(told, fake))[0] == 200, "the door still works"
+        assert (await register(told, fake))[0] == 200, "the reception still works"
 
 
 @requirement("IDE-17")
@@ -215,10 +215,10 @@ async def test_who_does_not_wait_any_longer_tells_the_window(
 async def test_a_window_that_falls_silent_is_asked_and_dropped(
     hub: IdeHub, home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "WATCH_SECONDS", 0.05)
-    monkeypatch.setattr(doors, "HEARTBEAT_SECONDS", 0.5)
-    door = Door(hub, home)
-    await door.open()
+    monkeypatch.setattr(receptions, "WATCH_SECONDS", 0.05)
+    monkeypatch.setattr(receptions, "HEARTBEAT_SECONDS", 0.5)
+    reception = Reception(hub, home)
+    await reception.open()
     told = await invitation(home)
     async with window(workspace) as fake:
         await register(told, fake)
@@ -226,7 +226,7 @@ async def test_a_window_that_falls_silent_is_asked_and_dropped(
         assert "ping" in [method for method, _ in fake.asked[1:]], "it was asked first"
         assert (await post(told, "/ide/heartbeat", fake.secret, {"connectionId": fake.connection_id}))[0] == 401
         assert (await register(told, fake))[0] == 200
-    await door.close()
+    await reception.close()
 
 
 @requirement("IDE-15")
@@ -310,10 +310,10 @@ async def test_a_window_that_hangs_has_a_limit(
 async def test_an_invitation_taken_for_stale_is_written_again(
     hub: IdeHub, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doors, "WATCH_SECONDS", 0.05)
-    door = Door(hub, home)
-    await door.open()
+    monkeypatch.setattr(receptions, "WATCH_SECONDS", 0.05)
+    reception = Reception(hub, home)
+    await reception.open()
     (file,) = (home / "ide").iterdir()
     file.unlink()
     await invitation(home)
-    await door.close()
+    await reception.close()

@@ -1,0 +1,394 @@
+"""Questions of real servers through the gateway: who gets to see them, what they cost, and how they end."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from clawft.gateway.core import Gateway
+from clawft.gateway.questions import digest_of
+from clawft.model import Caller
+from clawft.provider import rounds
+from clawft.provider.parked import Park
+from clawft.provider.upstreams import UpstreamProviders
+from clawft.upstream.pool import Pool
+from clawft.upstream.spec import UpstreamSpec
+from tests.gateway.support import Json, Pipe, modern, pipe, serving, texts
+from tests.requirements import requirement
+from tests.servers.bridge import CURIOUS
+from tests.upstream.support import Tables, answers, pool, table, until
+
+pytestmark = pytest.mark.slow  # processes that take their time
+
+CAN: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+ADA = {"action": "accept", "content": {"name": "ada"}}
+LOCAL = Caller()
+
+
+class House:
+    """A gateway with servers behind it, in this process."""
+
+    def __init__(self, gateway: Gateway, pool: Pool, park: Park, folder: Path) -> None:
+        self.gateway = gateway
+        self.pool = pool
+        self.park = park
+        self._log = folder / "log"
+
+    def heard(self) -> list[Json]:
+        """Everything that was said to the server."""
+        return [json.loads(line) for line in self._log.read_text().splitlines()]
+
+    def cancelled(self) -> list[Any]:
+        return [each["params"]["requestId"] for each in self.heard() if each.get("method") == "notifications/cancelled"]
+
+    def answered(self) -> list[Json]:
+        return [each for each in self.heard() if "method" not in each]
+
+    @asynccontextmanager
+    async def callers(self) -> AsyncGenerator[tuple[Pipe, Pipe]]:
+        """Two people."""
+        async with pipe(self.gateway, Caller("ada")) as ada, pipe(self.gateway, Caller("bob")) as bob:
+            yield ada, bob
+
+    def is_quiet(self) -> bool:
+        """Nothing is left of any call."""
+        upstream = self.pool.find("curious")
+        return not len(self.park) and not upstream.flights and not upstream.gate.running
+
+
+def curious(folder: Path, era: str = "handshake", **spec: Any) -> UpstreamSpec:
+    args = (CURIOUS, "--era", era, "--log", str(folder / "log"))
+    return UpstreamSpec("curious", command=sys.executable, args=args, **spec)
+
+
+@asynccontextmanager
+async def house(
+    folder: Path, *specs: UpstreamSpec, park: Park | None = None, ways: Tables | None = None, **options: Any
+) -> AsyncGenerator[House]:
+    async with pool(folder, ways) as mine:
+        kept, gateway = Park() if park is None else park, serving(**options)
+        UpstreamProviders(mine, gateway, kept)
+        wanted = specs or (curious(folder),)
+        await mine.set_servers({spec.name: spec for spec in wanted}, seconds=20)
+        yield House(gateway, mine, kept, folder)
+
+
+async def ask(caller: Pipe, tool: str = "form", token: str = "t", **more: Any) -> Json:
+    """A call of a stateless agent that can answer; the result."""
+    return (await caller.call(f"curious__{tool}", modern(CAN, **more), token=token))["result"]
+
+
+async def retry(caller: Pipe, asked: Json, tool: str = "form", token: str = "t", answer: Any = ADA) -> Json:
+    """Come back with this answer to every question."""
+    responses = dict.fromkeys(asked["inputRequests"], answer)
+    told = modern(CAN, inputResponses=responses, requestState=asked["requestState"])
+    return await caller.call(f"curious__{tool}", told, token=token)
+
+
+# ── parked calls ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-10")
+async def test_a_parked_question_survives_a_thousand_unrelated_calls(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller)
+        assert asked["resultType"] == "input_required"
+        for start in range(0, 1_000, 50):
+            results = await asyncio.gather(
+                *(caller.call("curious__echo", modern(), token=str(n)) for n in range(start, start + 50))
+            )
+            assert [texts(each) for each in results] == [[str(n)] for n in range(start, start + 50)]
+        assert len(mine.park) == 1
+        assert texts(await retry(caller, asked)) == [f"t: {json.dumps(ADA, sort_keys=True)}"]
+        assert mine.is_quiet()
+        assert mine.cancelled() == []
+
+
+@requirement("RES-10")
+async def test_a_caller_that_never_comes_back_costs_nothing_after_the_time_limit(tmp_path: Path) -> None:
+    async with house(tmp_path, park=Park(0.3), question_seconds=600.0) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller)
+        assert not mine.is_quiet()
+        await until(mine.is_quiet)
+        await until(lambda: len(mine.cancelled()) == 1 and len(mine.answered()) == 1)
+        assert "did not answer within 0.3 s" in mine.answered()[0]["error"]["message"]
+        late = await retry(caller, asked)
+        assert (late["error"]["code"], "call again without it" in late["error"]["message"]) == (-32602, True)
+        assert texts(await retry(caller, await ask(caller)))[0].startswith("t: ")
+
+
+@requirement("RES-10", "SHELL-18")
+async def test_a_state_altered_another_callers_or_used_twice_is_refused(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, mine.callers() as (ada, bob):
+        asked = await ask(ada)
+        state: str = asked["requestState"]
+        for wrong in (state[:40] + ("A" if state[40] != "A" else "B") + state[41:], state[:-4], "AAAA", ""):
+            assert (await retry(ada, {**asked, "requestState": wrong}))["error"]["code"] == -32602
+        assert (await retry(bob, asked))["error"]["code"] == -32602
+        assert (await retry(ada, asked, token="another"))["error"]["code"] == -32602
+        assert (await retry(ada, asked, tool="twice"))["error"]["code"] == -32602
+        assert texts(await retry(ada, asked))[0].startswith("t: ")
+        again = await retry(ada, asked)
+        assert (again["error"]["code"], "goes on already" in again["error"]["message"]) == (-32602, True)
+
+
+@requirement("RES-10")
+async def test_calls_that_wait_are_bounded_for_each_caller_and_in_all(tmp_path: Path) -> None:
+    servers = [curious(tmp_path), msgspec.structs.replace(curious(tmp_path), name="other")]
+    async with house(tmp_path, *servers, park=Park(limit=3, each=2)) as mine, mine.callers() as (ada, bob):
+        first = await ask(ada)
+        await ask(ada)
+        assert "busy" in (await ada.call("curious__form", modern(CAN), token="t"))["error"]["message"]
+        await until(lambda: len(mine.cancelled()) == 1)
+        assert "inputRequests" in (await bob.call("other__form", modern(CAN), token="t"))["result"]
+        assert "busy" in (await bob.call("other__form", modern(CAN), token="t"))["error"]["message"]
+        assert texts(await retry(ada, first))[0].startswith("t: ")
+        assert "inputRequests" in (await bob.call("other__form", modern(CAN), token="t"))["result"]
+
+
+@requirement("RES-10")
+async def test_what_does_not_answer_is_asked_again_and_nothing_is_lost(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller)
+        for nonsense in ({"action": "accept"}, {"action": "maybe"}, {}, 5):
+            asked = (await retry(caller, asked, answer=nonsense))["result"]
+            assert asked["resultType"] == "input_required"
+        told = modern(CAN, inputResponses={"unknown": ADA}, requestState=asked["requestState"])
+        asked = (await caller.call("curious__form", told, token="t"))["result"]
+        assert texts(await retry(caller, asked))[0].startswith("t: ")
+
+
+@requirement("RES-10")
+async def test_a_server_that_ends_while_its_question_waits_is_named(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller)
+        await mine.pool.reconnect("curious")
+        answer = await retry(caller, asked)
+        assert answer["result"]["isError"] is True
+        assert texts(answer)[0].startswith("curious: ")
+        assert mine.is_quiet()
+
+
+@requirement("RES-10", "SESS-14")
+async def test_a_call_that_is_cancelled_after_its_agent_came_back_is_cancelled_at_the_server(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller, "give_up")
+        told = modern(CAN, inputResponses={}, requestState=asked["requestState"])
+        asked = (await caller.call("curious__give_up", told, token="t"))["result"]
+        # It is answered now, and waits at the server for something else.
+        told = modern(
+            CAN, inputResponses=dict.fromkeys(asked["inputRequests"], ADA), requestState=asked["requestState"]
+        )
+        id = caller.send("tools/call", {**told, "name": "curious__give_up", "arguments": {"token": "t"}})
+        await until(lambda: len(mine.answered()) == 1)
+        caller.notify("notifications/cancelled", requestId=id)
+        await until(lambda: len(mine.cancelled()) == 1 and mine.is_quiet())
+
+
+@requirement("RES-10")
+async def test_a_question_the_server_takes_back_is_not_waited_for(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller, "give_up")
+        await caller.call("curious__echo", modern(), token="now it gives up")
+        assert texts(await retry(caller, asked, "give_up")) == ["t gave up"]
+        assert mine.is_quiet()
+
+
+# ── handshake agents ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-10", "SESS-14")
+async def test_a_question_ends_with_its_call_and_with_the_server_that_asked(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__form", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        caller.notify("notifications/cancelled", requestId=id)
+        assert (await caller.notice("notifications/cancelled"))["params"] == {"requestId": question["id"]}
+        await until(lambda: len(mine.cancelled()) == 1)
+
+        id = caller.send("tools/call", {"name": "curious__give_up", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        await caller.call("curious__echo", token="now it gives up")
+        assert (await caller.notice("notifications/cancelled"))["params"] == {"requestId": question["id"]}
+        assert texts(await caller.answer(id)) == ["t gave up"]
+        assert mine.is_quiet()
+
+
+@requirement("RES-10", "SESS-13")
+async def test_while_a_person_thinks_the_call_is_not_late(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, timeout_ms=200)) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__form", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        await asyncio.sleep(0.5)  # longer than the call may take
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "result": ADA})
+        assert texts(await caller.answer(id))[0].startswith("t: ")
+
+
+@requirement("RES-10")
+async def test_an_agents_error_is_the_servers_answer(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__sample", "arguments": {"token": "t"}})
+        question = await caller.notice("sampling/createMessage")
+        assert question["params"]["_meta"] == {"dev.clawft/server": "curious"}
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "not today"}})
+        assert "not today" in texts(await caller.answer(id))[0]
+
+
+@requirement("RES-10")
+async def test_there_is_an_end_to_questions(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__endless", "arguments": {"token": "t"}})
+        for _ in range(64):
+            question = await caller.notice("elicitation/create")
+            caller.write({"jsonrpc": "2.0", "id": question["id"], "result": ADA})
+        await until(lambda: any("and this was one more" in json.dumps(each) for each in mine.answered()))
+        caller.notify("notifications/cancelled", requestId=id)
+
+
+# ── whose question it is ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-10", "SESS-21", "SEC-A03")
+async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, mine.callers() as (ada, bob):
+        await ada.initialize(capabilities=CAN)
+        await bob.initialize(capabilities=CAN)
+        ada.send("tools/call", {"name": "curious__form", "arguments": {"token": "a"}})
+        await ada.notice("elicitation/create")
+        said = texts(await bob.call("curious__form", token="b"))[0]
+        assert "it cannot be told whose question this is" in said
+        assert not any(message.get("method") == "elicitation/create" for message in ada.messages)
+
+
+@requirement("RES-10", "SESS-21")
+async def test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, asks=("roots",))) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        (hello,) = [each for each in mine.heard() if each.get("method") == "initialize"]
+        assert hello["params"]["capabilities"] == {"roots": {"listChanged": True}}
+        assert "does not let curious ask that" in texts(await caller.call("curious__form", token="t"))[0]
+
+
+@requirement("RES-10", "SESS-21")
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        ({}, {"roots": {}}),
+        ({"elicitation": {}}, {"roots": {}, "elicitation": {"form": {}}}),
+        ({"sampling": {}, "elicitation": {"url": {}}}, {"roots": {}, "sampling": {}, "elicitation": {"url": {}}}),
+    ],
+)
+async def test_a_stateless_server_hears_what_the_calling_agent_can(tmp_path: Path, agent: Json, told: Json) -> None:
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, mine.callers() as (modern_agent, old_agent):
+        assert json.loads(texts(await modern_agent.call("curious__told", modern(agent)))[0]) == told
+        await old_agent.initialize(capabilities=agent)
+        assert json.loads(texts(await old_agent.call("curious__told"))[0]) == told
+
+
+@requirement("RES-10")
+async def test_a_missing_capability_is_the_agents_in_the_form_of_its_era(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, mine.callers() as (modern_agent, old_agent):
+        error = (await modern_agent.call("curious__needs_sampling", modern()))["error"]
+        assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"sampling": {}}})
+        await old_agent.initialize()
+        said = (await old_agent.call("curious__needs_sampling"))["result"]
+        assert (said["isError"], "needs sampling" in said["content"][0]["text"]) == (True, True)
+
+
+@requirement("GUARD-13", "RES-10")
+async def test_a_server_cannot_get_a_yes_that_the_house_takes_for_its_own(tmp_path: Path) -> None:
+    """It asks under a key of ours; the answer goes to it, and to nobody else."""
+    wants: Json = {
+        "resultType": "input_required",
+        "inputRequests": {"weft_allow": {"method": "elicitation/create", "params": {"message": "ok?"}}},
+        "requestState": "s",
+    }
+    hello: Json = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+    ways = Tables({"sly": answers("take", **{"server/discover": hello, "tools/call": wants})})
+    async with house(tmp_path, table("sly"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        asked = (await caller.call("sly__take", modern(CAN)))["result"]
+        yes = {"weft_allow": {"action": "accept", "content": {"allow": True}}}
+        told = modern(CAN, inputResponses=yes, requestState=asked["requestState"])
+        again = (await caller.call("sly__take", told))["result"]
+        sent = json.loads(ways.last("sly").requests[-1].params)
+        assert (sent["inputResponses"], sent["requestState"]) == (yes, "s")
+        opened = mine.gateway.seal.open(again["requestState"], LOCAL, digest_of("tools/call", "sly__take", b"{}"))
+        assert (opened.answers, opened.asked) == ({}, frozenset())
+
+
+# ── addresses (2025-11-25) ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("RES-10")
+async def test_a_login_by_address_is_asked_for_in_the_form_of_each_era(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as old_agent, pipe(mine.gateway) as modern_agent:
+        await old_agent.initialize(capabilities=CAN)
+        error = (await old_agent.call("curious__log_in", token="old"))["error"]
+        assert error["code"] == -32042
+        assert error["data"]["elicitations"] == [
+            {
+                "mode": "url",
+                "message": "curious asks: Log in",
+                "url": "https://x.example/old",
+                "elicitationId": "curious:old",
+            }
+        ]
+        assert texts(await old_agent.call("curious__log_in", token="old")) == ["old is logged in"]
+
+        asked = await ask(modern_agent, "log_in", "new")
+        (question,) = asked["inputRequests"].values()
+        assert question["params"] == {
+            "mode": "url",
+            "message": "curious asks: Log in",
+            "url": "https://x.example/new",
+        }
+        assert texts(await retry(modern_agent, asked, "log_in", "new", {"action": "accept"})) == ["new is logged in"]
+
+
+@requirement("RES-10")
+async def test_the_agent_that_was_asked_hears_when_the_visit_is_done(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, mine.callers() as (ada, bob):
+        await ada.initialize(capabilities=CAN)
+        await bob.initialize(capabilities=CAN)
+        id = ada.send("tools/call", {"name": "curious__url", "arguments": {"token": "t"}})
+        question = await ada.notice("elicitation/create")
+        assert question["params"]["elicitationId"] == "curious:t"
+        ada.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        await ada.answer(id)
+        assert (await ada.notice("notifications/elicitation/complete"))["params"] == {"elicitationId": "curious:t"}
+        assert not any(message.get("method") == "notifications/elicitation/complete" for message in bob.messages)
+
+
+@requirement("RES-10")
+async def test_a_person_on_the_way_is_not_asked_twice_and_the_agent_hears_of_the_arrival(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "FIRST_LOOK_SECONDS", 0.01)
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        id = caller.send("tools/call", {"name": "curious__visit", "arguments": {"token": "t"}})
+        question = await caller.notice("elicitation/create")
+        assert question["params"]["url"] == "https://x.example/t"
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        assert texts(await caller.answer(id)) == ['t: {"action": "accept"}']
+        told = await caller.notice("notifications/elicitation/complete")
+        assert told["params"]["elicitationId"] == question["params"]["elicitationId"]
+        assert not any(message.get("method") == "elicitation/create" for message in caller.messages)
+
+
+@requirement("RES-10")
+async def test_a_person_who_will_not_go_there_is_understood(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
+        asked = await ask(caller, "log_in")
+        answer = await retry(caller, asked, "log_in", answer={"action": "decline"})
+        assert (answer["result"]["isError"], "declined" in texts(answer)[0]) == (True, True)
