@@ -86,6 +86,32 @@ def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
     assert re.search(r"\d\.\d\d s$", plain)
 
 
+@requirement("AGENT-10")
+@pytest.mark.parametrize(("typed", "verdict"), [("1", "ok"), ("", "error")])
+def test_the_person_at_the_terminal_is_asked(
+    weft: list[str], workspace: Path, environment: dict[str, str], typed: str, verdict: str
+) -> None:
+    """A tool of a server that is not trusted, used for the first time."""
+    echo = Path(__file__).parents[1] / "servers" / "echo.py"
+    table = {"echo": {"command": sys.executable, "args": [str(echo)], "trust": "untrusted"}}
+    script = '[[turns]]\ncalls = [{ tool = "echo__echo" }]\n[[turns]]\ntext = "done"\n'
+    (workspace / "scenario.toml").write_text(script)
+    words = ("agent", "-p", "x", "--scenario", "scenario.toml", "--mcp-config", json.dumps({"mcpServers": table}))
+    ours, its = pty.openpty()
+    process = subprocess.Popen([*weft, *words], cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    said = b""
+    while chunk := _read(ours):
+        said += chunk
+        if b"[Enter] no" in chunk:
+            os.write(ours, f"{typed}\n".encode())
+    os.close(ours)
+    assert process.wait(60) == 0, said.decode()
+    plain = COLOUR.sub("", said.decode())
+    assert "[1] once" in plain
+    assert re.search(rf"\[tool\] echo__echo .*→ {verdict}:", plain), plain
+
+
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)

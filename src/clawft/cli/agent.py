@@ -213,7 +213,8 @@ def _both(screen: Screen, transcript: Transcript) -> Tell:
 def _job(
     app: App, options: Options, scenario: Scenario | None, decision: Decision, tell: Tell, transcript: Transcript
 ) -> Job:
-    from clawft.delegate.desk import Job  # loaded with the desk
+    from clawft.cli.asking import Asking, can_ask  # loaded with the desk
+    from clawft.delegate.desk import Job
     from clawft.delegate.scripted import Scripted
 
     return Job(
@@ -225,6 +226,7 @@ def _job(
         tuple(options.tools or ()) or decision.tools,
         model=Scripted(scenario) if scenario else None,
         executor=_executor(app, options.execution, scenario),
+        asker=Asking("weft agent") if can_ask() else None,
         why=decision.reason,
     )
 

@@ -22,10 +22,15 @@ def can_ask() -> bool:
 
 
 class Asking(Waiting):
-    """A Talk that shows progress, and asks."""
+    """A Talk that shows progress, and asks: one question at a time, whoever else wants to ask meanwhile."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self._turn = asyncio.Lock()
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
-        return {key: await self._ask_one(question) for key, question in questions.items()}
+        async with self._turn:
+            return {key: await self._ask_one(question) for key, question in questions.items()}
 
     async def _ask_one(self, question: Question) -> Mapping[str, Any]:
         found = _choice(question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,7 +27,7 @@ from clawft.delegate.toolbox import filter_tools, spec_of
 from clawft.delegate.turns import Entry as Kept
 from clawft.delegate.turns import Model, Task
 from clawft.errors import ClawftError, DelegationFailed
-from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Silent, Talk
+from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, Silent, Talk
 from clawft.policy.delegation import DelegationConfig, Target
 
 OWN_TOOLS = "delegate__*"
@@ -57,6 +57,8 @@ class Job(Struct, frozen=True):
     model: Model | None = None
     executor: ToolExecutor | None = None
     talk: Talk = Silent()
+    asker: Talk | None = None
+    """Who answers questions, if anybody is there for it."""
     why: str = ""
     """Why this target."""
 
@@ -122,7 +124,7 @@ class Desk:
         if job.target in lacking:
             raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint="weft doctor")
         with _deeper():
-            context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk))
+            context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker))
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
                 return await Flow(server, self._house.tools, context, self._bounds, job.tell).run(job.task)
@@ -195,7 +197,7 @@ class Desk:
             client=f"delegate/{job.target.value}",
             era=Era.HANDSHAKE,
             revision=Caller().revision,
-            capabilities=Capabilities(),
+            capabilities=Capabilities(elicit_form=job.asker is not None),
             grant=Grant(allow, tuple(dict.fromkeys((*parent.grant.deny, *unwanted)))),
         )
 
@@ -234,10 +236,14 @@ def _key_or_none(reference: str, url: str) -> Key:
 
 
 class DelegateTalk(Silent):
-    """Reports pass on; questions do not: whoever handed the task over is not there to answer for it."""
+    """Reports pass on. Questions go to whoever is there to answer them; if nobody is, they are declined."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: Talk, asker: Talk | None) -> None:
         self._talk = talk
+        self._asker = asker
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
         self._talk.log(level, data, logger)
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        return await (super() if self._asker is None else self._asker).ask(questions)
