@@ -55,8 +55,10 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.link.base import Link
     from clawft.link.process import Said
     from clawft.provider.logins import ServerLogins
+    from clawft.provider.offers import LoginOffers
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
+    from clawft.upstream.upstream import Upstream
 
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
@@ -98,6 +100,8 @@ class App:
         self._ide: IdeProvider | None = None
         """Loaded when one of its tools is called, or an editor waits."""
         self._editors: LazyFamily | None = None
+        self._offers_logins = False
+        """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
@@ -241,11 +245,14 @@ class App:
         self.gateway.register(delegate_provider(self.desk, self.settings.workspace))
 
     def _connected(self) -> list[Connected]:
+        """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
         from clawft.delegate.prompt import Connected  # same
 
         pool = self.pool if "pool" in self.__dict__ else ()
         running = [upstream for upstream in pool if upstream.state.value in RUNNING]
-        return [Connected(one.spec.name, one.answers.instructions if one.answers else "") for one in running]
+        heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
+        names = [one.spec.name for one in running]
+        return [Connected(name, told.instructions if (told := heard.get(name)) else "") for name in names]
 
     def _store_for(self, agent: str, family: str) -> FileStore:
         return FileStore(state_folder(agent, family))
@@ -274,6 +281,7 @@ class App:
 
         pool = Pool(cache_folder(self.settings.home), ways, _roots(self.settings.workspace))
         UpstreamProviders(pool, self.gateway, Park(self.settings.question_seconds))
+        pool.news.state_changed = self._state_changed
 
         def ended(event: Event) -> None:
             if isinstance(event, ConversationEnded):
@@ -315,6 +323,19 @@ class App:
         except (ClawftError, OSError) as failed:
             log.warning("editors cannot come in: %s", failed)
 
+    @cached_property
+    def offers(self) -> LoginOffers:
+        """Addresses at which a person can log in to servers that want it."""
+        from clawft.config.places import ask_to_reconnect, offers_folder
+        from clawft.provider.offers import LoginOffers
+
+        home = self.settings.home
+        return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        if self._offers_logins:
+            self.offers.state_changed(upstream)
+
     async def start_servers(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another. Raises NotConnected for one we must not run without."""
         await self.files.start(only)
@@ -325,6 +346,7 @@ class App:
         """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
         stop = stop_signal()
         self.files.follow()
+        self._offers_logins = True
         await self.start_servers()
         writer = LineWriter()
         caller = PipeCaller(self.gateway, self.caller, writer.write, writer.unread)
@@ -357,6 +379,7 @@ class App:
         server = HttpServer(app)
         stop = stop_signal()
         self.files.follow()
+        self._offers_logins = True
         await self.start_servers()
         bound, bound_port = await server.start(host, port)
         url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
@@ -386,6 +409,8 @@ class App:
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         await self.files.close()
+        if "offers" in self.__dict__:
+            await self.offers.close()
         if "pool" in self.__dict__:
             await self.pool.close()
         if self._ide is not None:

@@ -13,7 +13,7 @@ from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, expire, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import Idp, idp, log_in
-from tests.servers.pipe import Pipe, mcp_server, text_of
+from tests.servers.pipe import Json, Pipe, mcp_server, text_of
 from tests.servers.protected import Protected, protected
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), requirement("LINK-26")]
@@ -27,7 +27,7 @@ async def guarded(home: Path) -> AsyncGenerator[tuple[Idp, Protected]]:
     async with idp() as provider, protected(provider.issuer) as server:
         folder = home / "mcp_servers"
         folder.mkdir(parents=True)
-        (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\n')
+        (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\ntrust = "trusted"\n')
         yield provider, server
 
 
@@ -94,15 +94,57 @@ async def test_a_login_reaches_every_weft_that_runs_already(home: Path, tmp_path
             assert "locked__hello" not in await names(pipe)
         await log_in_to_locked(home)
         for pipe in (one, two):
-            async with asyncio.timeout(SOON_S):
-                while "locked__hello" not in await names(pipe):  # noqa: ASYNC110 - asking is how one finds out
-                    await asyncio.sleep(0.2)
-            answer = await pipe.ask("tools/call", {"name": "locked__hello", "arguments": {}})
-            assert text_of(answer) == "hello from behind the lock"
+            await until_listed(pipe)
+            assert text_of(await hello(pipe)) == "hello from behind the lock"
 
 
 async def names(pipe: Pipe) -> list[str]:
     return [tool["name"] for tool in (await pipe.ask("tools/list"))["result"]["tools"]]
+
+
+async def test_a_running_weft_offers_an_address_to_log_in_at(home: Path, tmp_path: Path) -> None:
+    """In the status of every other weft, until somebody uses it; then the server is there without anything further."""
+    async with guarded(home), mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        row: Json = {}
+        async with asyncio.timeout(SOON_S * 2):
+            while not row.get("login"):
+                row = json.loads((await weft_says(home, "servers", "status", "locked", "--json"))[1])
+        assert row["state"] == "needs-auth"
+        assert f"log in here: {row['login']}" in row["error"]
+        await log_in(row["login"] + "&prompt=consent")
+        await until_listed(pipe)
+        assert list((home / "logins").iterdir()) == []
+
+
+async def test_an_agent_that_can_show_an_address_is_given_it(home: Path, tmp_path: Path, vault: Vault) -> None:
+    """Its tools are known from before; the login has been ended since."""
+    async with guarded(home), mcp_server(tmp_path) as pipe:
+        await pipe.open(elicitation={"url": {}})
+        await log_in_to_locked(home)
+        await until_listed(pipe)
+        await weft_says(home, "auth", "logout", "locked")
+        async with asyncio.timeout(SOON_S):
+            answer = await hello(pipe)
+            while answer.get("error", {}).get("code") != -32042:
+                answer = await hello(pipe)
+        [wanted] = answer["error"]["data"]["elicitations"]
+        await log_in(wanted["url"] + "&prompt=consent")
+        async with asyncio.timeout(SOON_S):
+            answer = await hello(pipe)
+            while "error" in answer or answer["result"].get("isError"):
+                answer = await hello(pipe)
+        assert text_of(answer) == "hello from behind the lock"
+
+
+async def hello(pipe: Pipe) -> Json:
+    return await pipe.ask("tools/call", {"name": "locked__hello", "arguments": {}})
+
+
+async def until_listed(pipe: Pipe) -> None:
+    async with asyncio.timeout(SOON_S):
+        while "locked__hello" not in await names(pipe):  # noqa: ASYNC110 - asking is how one finds out
+            await asyncio.sleep(0.2)
 
 
 async def test_logging_out_ends_it_here_and_there(home: Path, vault: Vault) -> None:

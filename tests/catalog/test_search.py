@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from clawft.catalog.search import Index
 from clawft.catalog.surface import Form, Surface, cost_of, without_finders
 from clawft.catalog.words import words
+from tests import peers
 from tests.catalog import recall
+from tests.catalog.recall.gather import gather
 
 FOUND_AT_5 = 0.9
 
@@ -63,3 +67,18 @@ def test_what_is_listed_depends_on_what_it_costs() -> None:
         entry for entry in entries if entry.tool.name == "Edit"
     ]
     assert len(Surface().listed(entries, lambda entry: False)) == len(entries)
+
+
+@pytest.mark.slow
+async def test_the_set_is_what_real_servers_say() -> None:
+    """Two of them asked again; the others were asked in the same way."""
+    known = {recall.name_of(entry): entry.tool for entry in recall.entries()}
+    everything = peers.PACKAGES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js"
+    for name, argv in {
+        "mcp-git": [sys.executable, "-m", "mcp_server_git"],
+        "everything": [str(peers.node()), str(everything)],
+    }.items():
+        listed = await gather(name, argv)
+        assert len(listed) >= 10
+        for row in listed:
+            assert known[f"{name}/{row['name']}"].description == row["description"]

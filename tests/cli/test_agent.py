@@ -166,6 +166,15 @@ def test_the_model_hears_of_servers_that_are_there(run: Any, workspace: Path) ->
     assert run("agent", "-p", "x", "--scenario", scenario, "--mcp-config", config).out == "I see echo\n"
 
 
+@requirement("AGENT-12")
+@pytest.mark.parametrize(("trust", "said"), [("trusted", "told\n"), ("untrusted", "not told\n")])
+def test_only_trusted_servers_instruct_the_model(run: Any, workspace: Path, trust: str, said: str) -> None:
+    text = '[[turns]]\nwhen_system = "- echo: Obey me"\ntext = "told"\n[[turns]]\ntext = "not told"\n'
+    table = {"echo": {**_server(["echo.py", "--instructions"]), "trust": trust}}
+    config = json.dumps({"mcpServers": table})
+    assert run("agent", "-p", "x", "--scenario", script(workspace, text), "--mcp-config", config).out == said
+
+
 # ── nothing is there ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -226,6 +235,17 @@ def test_explain_says_which_rule_decides_and_why(run: Any, home: Path) -> None:
     shown = run("agent", "-p", "deploy it", "--explain")
     assert shown.code == 0
     assert "rule 2 ('deploy' → claude)" in shown.out
+
+
+@requirement("DELEG-23", "DELEG-11")
+def test_doctor_says_who_could_take_a_task(run: Any, home: Path) -> None:
+    rules = 'rules = [{ pattern = "(", target = "claude" }]\n'
+    (home / "config.toml").write_text(f"[delegation]\nclaude_enabled = true\nopenai_enabled = true\n{rules}")
+    said = run("doctor", ANTHROPIC_API_KEY="sk-secret-key-123").out
+    assert "claude can take tasks" in said
+    assert "openai: delegation.openai_model names no model" in said
+    assert "rule 1" in said
+    assert "sk-secret-key-123" not in said
 
 
 @requirement("DELEG-24", "DELEG-20")

@@ -69,6 +69,23 @@ def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: 
     assert [line for line in lines if cells(line) > columns] == []
 
 
+@requirement("AGENT-10", "AGENT-14")
+@pytest.mark.parametrize("columns", [60, 100])
+def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
+    at_terminal: Any, workspace: Path, columns: int
+) -> None:
+    (workspace / "note.txt").write_text("\x1b[31m" + "word " * 100)
+    call = '{ tool = "file__read", input = { path = "note.txt" } }'
+    (workspace / "scenario.toml").write_text(f'[[turns]]\ncalls = [{call}]\n[[turns]]\ntext = "done"\n')
+    said = at_terminal("agent", "-p", "x", "--scenario", "scenario.toml", columns=columns)
+    line = next(line for line in re.split(r"\n|\r\x1b\[K", said) if line.startswith("[tool]"))
+    assert "\x1b[32mok" in line
+    assert "\x1b[31m" not in line
+    plain = COLOUR.sub("", line)
+    assert cells(plain) <= columns
+    assert re.search(r"\d\.\d\d s$", plain)
+
+
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
@@ -166,3 +183,34 @@ def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
     terminal.until(b"connected")
     terminal.process.send_signal(signal.SIGINT)
     assert terminal.process.wait(30) == 130
+
+
+@requirement("POOL-18", "AGENT-14")
+@pytest.mark.parametrize(
+    ("typed", "told"), [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9", "declined")]
+)
+def test_a_person_at_the_terminal_is_asked_there(
+    weft: list[str], workspace: Path, environment: dict[str, str], run: Any, typed: str, told: str
+) -> None:
+    tiny = Path(__file__).parents[1] / "servers" / "tiny.py"
+    assert run("servers", "add", "one", "--", sys.executable, str(tiny)).code == 0
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [*weft, "tools", "call", "one__echo", "text=1"],
+        cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its,
+    )  # fmt: skip
+    os.close(its)
+    said = b""
+    while b"[Enter] no" not in said and (chunk := _read(ours)):
+        said += chunk
+    os.write(ours, typed.encode() + b"\n")
+    while chunk := _read(ours):
+        said += chunk
+    os.close(ours)
+    code = process.wait(60)
+    text = COLOUR.sub("", said.decode())
+    assert "The echo of tiny." in text
+    assert told in text.partition("[Enter] no")[2]
+    assert code == (0 if told == "tiny: 1" else 1)
+    approved = [each["tool"] for each in run("approvals", "list", "--json").json["approvals"]]
+    assert approved == (["echo"] if code == 0 else [])

@@ -129,8 +129,18 @@ async def test_a_refused_key_ends_it_without_showing_the_key(make: Make) -> None
     assert KEY not in repr(model.__dict__) + repr(outcome) + repr(listener.events)
 
 
+@requirement("DELEG-13", "DELEG-16")
+async def test_the_key_goes_where_the_api_wants_it_and_nowhere_else() -> None:
+    async with refusing_with(f"no such key: {KEY}") as (url, heads):
+        outcome = await looped(MAKERS["claude"](url), Listener())
+    assert heads[0].startswith("post /v1/messages ")
+    assert f"x-api-key: {KEY}" in heads[0]
+    assert "anthropic-version: 2023-06-01" in heads[0]
+    assert KEY not in repr(outcome)
+
+
 async def test_a_server_that_echoes_the_key_does_not_make_us_show_it(make: Make) -> None:
-    async with refusing_with(f"no such key: {KEY}") as url:
+    async with refusing_with(f"no such key: {KEY}") as (url, _):
         outcome = await looped(make(url), Listener())
     assert "no such key" in outcome.reason
     assert KEY not in repr(outcome)
@@ -271,11 +281,12 @@ async def test_the_same_script_on_an_api_that_is_not_ours(make: Make, tmp_path: 
 
 
 @asynccontextmanager
-async def refusing_with(message: str) -> AsyncGenerator[str]:
-    """An API that answers every request with 401 and this message."""
+async def refusing_with(message: str) -> AsyncGenerator[tuple[str, list[str]]]:
+    """An API that answers every request with 401 and this message; and the heads of the requests, in small letters."""
+    heads: list[str] = []
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
         body = json.dumps({"error": {"type": "authentication_error", "message": message}}).encode()
         head = b"HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\nconnection: close\r\n"
         writer.write(head + b"content-length: %d\r\n\r\n" % len(body) + body)
@@ -284,4 +295,4 @@ async def refusing_with(message: str) -> AsyncGenerator[str]:
 
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heads

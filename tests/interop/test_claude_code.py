@@ -23,6 +23,8 @@ SERVERS = Path(__file__).parents[1] / "servers"
 BUDGET = 20_000
 """Tokens of definitions that `--surface auto` allows."""
 PREFIX = "mcp__weft__"
+TRIES = 3
+"""It waits 200 ms for its servers: on a busy machine that may be too short for anybody."""
 QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 Body = Mapping[str, Any]
 
@@ -108,9 +110,16 @@ async def test_our_tools_are_in_its_first_request_and_two_servers_answer(tmp_pat
 
 @requirement("QUAL-15")
 async def test_before_any_server_was_ever_seen_our_own_tools_are_there(tmp_path: Path) -> None:
-    async with claude_code(tmp_path, 'otherwise = "ok"\n', {"tiny": python_server("tiny.py")}) as (host, requests):
-        await host.ask("hello")
-    assert "file__read" in ours(requests[0][1])
+    first: list[str] = []
+    for number in range(TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        async with claude_code(folder, 'otherwise = "ok"\n', {"tiny": python_server("tiny.py")}) as (host, requests):
+            await host.ask("hello")
+        first = ours(requests[0][1])
+        if first:
+            break
+    assert "file__read" in first
 
 
 FINDING = """
@@ -164,7 +173,7 @@ async def test_claude_flow_takes_a_task(tmp_path: Path) -> None:
     (home / "config.toml").write_text(
         f"[delegation]\nclaude_flow_enabled = true\n[delegation.claude_flow_server]\n"
         f"command = {json.dumps(server['command'])}\nargs = {json.dumps(server['args'])}\n"
-        'sandbox = { write = ["."] }\n'
+        'trust = "trusted"\nsandbox = { write = ["."] }\n'
     )
     argv = (sys.executable, "-m", "clawft", "agent", "-p", "say hello", "--target", "flow", "--quiet")
     record = json.loads(await run(tmp_path, *argv, home=tmp_path))

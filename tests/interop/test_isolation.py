@@ -26,8 +26,14 @@ def config(folder: Path, isolation: str) -> str:
 
 
 def children(served: Served) -> int:
-    running = psutil.Process(served.pid).children(recursive=True)
-    return sum(str(HONEST) in " ".join(child.cmdline()) for child in running if child.name() != "bwrap")
+    return sum(_is_honest(child) for child in psutil.Process(served.pid).children(recursive=True))
+
+
+def _is_honest(process: psutil.Process) -> bool:
+    try:
+        return str(HONEST) in process.cmdline() and process.name() != "bwrap"  # which stands around it
+    except psutil.NoSuchProcess:  # it ended while we looked
+        return False
 
 
 async def until(served: Served, count: int) -> None:

@@ -1,6 +1,7 @@
 """The HTTP server, driven byte by byte over loopback: what it serves, what it refuses, what it bounds."""
 
 import asyncio
+import contextvars
 import logging
 import re
 import socket
@@ -910,6 +911,39 @@ async def test_stop_ends_a_request_that_has_not_begun(monkeypatch: pytest.Monkey
         async with asyncio.timeout(PATIENCE / 2):
             await arrived[0]
     assert reached == []
+
+
+@requirement("SHELL-19")
+async def test_requests_of_one_connection_share_a_task_but_no_context() -> None:
+    mark: contextvars.ContextVar[str] = contextvars.ContextVar("mark", default="clean")
+    tasks: list[asyncio.Task[Any] | None] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        tasks.append(asyncio.current_task())
+        seen = mark.get().encode()
+        if scope["path"] == "/mark":
+            mark.set("dirty")
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": seen})
+
+    async with serving(app) as (_, port), connected(port) as client:
+        for path in (b"/", b"/", b"/mark", b"/", b"/mark", b"/"):
+            await client.say(GET.replace(b"GET / ", b"GET %b " % path))
+            assert (await client.answer())[2] == b"clean"
+    assert tasks[0] is tasks[1] is tasks[2]
+    assert len(set(tasks)) == 3
+
+
+@requirement("SHELL-19")
+async def test_a_connection_that_ends_leaves_no_task_behind() -> None:
+    async with serving(echo) as (server, port):
+        async with connected(port) as client:
+            await client.say(GET)
+            await client.answer()
+            (task,) = [task for task in asyncio.all_tasks() if "_serve" in repr(task.get_coro())]
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait({task})
+        assert server.connections == 0
 
 
 @requirement("SHELL-19")

@@ -72,7 +72,7 @@ async def connected(
             agent.heard.clear()
             yield agent
         return
-    async with _over_pipe(agent, cell.server, folder):
+    async with over_pipe(agent, [*PEER, "--era", cell.server], folder):
         await agent.open(revision)
         await agent.ready()
         agent.heard.clear()
@@ -80,8 +80,9 @@ async def connected(
 
 
 @asynccontextmanager
-async def _over_pipe(agent: Agent, server: Era, folder: Path) -> AsyncGenerator[None]:
-    behind = config(command=PEER[0], args=[*PEER[1:], "--era", server], cwd=str(ROOT))
+async def over_pipe(agent: Agent, server: list[str], folder: Path) -> AsyncGenerator[None]:
+    """The agent at a `weft mcp-server` that has this server behind it."""
+    behind = config(command=server[0], args=server[1:], cwd=str(ROOT))
     with (folder / "stderr").open("wb") as stderr:
         process = await asyncio.create_subprocess_exec(
             *MCP_SERVER, *OPTIONS, *behind, cwd=folder, env=environment(folder, ROOT),

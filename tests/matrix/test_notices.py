@@ -157,6 +157,45 @@ async def test_an_agent_that_asked_for_no_log_hears_none(cell: Cell, houses: Hou
         assert quiet.notices("notifications/message") == []
 
 
+@requirement("RES-11")
+@cells("log messages while several calls run", agents=["handshake"])
+async def test_a_conversation_hears_all_of_its_server(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path) as agent:
+        await loud(agent, "error")
+        token = await say_while_another_runs(agent, cell, {})
+        await agent.until(lambda: len(said(agent, token)) == 4)
+
+
+@requirement("RES-11")
+@cells("log messages while several calls run", agents=["stateless"], transports=["http"])
+async def test_a_stream_tells_which_call_a_message_belongs_to(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path) as agent:
+        token = await say_while_another_runs(agent, cell, {META + "logLevel": "error"})
+        await agent.until(lambda: len(said(agent, token)) == 4)
+
+
+@requirement("RES-11")
+@cells("log messages while several calls run", agents=["stateless"], transports=["stdio"], outcome="refused")
+async def test_a_message_that_could_be_of_either_call_is_given_to_none(
+    cell: Cell, houses: Houses, tmp_path: Path
+) -> None:
+    """A pipe does not say which; the message is in our own log instead."""
+    async with connected(cell, houses, tmp_path) as agent:
+        token = await say_while_another_runs(agent, cell, {META + "logLevel": "error"})
+        await agent.say("echo", token="later")
+        assert said(agent, token) == []
+
+
+async def say_while_another_runs(agent: Agent, cell: Cell, meta: dict[str, str]) -> str:
+    mark = f"several-{cell}"
+    other = agent.start_call("hold", mark=mark, meta=meta)
+    await until_marked(agent, f"began {mark}")
+    await agent.answer(agent.start_call("say", meta=meta, token=mark))
+    await agent.say("finish", gate=mark)
+    await agent.answer(other)
+    return mark
+
+
 # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

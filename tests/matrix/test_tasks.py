@@ -156,6 +156,35 @@ async def test_an_agent_without_tasks_gets_the_result_as_if_there_were_none(
                 continue
 
 
+ASKING = "task with a question, for an agent without tasks"
+FORM: dict[str, Any] = {"form": {}}
+
+
+@cells(ASKING, agents=["handshake"])
+async def test_a_task_that_asks_an_agent_of_sessions(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path, revision="2025-06-18", elicitation={}) as agent:
+        id = agent.start_call("long_job", ask=True)
+        asked = await agent.notice("elicitation/create")
+        agent.line.send({"jsonrpc": "2.0", "id": asked.id, "result": ADA})
+        assert (await agent.answer(id))["result"]["content"][0]["text"] == "hello ada"
+
+
+@cells(ASKING, agents=["stateless"], servers=["stateless"])
+async def test_a_task_that_asks_is_gone_on_with_by_the_next_request(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path, elicitation=FORM) as agent:
+        asked = await agent.call("long_job", ask=True)
+        assert asked["resultType"] == "input_required"
+        answers = {"inputResponses": {"name": ADA}, "requestState": asked["requestState"]}
+        done = await agent.result("tools/call", name="long_job", arguments={"ask": True}, **answers)
+        assert done["content"][0]["text"] == "hello ada"
+
+
+@cells(ASKING, agents=["stateless"], servers=["handshake"], outcome="refused")
+async def test_a_task_that_nobody_could_come_back_to_is_told_so(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path, elicitation=FORM) as agent:
+        assert "cannot follow the task that asks" in await agent.say("long_job", ask=True)
+
+
 @cells("task: methods the era lacks", outcome="refused")
 async def test_methods_of_the_other_kind_are_unknown(cell: Cell, houses: Houses, tmp_path: Path) -> None:
     async with connected(cell, houses, tmp_path, **capabilities(cell)) as agent:

@@ -100,6 +100,17 @@ def test_the_workspace_and_a_temporary_folder_may_be_written(house: House, level
 
 
 @requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap"])  # Landlock has no way to say it, as the guide says
+def test_what_decides_which_programs_run_later_stays_as_it_is(house: House, level: str) -> None:
+    (house.workspace / ".git" / "hooks").mkdir(parents=True)
+    (house.workspace / ".mcp.json").write_text("{}")
+    for name in (".git/hooks/post-checkout", ".mcp.json"):
+        assert not house.attack(level, "write", str(house.workspace / name))
+        assert house.attack("free", "write", str(house.workspace / name))
+    assert house.attack(level, "write", str(house.workspace / ".git" / "index"))
+
+
+@requirement("POOL-22")
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_temporary_folder_of_others_is_not_seen(house: House, outside: Path, level: str) -> None:
     assert house.attack("free", "read", str(outside / "file.txt"))

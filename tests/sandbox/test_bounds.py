@@ -33,6 +33,9 @@ def access(setting: str | Table, path: str, around: Around = AROUND) -> str:
     [
         ("/usr/bin/env", "read", "read"),
         ("/home/me/work/src", "write", "write"),
+        ("/home/me/work/.git/index", "write", "write"),
+        ("/home/me/work/.git/hooks/post-checkout", "read", "read"),
+        ("/home/me/work/.clawft/mcp.toml", "read", "read"),
         ("/home/me/notes/a", "write", "write"),
         ("/home/me/.venv/lib", "read", "read"),
         ("/home/me/letter", "read", "hide"),

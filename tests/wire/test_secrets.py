@@ -74,14 +74,14 @@ def test_ordinary_text_stays_the_very_same(text: str) -> None:
 def test_no_text_makes_the_search_slow(piece: str) -> None:
     def seconds(size: int) -> float:
         text = (piece * (size // len(piece) + 1)).encode()[:size]
-        began = time.perf_counter()
+        began = time.process_time()
         redact(text)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     seconds(1_000)
     small = min(seconds(50_000) for _ in range(3))
     large = min(seconds(400_000) for _ in range(3))
-    assert large < small * 8 * 5 + 0.05  # linear would be 8 times; quadratic 64
+    assert large < small * 8 * 5 + 0.05  # linear would be 8 times, quadratic 64; time of ours alone is counted
 
 
 @given(st.text())

@@ -35,9 +35,6 @@ class Desk:
 
     # ── through a browser ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def begin(self, store: KeyValueStore, flow: Flow) -> AuthorizeResult:
-        return await begin(store, flow)
-
     async def begin_here(
         self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], Flow]
     ) -> tuple[AuthorizeResult, asyncio.Task[Login]]:

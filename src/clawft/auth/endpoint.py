@@ -17,8 +17,6 @@ from clawft.errors import LoginFailed
 from clawft.store.secrets import is_reference, resolve
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
-ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind of token
 MAX_LIFETIME_S = 10 * 365 * 24 * 3600
 DETAIL_CHARS = 300
 
@@ -107,12 +105,6 @@ def credentials_fields(scopes: Sequence[str], resource: str) -> dict[str, str]:
 
 def device_fields(device_code: str, resource: str) -> dict[str, str]:
     return _with({"grant_type": DEVICE_GRANT, "device_code": device_code}, resource=resource)
-
-
-def exchange_fields(subject_token: str, resource: str, audience: str, scopes: Sequence[str]) -> dict[str, str]:
-    """A token of the caller's for one of a server's (RFC 8693)."""
-    fields = {"grant_type": EXCHANGE_GRANT, "subject_token": subject_token, "subject_token_type": ACCESS_TOKEN}
-    return _with(fields, resource=resource, audience=audience, scope=" ".join(scopes))
 
 
 def _with(fields: dict[str, str], **more: str) -> dict[str, str]:

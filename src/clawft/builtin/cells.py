@@ -19,6 +19,9 @@ CACHES = tuple(
 )
 """Where the user's own programs keep what they have fetched: without these hardly anything builds."""
 
+OURS = (".clawft", ".mcp.json")
+"""Of the workspace for reading only. Git's own files are not: `git` is among these commands, and writes them."""
+
 
 def cell_for(manifest: Manifest, setting: str, workspace: Path, argv: Sequence[str], cwd: str) -> Cell:
     """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server."""
@@ -33,6 +36,7 @@ def cell_for(manifest: Manifest, setting: str, workspace: Path, argv: Sequence[s
         cwd=place,
         own="",
         program=program,
+        kept=OURS,
         named=tuple(os.path.realpath(path) for path in granted if os.path.isdir(path)),
     )
     bounds = bounds_of(setting, around)

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from clawft.auth.config import OAuth2Config, build_config, flow_of
 from clawft.auth.desk import Desk
 from clawft.auth.discovery import find_server
-from clawft.auth.flow import Flow, Returned
+from clawft.auth.flow import Flow, Returned, begin
 from clawft.auth.presets import Provider
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
@@ -123,7 +123,7 @@ def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
         if flow == "client_credentials":
             return _granted(await desk.client_credentials(vault, make("")))
         if redirect_uri:
-            return await desk.begin(ctx.store, make(redirect_uri))
+            return await begin(ctx.store, make(redirect_uri))
         begun, login = await desk.begin_here(ctx.store, vault, make)
         desk.beside(login, provider)
         return begun

@@ -47,7 +47,9 @@ def without_finders(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def tokens_of(entry: Entry) -> int:
-    return len(entry.wire) // BYTES_PER_TOKEN
+    """What a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
+    tool = entry.tool
+    return (len(entry.name) + len(tool.description.encode()) + len(tool.input_schema)) // BYTES_PER_TOKEN
 
 
 def cost_of(entries: Sequence[Entry]) -> int:

@@ -9,13 +9,15 @@ from typing import Any, Protocol
 import msgspec
 
 from clawft.cli.parser import Options
-from clawft.cli.screen import is_terminal, one_line, paint, safe, tell
-from clawft.cli.table import cut
+from clawft.cli.screen import is_terminal, one_line, paint, safe, tell, width
+from clawft.cli.table import cells, cut
 from clawft.delegate.budget import End
 from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
 
 MAX_SHOWN = 160
 """Characters of arguments or of a result on one line."""
+SMALLEST = 16
+"""Columns that both together get in any case."""
 
 
 class Screen(Protocol):
@@ -47,6 +49,8 @@ class Text:
         self._live = is_terminal(sys.stdout)
         self._open = False
         """Whether the line on stdout has no end yet."""
+        self._running = False
+        """Whether stderr shows what runs."""
 
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
         for one in skipped:
@@ -60,6 +64,8 @@ class Text:
                 self._write(text)
             case Answered() if not self._quiet:
                 self._end_line()
+            case Calling(use) if not self._quiet:
+                self._show_running(use.name)
             case Called() if not self._quiet:
                 self._show_call(event)
             case Retrying(reason, seconds):
@@ -71,13 +77,23 @@ class Text:
                 pass
 
     def _show_call(self, event: Called) -> None:
+        """One line, which fits the terminal if there is one."""
         self._end_line()
-        given = cut(one_line(msgspec.json.encode(event.use.input).decode()), MAX_SHOWN)
-        result = cut(one_line(event.result.text), MAX_SHOWN)
-        ok = event.verdict == "ok"
         took = f"  {event.seconds:.2f} s" if self._live else ""
-        mark = paint(event.verdict, "green" if ok else "red")
+        fixed = cells(f"[tool] {event.use.name}  → {event.verdict}: {took}")
+        room = max(width() - fixed, SMALLEST) if self._live else 2 * MAX_SHOWN
+        given = cut(one_line(msgspec.json.encode(event.use.input).decode()), min(MAX_SHOWN, room // 2))
+        result = cut(one_line(event.result.text), min(MAX_SHOWN, room - cells(given)))
+        mark = paint(event.verdict, "green" if event.verdict == "ok" else "red")
         print(f"[tool] {paint(event.use.name, 'cyan')} {given} → {mark}: {result}{paint(took, 'dim')}", flush=True)
+
+    def _show_running(self, name: str) -> None:
+        """Gone as soon as something else is to be shown."""
+        self._end_line()
+        if self._live and is_terminal(sys.stderr):
+            sys.stderr.write(f"\r\x1b[K{paint(f'… {name}', 'dim', sys.stderr)}")
+            sys.stderr.flush()
+            self._running = True
 
     def _show_end(self, outcome: Outcome) -> None:
         self._end_line()
@@ -99,11 +115,17 @@ class Text:
             tell(f"hint: weft agent --resume {self._id}")
 
     def _write(self, text: str) -> None:
+        if self._running:
+            self._end_line()
         sys.stdout.write(safe(text) if self._live else text)
         sys.stdout.flush()
         self._open = not text.endswith("\n")
 
     def _end_line(self) -> None:
+        if self._running:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._running = False
         if self._open:
             print(flush=True)
             self._open = False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
 from clawft.cli.approval_book import LAUNCH, book, described, offered
-from clawft.cli.options import common_options, place_options, sources
+from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
 from clawft.config.nearest import nearest
@@ -29,8 +29,7 @@ DAY = 24 * 60 * 60.0
 def _list_options(parser: Parser) -> None:
     parser.add_argument("server", metavar="SERVER", nargs="?", help="only what is about this server")
     json_option(parser)
-    place_options(parser)
-    parser.set_defaults(mcp_config=None, strict_mcp_config=False, names=None, allow=None, deny=None, no_builtin=False)
+    common_options(parser)
 
 
 def _list(options: Options) -> int:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import auth_login
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.config.nearest import nearest
-from clawft.config.places import home_folder, reconnect_folder
+from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import LoginFailed
 
 if TYPE_CHECKING:  # help needs none of it
@@ -106,7 +104,7 @@ def _refresh(options: Options) -> int:
 def _logout(options: Options) -> int:
     where, logins = find(options.name)
     asyncio.run(_forget(where, options.name, logins))
-    ask_to_reconnect(options.name)
+    ask_to_reconnect(home_folder(), options.name)
     print(f"logged out: {options.name}")
     return 0
 
@@ -164,16 +162,6 @@ def no_such(name: str) -> LoginFailed:
     hint = f"did you mean {near}?" if near else f"weft auth login {name}"
     return LoginFailed(f"there is no login for {name}", hint=hint)
 
-
-def ask_to_reconnect(name: str) -> None:
-    """Every running weft looks at this file's time stamp, and connects the server anew."""
-    from clawft.store.home import private_dir, write_private  # only where something is written
-
-    folder: Path = private_dir(reconnect_folder(home_folder()))
-    write_private(folder / name, b"")
-
-
-Run = Callable[[], Coroutine[Any, Any, int]]
 
 VERBS = {
     "login": Verb("Log in to a server or service, in the browser or by a code", auth_login.options, auth_login.login),

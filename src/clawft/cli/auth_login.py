@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clawft.cli.options import common_options, settings, sources
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
-from clawft.config.places import home_folder
+from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import LoginFailed, NeedsAuth
 
 if TYPE_CHECKING:  # help needs none of it
@@ -54,10 +54,8 @@ def login(told: Options) -> int:
         )
     server = _server(told)
     made = asyncio.run(_to_server(told, server) if server else _to_service(told))
-    from clawft.cli.auth import ask_to_reconnect  # that module names this one
-
     if server is not None:
-        ask_to_reconnect(server.name)
+        ask_to_reconnect(home_folder(), server.name)
     print(f"logged in: {told.name}{f' as {one_line(made.account)}' if made.account else ''}")
     return 0
 

@@ -184,6 +184,24 @@ def _is_shortened(entry: Entry) -> bool:
     return fit(full) != full
 
 
+def delegation(app: App) -> Iterator[Finding]:
+    """Who could take a task now. Servers are not started here, so claude-flow's own is `servers`' business."""
+    told = app.settings.delegation
+    if not told.is_on:
+        return
+    from clawft.delegate.rules import problems  # only for those who delegate
+    from clawft.policy.delegation import Target
+
+    missing = app.desk.missing(app.caller)
+    for target, is_on in ((Target.CLAUDE, told.claude_enabled), (Target.OPENAI, told.openai_enabled)):
+        if is_on and target in missing:
+            yield warn("delegation", f"{target.value}: {missing[target]}", "weft agent --explain -p TASK")
+        elif is_on:
+            yield ok("delegation", f"{target.value} can take tasks")
+    for problem in problems(told.rules):
+        yield warn("delegation", problem, "correct delegation.rules")
+
+
 def web_search(app: App) -> Iterator[Finding]:
     settings = app.settings
     if not settings.builtin:

@@ -58,7 +58,8 @@ def examine(options: Options) -> Iterator[Finding]:
 
 def _tools(options: Options) -> list[Finding]:
     async def work(app: App) -> list[Finding]:
-        return [*checks.tools(app), *checks.web_search(app), *checks.providers(app), *checks.servers(app)]
+        looks = (checks.tools, checks.web_search, checks.providers, checks.servers, checks.delegation)
+        return [finding for look in looks for finding in look(app)]
 
     import logging  # the app brings it anyway
 

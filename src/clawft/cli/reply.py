@@ -42,6 +42,7 @@ class Waiting(Silent):
         self._what = what
         self._said = ""
         self._shown = False
+        self._paused = False
         self._started = time.monotonic()
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
@@ -66,9 +67,20 @@ class Waiting(Silent):
             await asyncio.wait({ticking})
             self._clear()
 
+    def pause(self) -> None:
+        """Somebody is reading: no line of ours moves meanwhile."""
+        self._clear()
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+
     async def _tick(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)
         while True:
+            if self._paused:
+                await asyncio.sleep(TICK_SECONDS)
+                continue
             seconds = time.monotonic() - self._started
             line = cut(f"{self._what} … {seconds:.0f} s {self._said}", (width() or DEFAULT_COLUMNS) - 1)
             sys.stderr.write(f"\r\x1b[K{line}")

@@ -13,7 +13,7 @@ from clawft.cli.options import common_options, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import tell
 from clawft.config.nearest import nearest
-from clawft.config.places import agent_file, home_folder, reconnect_folder, servers_folder
+from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
 from clawft.errors import ClawftError, ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
@@ -255,11 +255,8 @@ def _only_switches_off(text: str, path: Path, place: tuple[str, ...]) -> bool:
 
 def _reconnect(options: Options) -> int:
     """A file whose time stamp every running weft of this home looks at."""
-    from clawft.store.home import private_dir, write_private  # only where something is written
-
     name = _found(options).spec.name
-    folder = private_dir(reconnect_folder(home_folder()))
-    write_private(folder / name, b"")
+    ask_to_reconnect(home_folder(), name)
     print(f"asked: every running weft connects {name} anew within a second")
     return 0
 

@@ -17,11 +17,13 @@ from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
 from clawft.cli.starting import SETTLE_SECONDS
 from clawft.config.nearest import nearest
+from clawft.config.places import offers_folder
 from clawft.errors import ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.config.layers import Found
+    from clawft.upstream.pool import ServerStatus
 
 REDRAW_SECONDS = 1.0
 SHOWN_STDERR_LINES = 20
@@ -102,6 +104,7 @@ def _running(app: App, name: str) -> Row:
     status = app.pool.server_status(name)
     schemas = sum(len(tool.wire) for tool in app.pool.find(name).tools)
     info = status.server_info
+    login = _login(app, status)
     return {
         "name": name,
         "state": status.status,
@@ -113,13 +116,23 @@ def _running(app: App, name: str) -> Row:
         "restarts": status.restarts,
         "pid": status.pid,
         "memory": memory(status.pid) if status.pid else None,
-        "error": status.error,
+        "error": f"{status.error}; log in here: {login}" if login else status.error,
+        "login": login,
         "server": " ".join(str(info[key]) for key in ("name", "version") if key in info),
         "origin": str(app.servers.found[name].origin),
         "trust": app.servers.found[name].spec.trust,
         "sandbox": status.sandbox,
         "stderr": status.stderr,
     }
+
+
+def _login(app: App, status: ServerStatus) -> str:
+    """Where to log in, if a running weft waits for that."""
+    if status.status != "needs-auth":
+        return ""
+    from clawft.provider.offers import offered  # only where a login is wanted
+
+    return offered(offers_folder(app.settings.home), status.name)
 
 
 def _idle(name: str, state: str, origin: str, error: str = "") -> Row:

@@ -146,14 +146,19 @@ def call(options: Options) -> int:
 
 async def _call(app: App, options: Options) -> Reply:
     """Also a name nobody knows goes through the gateway: the audit has a line for it."""
-    from clawft.cli.reply import Waiting  # only where a call runs
+    from clawft.cli.asking import Asking, can_ask  # only where a call runs
+    from clawft.cli.reply import Waiting
+    from clawft.model import Capabilities
 
     entry = app.gateway.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
     given = msgspec.json.encode(arguments(options.pairs, options.args, schema))
-    waiting = Waiting(options.name)
+    caller, waiting = app.caller, Waiting(options.name)
+    if can_ask():
+        caller = msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True))
+        waiting = Asking(options.name)
     try:
-        return await waiting.during(app.gateway.call(app.caller, options.name, given, waiting))
+        return await waiting.during(app.gateway.call(caller, options.name, given, waiting))
     except ToolNotFound:
         raise not_found(app, options.name) from None
 

@@ -27,10 +27,12 @@ class Trace:
         self._stderr: dict[str, bytes] = {}
         news = pool.news
         self._offered = news.offer_changed
+        self._changed = news.state_changed
         news.state_changed = self._state_changed
         news.offer_changed = self._offer_changed
 
     def _state_changed(self, upstream: Upstream) -> None:
+        self._changed(upstream)
         name = upstream.spec.name
         match upstream.state:
             case State.PENDING if not upstream.error:

@@ -81,7 +81,15 @@ DELEGATION: tuple[Key, ...] = (
         "Who gets which task: the first rule whose pattern is found in it.",
         _are_few,
     ),
-    _key("excluded_tools", Texts, _GLOBS, "Tools that no delegate gets."),
+    Key(
+        "delegation.excluded_tools",
+        "delegation.excluded_tools",
+        Texts,
+        _GLOBS,
+        _default.excluded_tools,
+        "Tools that no delegate gets.",
+        adds=True,
+    ),
     _key("max_turns", Turns, "1 to 1000", "Answers of the model for one task."),
     _key("max_tokens", Count, "a number from 1", "Tokens of one answer."),
     _key("max_total_tokens", Count, "a number from 1", "Tokens of one task, in and out."),
@@ -102,7 +110,14 @@ DELEGATION: tuple[Key, ...] = (
     ),
 )
 
-_FIELDS = {key.name.removeprefix("delegation."): key for key in DELEGATION}
+FOREIGN = frozenset(
+    """claude_enabled claude_model max_turns max_tokens claude_flow_enabled claude_flow_server rules
+    excluded_tools""".split()
+)
+"""What another program's file may say. Where keys are kept and where they are sent is for the user's own files alone:
+a file that came with a repository must not be able to send them elsewhere."""
+
+_FIELDS = {name: key for key in DELEGATION if (name := key.name.removeprefix("delegation.")) in FOREIGN}
 
 
 def in_foreign(told: Mapping[str, Any]) -> dict[str, Any]:

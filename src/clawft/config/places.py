@@ -80,5 +80,17 @@ def reconnect_folder(home: Path) -> Path:
     return home / "reconnect"
 
 
+def offers_folder(home: Path) -> Path:
+    """Where running wefts say at which addresses they wait for logins."""
+    return home / "logins"
+
+
+def ask_to_reconnect(home: Path, name: str) -> None:
+    """Every running weft looks at this file's time stamp, and connects the server anew."""
+    from clawft.store.home import private_dir, write_private  # only where something is written
+
+    write_private(private_dir(reconnect_folder(home)) / name, b"")
+
+
 def audit_file(home: Path) -> Path:
     return home / "audit" / "audit.jsonl"

@@ -9,6 +9,7 @@ from clawft.delegate import sdk
 from clawft.delegate.key import Key
 from clawft.delegate.toolbox import NameMap, object_schema, tool_result
 from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, ToolUse, Usage
+from clawft.errors import ModelFailed
 from clawft.policy.delegation import ALIASES
 
 if TYPE_CHECKING:  # heavy, and an extra
@@ -16,6 +17,8 @@ if TYPE_CHECKING:  # heavy, and an extra
 
 VENDOR = "anthropic"
 EXTRA = "claude"
+API_VERSION = "2023-06-01"
+"""What every server of this API knows, the vendor's and others'. We send nothing that a newer one has changed."""
 ANSWER_SECONDS = 600.0
 """How long one answer may take."""
 
@@ -31,8 +34,9 @@ class Claude:
         self.name = ALIASES.get(model, model)
         self._key = key
         address = {"base_url": url} if url else {}
+        headers = {"x-api-key": key.reveal(), "Authorization": library.Omit(), "anthropic-version": API_VERSION}
         self._client: AsyncAnthropic = library.AsyncAnthropic(
-            api_key=key.reveal(), max_retries=0, timeout=ANSWER_SECONDS, **address
+            api_key=key.reveal(), default_headers=headers, max_retries=0, timeout=ANSWER_SECONDS, **address
         )
 
     async def answer(self, request: Request, say: Say) -> Answer:
@@ -42,6 +46,8 @@ class Claude:
                 async for text in stream.text_stream:
                     say(text)
                 message = await stream.get_final_message()
+        except ModelFailed:
+            raise
         except Exception as broken:  # noqa: BLE001 - the library's errors, and those of the HTTP client below it
             raise sdk.failed(broken, self.name, self._key) from None
         told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True)

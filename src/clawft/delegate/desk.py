@@ -169,8 +169,15 @@ class Desk:
 
                 return OpenAI(told.openai_model, _key_or_none(told.openai_key, told.openai_url), told.openai_url)
             case _:
-                reasons = {target.value: fault for target, fault in lacking.items()}
-                return Local(lambda query, limit: self._house.search(context.caller, query, limit), job.why, reasons)
+                return self._local(job, context.caller, lacking)
+
+    def _local(self, job: Job, caller: Caller, lacking: dict[Target, str]) -> Local:
+        return Local(
+            lambda query, limit: self._house.search(caller, query, limit),
+            lambda name: self._house.tools.find_visible(name, caller) is not None,
+            job.why,
+            {target.value: fault for target, fault in lacking.items()},
+        )
 
     def _delegate(self, job: Job) -> Caller:
         """Somebody of its own for the guards and the audit, who may do no more than whoever handed in the task."""

@@ -75,7 +75,7 @@ class Endpoint:
         except ModelFailed as failed:
             await self._refuse(send, api, failed.http_status, failed.message, failed.wait)
             return
-        except msgspec.ValidationError as wrong:
+        except (msgspec.ValidationError, RecursionError) as wrong:
             await self._refuse(send, api, 400, f"this is no conversation: {wrong}")
             return
         model = str(body.get("model", self._scenario.model))

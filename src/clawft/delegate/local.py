@@ -15,6 +15,7 @@ from clawft.errors import ModelFailed
 SUGGESTED = 5
 
 Search = Callable[[str, int], Sequence[Entry]]
+Knows = Callable[[str], bool]
 
 
 class Local:
@@ -22,9 +23,10 @@ class Local:
 
     name = "local"
 
-    def __init__(self, search: Search, why: str, missing: Mapping[str, str]) -> None:
+    def __init__(self, search: Search, knows: Knows, why: str, missing: Mapping[str, str]) -> None:
         """`why` the task is here; `missing`: why each of the others cannot take one."""
         self._search = search
+        self._knows = knows
         self._why = why
         self._missing = missing
 
@@ -33,7 +35,7 @@ class Local:
         if isinstance(last, Results):
             return _said("\n".join(result.text for result in last.results), say)
         task = last.text if isinstance(last, Task) else ""
-        use = read_call(task, [tool.name for tool in request.tools])
+        use = read_call(task, self._knows)
         if use is not None:
             return Answer(uses=(use,), stop=Stop.TOOLS)
         raise ModelFailed(self._advice(task), hint="weft agent --explain -p … says who would get a task, and why")
@@ -62,10 +64,10 @@ def _said(text: str, say: Say) -> Answer:
     return Answer(text)
 
 
-def read_call(task: str, tools: Sequence[str]) -> ToolUse | None:
+def read_call(task: str, knows: Knows) -> ToolUse | None:
     """`NAME key=value …` or `NAME {"key": "value"}`, if there is a tool of that name."""
     name, _, rest = task.strip().partition(" ")
-    if name not in tools:
+    if not knows(name):
         return None
     given = _object(rest) if rest.lstrip().startswith("{") else _pairs(rest)
     return None if given is None else ToolUse("call_1", name, given)

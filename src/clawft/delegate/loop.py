@@ -11,7 +11,7 @@ from clawft.delegate.budget import Bounds, End, Spent, exceeded, price_of, room,
 from clawft.delegate.events import Answered, Called, Calling, Outcome, Retrying, Said, Tell
 from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, ToolExecutor
 from clawft.delegate.retry import pause
-from clawft.delegate.turns import Answer, Entry, Model, Request, Results, Stop, Task, ToolResult, ToolSpec, ToolUse
+from clawft.delegate.turns import Answer, Entry, Model, Request, Results, Say, Stop, Task, ToolResult, ToolSpec, ToolUse
 from clawft.errors import DelegationFailed, ModelFailed
 from clawft.policy.delegation import Price
 
@@ -21,6 +21,8 @@ MAX_SAME = 3
 """How often in a row the same calls may bring the same results."""
 MAX_CONTINUED = 2
 """How often an answer that was cut off is continued."""
+MAX_ANSWER = 8_000_000
+"""Characters of one answer."""
 GO_ON = "Go on exactly where you stopped."
 
 Record = Callable[[Entry], None]
@@ -109,13 +111,26 @@ class Loop:
         while True:
             attempt += 1
             try:
-                return await self._model.answer(request, lambda text: self._tell(Said(text)))
+                return await self._model.answer(request, self._listener())
             except ModelFailed as failed:
                 wait = pause(attempt, failed.wait, random.random()) if failed.passing else None  # noqa: S311 - jitter
                 if wait is None:
                     raise
                 self._tell(Retrying(failed.message, wait, attempt))
             await asyncio.sleep(wait)
+
+    def _listener(self) -> Say:
+        """Passes on what the model says, as long as it finds an end."""
+        heard = 0
+
+        def say(text: str) -> None:
+            nonlocal heard
+            heard += len(text)
+            if heard > MAX_ANSWER:
+                raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")
+            self._tell(Said(text))
+
+        return say
 
     # ── the tools ────────────────────────────────────────────────────────────────────────────────────────────────────
 

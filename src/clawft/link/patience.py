@@ -54,7 +54,10 @@ class Patience:
         self._expire = expire
         self._until = now + self._hard
         self.due = now + self._seconds
-        clock.add(self)
+        if self._holds:  # a question came between two requests that share this patience
+            self._held = now
+        else:
+            clock.add(self)
 
     def extend(self) -> None:
         """A sign of life: the time runs anew, within the hard limit."""

@@ -13,6 +13,7 @@ from clawft.errors import LoginFailed
 from clawft.link.fetch import Judge
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
+from clawft.store.base import KeyValueStore
 from clawft.upstream.spec import UpstreamSpec
 
 
@@ -22,9 +23,9 @@ class ServerLogins:
         self._renewal = Renewal(self.vault)
         self._policy = policy
 
-    def of(self, spec: UpstreamSpec) -> ServerLogin:
+    def of(self, spec: UpstreamSpec, store: KeyValueStore | None = None) -> ServerLogin:
         """As a link uses it: nobody is here to log in, so it says what is needed."""
-        return ServerLogin(spec.name, spec.url, self._renewal, web_for(self._policy, [spec.url]))
+        return ServerLogin(spec.name, spec.url, self._renewal, web_for(self._policy, [spec.url]), store=store)
 
     def with_browser(self, spec: UpstreamSpec, identity: Identity, browser: Browser) -> ServerLogin:
         make_web = web_for(self._policy, [spec.url])

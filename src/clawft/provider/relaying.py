@@ -30,7 +30,7 @@ from clawft.provider.conversing import Conversing, may_park
 from clawft.provider.following import Following
 from clawft.provider.refusal import failed, lacking
 from clawft.provider.tasks import ForeignTasks, follows, needs_tasks
-from clawft.provider.urls import ask_for_urls, consented
+from clawft.provider.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.peer import Wanted, read_wanted
@@ -41,6 +41,7 @@ from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Response
 
 CONNECT_SECONDS = 30.0
+LOCAL = Caller().principal
 
 _encode = msgspec.json.encode
 
@@ -96,9 +97,12 @@ class Relaying:
         return self._own(caller.session) if self._own is not None and caller.session else self._upstream
 
     async def _connected(self, call: Call, seconds: float) -> Session:
+        upstream = self.of(call.caller)
         try:
-            return await self.of(call.caller).connected(min(seconds, CONNECT_SECONDS))
+            return await upstream.connected(min(seconds, CONNECT_SECONDS))
         except NotConnected as down:
+            if upstream.login_url and call.caller.principal == LOCAL:  # nobody else logs in for this user
+                await ask_for_urls(self._server, call, login_wanted(upstream.login_url))
             raise ExecutionFailed(down.message, hint=down.hint) from None
 
     async def _be_loud(self, upstream: Upstream, level: str) -> None:

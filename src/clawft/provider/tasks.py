@@ -12,6 +12,7 @@ from msgspec import UNSET, Raw
 
 from clawft.errors import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     BadParams,
     ClawftError,
     ExecutionFailed,
@@ -22,7 +23,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
-from clawft.model import Call, Caller, Era, InputRequired, Kind, Reply
+from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider import carried, relay, rounds
 from clawft.provider.conversing import Conversing
 from clawft.upstream.flights import Flight
@@ -162,6 +163,8 @@ class ForeignTasks:
         """The experiment of 2025-11-25: the server is asked for a task, and then for its result until there is one."""
         patience = Patience(call.tool.name, seconds * HARD_LIMIT_FACTOR)
         flight = Flight(call, patience)
+        if call.caller.era is Era.STATELESS and not call.caller.capabilities.tasks:
+            flight.opened = _Unasked()
         self._upstream.flights[flight] = None
         try:
             outgoing = Outgoing("tools/call", _encode({**members, "task": {}}))
@@ -211,6 +214,13 @@ class ForeignTasks:
             await self._ask(session, "tasks/cancel", {"taskId": id}, caller)
         except (LinkError, ProtocolFailure) as wrong:
             log.info("%s: the task %s could not be cancelled: %s", self._spec.name, id, wrong)
+
+
+class _Unasked:
+    """An agent that answers with later requests and follows no tasks: there is nothing it could come back to."""
+
+    async def ask(self, question: Question) -> Mapping[str, Any]:
+        raise JsonRpcFailure(METHOD_NOT_FOUND, f"{question.method}: the calling agent cannot follow the task that asks")
 
 
 async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from clawft.errors import ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
+from clawft.errors import URL_ELICITATION_REQUIRED, ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
 from clawft.model import Call, Era, Question
 from clawft.provider import carried
 from clawft.provider.questions import elicitation_id
@@ -22,6 +22,12 @@ async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
         raise UrlElicitationRequired(f"{server}: {error.message}", [_named(server, each) for each in wanted])
     questions = {f"url_{number}": _question(server, each) for number, each in enumerate(wanted, 1)}
     _check(server, await call.talk.ask(questions, carried.encode(carried.Again())))
+
+
+def login_wanted(url: str) -> JsonRpcFailure:
+    """As if the server itself had asked for it."""
+    wanted = {"mode": "url", "url": url, "elicitationId": url, "message": "log in to it, then call again"}
+    return JsonRpcFailure(URL_ELICITATION_REQUIRED, "it wants you to log in", {"elicitations": [wanted]})
 
 
 async def consented(server: str, call: Call) -> None:

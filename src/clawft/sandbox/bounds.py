@@ -26,6 +26,9 @@ SECRETS = (
 ).split()
 """Below the home folder: what a server has no business with unless its table names it."""
 
+DECIDING = (".git/hooks", ".git/config", ".clawft", ".mcp.json")
+"""In the workspace: what decides which programs run later, and outside of any sandbox."""
+
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
 SYSTEM = tuple(f"/{name}" for name in "bin boot dev etc lib lib64 proc run sbin sys usr var/lib".split())
 RUNNING = "/run"
@@ -69,6 +72,8 @@ class Around(Struct, frozen=True):
     """Where the program lies."""
     named: tuple[str, ...] = ()
     """Folders its command line names: what it was told to work on."""
+    kept: tuple[str, ...] = DECIDING
+    """What of the workspace it may read only."""
 
 
 class Bounds(Struct, frozen=True):
@@ -97,13 +102,15 @@ def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
         read, write = _absolute(setting.read, around), _absolute(setting.write, around)
         return _closed(around, (*around.named, *read), write, setting.network, setting.require)
     if setting == "strict":
-        return _closed(around, (), _work(around), (), required=False)
+        return _closed(around, _deciding(around), _work(around), (), required=False)
     return _open(around, required=setting == "require")
 
 
 def _open(around: Around, *, required: bool) -> Bounds:
     """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
-    return Bounds(_rules(around, (), (around.home,), _work(around)), required=required, own=around.own)
+    return Bounds(
+        _rules(around, (), (around.home, *_deciding(around)), _work(around)), required=required, own=around.own
+    )
 
 
 def _closed(
@@ -117,6 +124,10 @@ def _work(around: Around) -> tuple[str, ...]:
     """The workspace, and what the command line names; never a whole home, a secret or a folder of the system."""
     folders = (around.workspace, around.cwd, *around.named)
     return tuple(folder for folder in folders if may_be_opened(folder, around.home) and not _is_kept(folder, around))
+
+
+def _deciding(around: Around) -> tuple[str, ...]:
+    return tuple(f"{around.workspace}/{name}" for name in around.kept)
 
 
 def _is_kept(path: str, around: Around) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, seccomp
-from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
+from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
@@ -80,7 +80,7 @@ class Cell(Struct, frozen=True):
         import tempfile  # only where Landlock has to do
 
         temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
-        rules = (*bounds.rules, Rule(temporary, "write"))
+        rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
         steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
@@ -103,6 +103,15 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
         handed=ours,
         hosts=hosts,
     )
+
+
+def without_islands(rules: Sequence[Rule]) -> list[Rule]:
+    """Landlock cannot take writing back below a folder that may be written, but by closing that folder to new files."""
+    kept: list[Rule] = []
+    for rule in rules:
+        if rule.access != "read" or access_to(rule.path, kept) != "write":
+            kept.append(rule)
+    return kept
 
 
 def readable(data: bytes) -> int:

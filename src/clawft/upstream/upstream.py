@@ -73,6 +73,10 @@ class Upstream:
         """Set when the first try to connect has ended, well or not."""
         self.state = State.DISABLED
         self.error = ""
+        self.challenge = ""
+        """What it said when it wanted a login."""
+        self.login_url = ""
+        """Where a person can log in to it now, if we wait for that."""
         self.backoff = Backoff()
         self.gate = Gate(spec.name, quiet=self._quiet)
         self.flights: dict[Flight, None] = {}
@@ -198,6 +202,7 @@ class Upstream:
     def _judge(self, error: ClawftError | OSError) -> float | None:
         """Where this leaves us, and how long to wait before the next try; None if there is none."""
         if isinstance(error, NeedsAuth):
+            self.challenge = error.challenge
             self._move(Event.CHALLENGED)
             return None
         if self.state is not State.PENDING:

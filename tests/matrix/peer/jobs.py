@@ -18,9 +18,12 @@ FINAL = ("completed", "failed", "cancelled")
 class Job:
     """`gate`: what to wait for; `outcome`: ok, error (a result that says so) or break (a JSON-RPC error)."""
 
-    def __init__(self, id: str, arguments: Json, out: Out) -> None:
+    def __init__(self, id: str, arguments: Json, out: Out | None) -> None:
         self.id = id
-        self.out = out
+        self.out: asyncio.Future[Out] = asyncio.get_running_loop().create_future()
+        """Where its questions go: the stream of the call, or of whoever waits for the result of the task."""
+        if out is not None:
+            self.out.set_result(out)
         self.arguments = arguments
         self.status = "working"
         self.answer: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
@@ -40,7 +43,7 @@ class Jobs:
             if self._server.stateless:
                 raise Refused(-32021, "needs tasks", {"requiredCapabilities": {"extensions": {TASKS: {}}}})
             raise Refused(-32601, "long_job must be called as a task")
-        job = Job(f"job/{next(self._numbers)}", asked.arguments, asked.out)
+        job = Job(f"job/{next(self._numbers)}", asked.arguments, None if wanted else asked.out)
         if not wanted:
             return await self._result(job)
         self._jobs[job.id] = job
@@ -73,7 +76,7 @@ class Jobs:
         if job.arguments.get("ask"):
             self._move(job, "input_required")
             if not self._server.stateless:
-                self._server.ask(job.out, job.answer, FORM)
+                self._server.ask(await job.out, job.answer, FORM)
             answered = await job.answer
             self._move(job, "working")
             return text(f"hello {answered['content']['name']}")
@@ -126,6 +129,8 @@ class Jobs:
                     job.answer.set_result(answers["name"])
                 return {}
             case "tasks/result" if not self._server.stateless:
+                if not job.out.done():
+                    job.out.set_result(asked.out)
                 ended = await asyncio.shield(job.outcome)
                 if "error" in ended:
                     raise Refused(ended["error"]["code"], ended["error"]["message"], ended["error"].get("data"))

@@ -161,8 +161,9 @@ class Server:
 
     def answered(self, message: Json) -> None:
         answer = self.questions.pop(message.get("id"), None)
-        if answer is not None and "result" in message:
-            answer.set_result(message["result"])
+        if answer is not None:
+            refused = {"content": {"name": message.get("error", {}).get("message")}}
+            answer.set_result(message.get("result", refused))
 
     def changed(self, what: str) -> None:
         self.extra[what] += 1

@@ -1,0 +1,64 @@
+"""Questions about a call, put to the person at the terminal: a choice, or yes and no. Anything else is declined."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clawft.cli.reply import Waiting
+from clawft.cli.screen import is_terminal, safe, tell
+from clawft.model import Question
+
+TICK_SECONDS = 0.1
+DECLINED: Mapping[str, Any] = {"action": "decline"}
+
+
+def can_ask() -> bool:
+    """Somebody sits there: they see what we say, and we hear what they type."""
+    return sys.stdin.isatty() and is_terminal(sys.stderr)
+
+
+class Asking(Waiting):
+    """A Talk that shows progress, and asks."""
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        return {key: await self._ask_one(question) for key, question in questions.items()}
+
+    async def _ask_one(self, question: Question) -> Mapping[str, Any]:
+        found = _choice(question)
+        if found is None:
+            return DECLINED
+        name, values = found
+        self.pause()
+        tell(safe(str(question.params.get("message", ""))))
+        offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
+        tell(f"{offered}  [Enter] no")
+        answer = (await _line()).strip()
+        self.resume()
+        chosen = next((value for at, value in enumerate(values, 1) if answer in (str(at), _words(value))), None)
+        return DECLINED if chosen is None else {"action": "accept", "content": {name: chosen}}
+
+
+def _choice(question: Question) -> tuple[str, Sequence[Any]] | None:
+    """The one member a form asks for, and what it may be: those of an enum, or yes."""
+    properties: Mapping[str, Any] = question.params.get("requestedSchema", {}).get("properties", {})
+    if question.method != "elicitation/create" or len(properties) != 1:
+        return None
+    ((name, expected),) = properties.items()
+    if expected.get("type") == "boolean":
+        return name, (True,)
+    return (name, expected["enum"]) if expected.get("enum") else None
+
+
+def _words(value: object) -> str:
+    return "yes" if value is True else str(value)
+
+
+async def _line() -> str:
+    """What the person types; the loop turns meanwhile, so that Ctrl-C ends us."""
+    while not select.select([sys.stdin], [], [], 0)[0]:  # noqa: ASYNC110 - a terminal has no event on every system
+        await asyncio.sleep(TICK_SECONDS)
+    return sys.stdin.readline()

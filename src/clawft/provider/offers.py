@@ -1,0 +1,105 @@
+"""Logins on offer: a server that wants one gets an address to log in at, for as long as somebody may use it.
+
+Only a weft that goes on running makes offers: the browser has to find its listener. The address stands beside the
+server's state, is handed to agents that can show it, and lies in a file for `weft servers status`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.auth.challenge import read_challenge
+from clawft.auth.flow import LIFETIME_S, begin
+from clawft.auth.receiver import Receiver
+from clawft.auth.vault import check_name
+from clawft.errors import ClawftError
+from clawft.provider.logins import ServerLogins
+from clawft.store.home import private_dir, write_private
+from clawft.store.memory import MemoryStore
+from clawft.upstream.state import State
+from clawft.upstream.upstream import Upstream
+
+log = logging.getLogger("clawft.auth")
+
+
+class Offer(Struct, frozen=True):
+    url: str
+    until: float
+    pid: int
+
+
+_offer = msgspec.json.Decoder(Offer)
+
+
+class LoginOffers:
+    def __init__(self, folder: Path, logins: ServerLogins, logged_in: Callable[[str], None]) -> None:
+        """`logged_in` is told the name of a server that can now be connected."""
+        self._folder = folder
+        self._logins = logins
+        self._logged_in = logged_in
+        self._receiver = Receiver()
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    def state_changed(self, upstream: Upstream) -> None:
+        """An offer ends when the server is connected, or wants another login."""
+        name = upstream.spec.name
+        if upstream.state not in (State.NEEDS_AUTH, State.CONNECTED):
+            return
+        earlier = self._open.pop(name, None)
+        if earlier is not None:
+            earlier.cancel()
+        if upstream.state is State.NEEDS_AUTH and upstream.spec.url:
+            self._open[name] = asyncio.get_running_loop().create_task(self._serve(upstream, earlier))
+
+    async def _serve(self, upstream: Upstream, earlier: asyncio.Task[None] | None) -> None:
+        name = upstream.spec.name
+        file = self._folder / f"{check_name(name)}.json"
+        if earlier is not None:
+            await asyncio.gather(earlier, return_exceptions=True)  # it takes its file away
+        try:
+            async with asyncio.timeout(LIFETIME_S):
+                await self._wait_for_person(upstream, file)
+        except (ClawftError, TimeoutError) as failed:
+            log.info("no login to %s is on offer: %s", name, failed)
+        else:
+            self._logged_in(name)
+        finally:
+            upstream.login_url = ""
+            file.unlink(missing_ok=True)
+
+    async def _wait_for_person(self, upstream: Upstream, file: Path) -> None:
+        store = MemoryStore()
+        login = self._logins.of(upstream.spec, store)
+        flow = await login.prepare(read_challenge(upstream.challenge), await self._receiver.open())
+        begun = await begin(store, flow)
+        expected = self._receiver.expect(begun.state)
+        offer = Offer(begun.authorize_url, time.time() + LIFETIME_S, os.getpid())
+        private_dir(self._folder)
+        write_private(file, msgspec.json.encode(offer))
+        upstream.login_url = begun.authorize_url
+        await login.finish(await expected)
+
+    async def close(self) -> None:
+        tasks = tuple(self._open.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._receiver.close()
+
+
+def offered(folder: Path, name: str) -> str:
+    """The address a running weft waits at for this server; empty if none does."""
+    try:
+        offer = _offer.decode((folder / f"{check_name(name)}.json").read_bytes())
+        os.kill(offer.pid, 0)
+    except (OSError, msgspec.DecodeError):
+        return ""
+    return offer.url if time.time() < offer.until else ""

@@ -1,0 +1,107 @@
+"""`weft auth` from outside: logging in to a service, looking, renewing, allowing, logging out, and doing it wrong."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.vault import Vault
+from tests.auth.logins import WEFT_SECONDS, weft, weft_says
+from tests.requirements import requirement
+from tests.servers.idp import MACHINE_SECRET, idp, log_in
+
+pytestmark = [requirement("OAUTH-22"), pytest.mark.slow]
+
+CANARY = "canary-0d91"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def keep(home: Path) -> None:
+    token = TokenSet(CANARY, refresh_token=CANARY, expires_at=int(time.time()) + 3600, scopes=("a",))
+    Vault(home / "tokens").write(
+        "mine", Login(token, AuthServer(issuer="https://a.example"), Client("x"), account="ada")
+    )
+
+
+async def with_a_person(home: Path, *words: str) -> str:
+    """The command, with somebody who opens the first address it shows; its last line."""
+    process = await weft(home, *words)
+    assert process.stdout is not None
+    async with asyncio.timeout(WEFT_SECONDS):
+        line = (await process.stdout.readline()).decode()
+        begun, address = line.startswith("log in here: "), line.strip().rpartition(" ")[2]
+        await log_in(address + ("&prompt=consent" if begun else ""))
+        said, _ = await process.communicate()
+    assert process.returncode == 0, line + said.decode()
+    return said.decode().splitlines()[-1]
+
+
+async def test_a_service_from_login_to_logout(home: Path) -> None:
+    async with idp() as provider:
+        known = ["--issuer", provider.issuer, "--client-id", "native"]
+        scopes = [word for scope in ("openid", "offline_access", "api.read") for word in ("--scope", scope)]
+        line = await with_a_person(home, "auth", "login", "mine", *known, *scopes, "--no-browser")
+        assert line == "logged in: mine as ada"
+        assert await with_a_person(home, "auth", "login", "mine", "--device") == "logged in: mine as ada"
+        _, said = await weft_says(home, "auth", "status", "mine", "--json")
+        [login] = json.loads(said)["logins"]
+        assert (login["state"], login["account"], login["issuer"]) == ("good", "ada", provider.issuer)
+        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+        assert await weft_says(home, "auth", "logout", "mine") == (0, "logged out: mine\n")
+        assert Vault(home / "tokens").read("mine") == []
+
+
+async def test_a_program_logs_in_with_a_secret_that_is_nowhere_to_be_seen(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT_SECRET", MACHINE_SECRET)
+    async with idp() as provider:
+        words = ["--issuer", provider.issuer, "--client-id", "machine", "--scope", "api.read", "--client-credentials"]
+        told = await weft_says(home, "auth", "login", "bot", *words, "--client-secret", "secret://env/BOT_SECRET")
+        assert told == (0, "logged in: bot\n")
+        kept = (home / "tokens" / "bot.json").read_text()
+        assert MACHINE_SECRET not in kept
+        assert await weft_says(home, "auth", "refresh", "bot") == (0, "renewed: bot\n")
+
+
+async def test_a_secret_in_clear_is_refused(home: Path) -> None:
+    code, said = await weft_says(home, "auth", "login", "x", "--client-id", "i", "--client-secret", CANARY)
+    assert (code, "secret://env/NAME" in said, CANARY in said) == (2, True, False)
+
+
+async def test_nothing_shows_a_token(home: Path) -> None:
+    keep(home)
+    for words in (["status"], ["status", "--json"], ["status", "mine"], ["refresh", "mine"]):
+        _, said = await weft_says(home, "auth", *words)
+        assert "mine" in said
+        assert CANARY not in said
+
+
+async def test_further_hosts_are_the_users_word(home: Path) -> None:
+    keep(home)
+    assert (await weft_says(home, "auth", "allow", "mine", "API.example.com"))[0] == 0
+    assert Vault(home / "tokens").read("mine")[0].hosts == ("api.example.com",)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["refresh", "mne"], "did you mean mine?"),
+        (["logout", "nothing-like-it"], "weft auth login nothing-like-it"),
+        (["status", "nothing-like-it"], "weft auth login nothing-like-it"),
+        (["login", "nobody"], "weft servers add nobody URL"),
+        (["login", "../x", "--client-id", "i", "--token-url", "https://a.example"], "letters, digits"),
+    ],
+)
+async def test_a_wrong_name_says_what_to_do(home: Path, words: list[str], hint: str) -> None:
+    keep(home)
+    code, said = await weft_says(home, "auth", *words)
+    assert code == 1
+    assert hint in said
