@@ -42,27 +42,37 @@ REPAIR = {
 
 
 class Agent:
-    """The client, with a word for the tools of the family."""
+    """The client, with a word for the tools of the family.
 
-    def __init__(self, client: Client, folder: Path) -> None:
+    `patience`: for so long a call is made again if a window is too busy to answer in its five seconds.
+    """
+
+    def __init__(self, client: Client, folder: Path, patience: float = 0.0) -> None:
         self.client = client
         self.folder = folder
+        self.patience = patience
 
     async def ide(self, tool: str, **arguments: Any) -> dict[str, Any]:
         return await self.call(f"ide__{tool}", **arguments)
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        result = await self.client.call_tool(tool, arguments)
-        texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
+        result = await self._answer(tool, arguments, "no answer within", "not_ready")
+        texts = texts_of(result)
         assert not result.is_error, texts
         return {**(result.structured_content or {}), "texts": texts}
 
+    async def _answer(self, tool: str, arguments: dict[str, Any], *busy: str) -> types.CallToolResult:
+        end = asyncio.get_running_loop().time() + self.patience
+        while True:
+            result = await self.client.call_tool(tool, arguments)
+            is_busy = result.is_error and any(word in texts_of(result)[0] for word in busy)
+            if not is_busy or asyncio.get_running_loop().time() >= end:
+                return result
+
     async def refused(self, tool: str, **arguments: Any) -> str:
-        result = await self.client.call_tool(f"ide__{tool}", arguments)
+        result = await self._answer(f"ide__{tool}", arguments, "no answer within")
         assert result.is_error, result.content
-        block = result.content[0]
-        assert isinstance(block, types.TextContent)
-        return block.text
+        return texts_of(result)[0]
 
     async def problems(self, path: str | None = None) -> list[str]:
         said = await self.ide("diagnostics", wait_ms=WAIT_MS, severity=1, **({"path": path} if path else {}))
@@ -70,14 +80,24 @@ class Agent:
         return [each["message"].splitlines()[0] for each in said["result"]]
 
 
+def texts_of(result: types.CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, types.TextContent)]
+
+
 @asynccontextmanager
 async def agent(
-    folder: Path, home: Path, say: ElicitationFnT | None = None, *, seconds: float = PATIENCE_S, **variables: str
+    folder: Path,
+    home: Path,
+    say: ElicitationFnT | None = None,
+    *,
+    seconds: float = PATIENCE_S,
+    patience: float = 0.0,
+    **variables: str,
 ) -> AsyncGenerator[Agent]:
     env = {**environment(home.parent), "CLAWFT_HOME": str(home), **variables}
     command = StdioServerParameters(command=MCP_SERVER[0], args=list(MCP_SERVER[1:]), env=env, cwd=folder)
     async with asyncio.timeout(seconds), Client(command, mode="legacy", elicitation_callback=say) as client:
-        yield Agent(client, folder)
+        yield Agent(client, folder, patience)
 
 
 def write_project(folder: Path) -> Path:
