@@ -3,8 +3,10 @@
 The gateway is the real command, the issuer a real provider.
 """
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -50,8 +52,8 @@ class Team:
             "MCP-Protocol-Version": STATELESS,
             "Mcp-Method": method,
         }
-        if params and "name" in params:
-            headers["Mcp-Name"] = params["name"]
+        if params and ("name" in params or "uri" in params):
+            headers["Mcp-Name"] = params.get("name") or params["uri"]
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": modern_meta()}}
         async with (
             aiohttp.ClientSession() as client,
@@ -70,11 +72,11 @@ class Team:
 
 
 @asynccontextmanager
-async def team(folder: Path) -> AsyncGenerator[Team]:
+async def team(folder: Path, *options: str, rules: str = RULES) -> AsyncGenerator[Team]:
     async with idp() as provider:
         (folder / "home").mkdir()
-        (folder / "home" / "config.toml").write_text(RULES.format(issuer=provider.issuer))
-        with gateway(folder) as served:
+        (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
+        with gateway(folder, *options) as served:
             tokens = {
                 person: (
                     await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
@@ -181,6 +183,73 @@ async def test_the_person_at_the_machine_still_comes_in_with_the_token_of_the_fi
         names = {tool["name"] for tool in told["result"]["tools"]}
         assert "git__status" in names
         assert "file__write" not in names
+
+
+# ── what servers have beside their tools ─────────────────────────────────────────────────────────────────────────────
+
+OF_A_SERVER = """
+[gateway.auth]
+issuer = "{issuer}"
+grants = [
+  {{ group = "dev", allow = ["notes__echo", "weft__*"] }},
+  {{ group = "ops", allow = ["weft__*"] }},
+]
+"""
+HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
+NOTES = json.dumps({"mcpServers": {"notes": {"command": sys.executable, "args": [HONEST], "trust": True}}})
+START_S = 30.0
+PAGE: Json = {"ref": {"type": "ref/resource", "uri": "honest://page/{n}"}, "argument": {"name": "n", "value": "4"}}
+
+
+async def is_there(people: Team) -> None:
+    async with asyncio.timeout(START_S):
+        while "notes__echo" not in await people.names("ada"):
+            pass
+
+
+async def told(people: Team, person: str, method: str, params: Json | None = None) -> str:
+    """The answer as text, without what was asked for and without what it costs to remember."""
+    answer = (await people.post(people.tokens[person], method, params))[2]
+    return json.dumps(answer.get("result", answer.get("error")))
+
+
+@pytest.mark.slow
+@requirement("GUARD-06", "GUARD-07", "RES-01")
+async def test_who_has_no_tool_of_a_server_has_nothing_else_of_it(tmp_path: Path) -> None:
+    async with team(tmp_path, "--mcp-config", NOTES, rules=OF_A_SERVER) as people:
+        await is_there(people)
+        asked: list[tuple[str, Json]] = [
+            ("resources/list", {}),
+            ("resources/templates/list", {}),
+            ("prompts/list", {}),
+            ("completion/complete", PAGE),
+            ("tools/call", {"name": "weft__list_resources", "arguments": {}}),
+        ]
+        for method, params in asked:
+            theirs = await told(people, "bob", method, params)
+            assert not [word for word in ("honest", "notes", "greet", "4!") if word in theirs], (method, theirs)
+        assert "honest://note" in await told(people, "ada", "resources/list")
+        assert "honest://page" in await told(people, "ada", "resources/templates/list")
+        assert "4!" in await told(people, "ada", "completion/complete", PAGE)
+        assert "honest://note" in await told(people, "ada", *asked[-1])
+
+
+@pytest.mark.slow
+@requirement("GUARD-06", "GUARD-07", "RES-01")
+async def test_a_hidden_resource_cannot_be_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+    async with team(tmp_path, "--mcp-config", NOTES, rules=OF_A_SERVER) as people:
+        await is_there(people)
+        ways: list[tuple[str, Callable[[str], Json]]] = [
+            ("resources/read", lambda uri: {"uri": uri}),
+            ("resources/read", lambda uri: {"uri": f"weft-of://notes/{uri.replace(':', '%3A').replace('/', '%2F')}"}),
+            ("tools/call", lambda uri: {"name": "weft__read_resource", "arguments": {"uri": uri}}),
+            ("tools/call", lambda uri: {"name": "weft__read_resource", "arguments": {"uri": uri, "server": "notes"}}),
+        ]
+        for method, params in ways:
+            hidden = await told(people, "bob", method, params("honest://note"))
+            nothing = await told(people, "bob", method, params("honest://gone"))
+            assert hidden == nothing.replace("gone", "note"), method
+            assert hidden != await told(people, "ada", method, params("honest://note"))
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────
