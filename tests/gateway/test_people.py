@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from clawft.auth.vault import Vault
+from clawft.gateway import sessions, turnstile
 from clawft.model import Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, Idp, idp
 from tests.servers.pipe import STATELESS, modern_meta
+from tests.servers.raw_http import ask, connect, message, modern, open_session
 from tests.servers.weft import Served, gateway
 
 RULES = """
@@ -250,6 +252,44 @@ async def test_a_hidden_resource_cannot_be_told_from_one_that_is_not_there(tmp_p
             nothing = await told(people, "bob", method, params("honest://gone"))
             assert hidden == nothing.replace("gone", "note"), method
             assert hidden != await told(people, "ada", method, params("honest://note"))
+
+
+# ── nobody takes the gateway from the others ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@requirement("QUAL-12", "GUARD-06")
+async def test_one_person_s_open_streams_keep_nobody_else_out(tmp_path: Path) -> None:
+    async with team(tmp_path) as people, AsyncExitStack() as stack:
+        port = people.served.port
+        bearer = {"Authorization": f"Bearer {people.tokens['ada']}"}
+        listen = modern(port, 1, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, bearer)
+        lines = [await stack.enter_async_context(connect(port)) for _ in range(turnstile.MAX_IN_FLIGHT)]
+        for line in lines:
+            await line.send(listen)
+            assert (await line.answer_head())[0] == 200
+        status, headers, told = await people.post(people.tokens["ada"], "tools/list")
+        assert (status, headers["Retry-After"], "in flight" in told["text"]) == (429, "1", True)
+        assert (await people.post(people.tokens["bob"], "tools/list"))[0] == 200
+
+        lines[0].leave()
+        async with asyncio.timeout(START_S):
+            while (await people.post(people.tokens["ada"], "tools/list"))[0] != 200:
+                pass
+
+
+@pytest.mark.slow
+@requirement("QUAL-12", "SHELL-19")
+async def test_one_person_s_sessions_push_out_nobody_else_s(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        port = people.served.port
+        ada, bob = ({"Authorization": f"Bearer {people.tokens[who]}"} for who in ("ada", "bob"))
+        theirs = await open_session(port, headers=bob)
+        first = await open_session(port, headers=ada)
+        for _ in range(sessions.MAX_OF_ONE):
+            await open_session(port, headers=ada)
+        assert (await ask(port, first.post(message(1, "ping")))).status == 404
+        assert (await ask(port, theirs.post(message(1, "ping")))).status == 200
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────
