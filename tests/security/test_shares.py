@@ -32,6 +32,9 @@ async def from_neighbour(port: int) -> AsyncGenerator[Line]:
         writer.close()
 
 
+BODY = modern_call(0, 1, "probe__echo", {"token": "never whole"})
+
+
 def own_token(folder: Path) -> str:
     return (folder / "home" / "gateway.token").read_text()
 
@@ -63,11 +66,13 @@ async def _is_admitted(port: int) -> bool:
 
 
 @requirement("QUAL-12")
-async def test_idle_connections_give_way_to_those_who_want_something(served: Served) -> None:
-    """As many as there are, all silent: a newcomer waits no longer than their silence has to last."""
+@pytest.mark.parametrize("begun", [b"", b"POST /mc", BODY[:-40]], ids=["silent", "half a head", "half a body"])
+async def test_idle_connections_give_way_to_those_who_want_something(served: Served, begun: bytes) -> None:
+    """As many as there are, none with a whole request: a newcomer does not wait until they are cut off."""
     async with AsyncExitStack() as stack:
         for _ in range(Limits().connections):
-            await stack.enter_async_context(connect(served.port))
+            line = await stack.enter_async_context(connect(served.port))
+            await line.send(begun.replace(b":0\r", b":%d\r" % served.port))
         async with asyncio.timeout(Limits().head_seconds / 2):  # long before they are cut off by themselves
             while not await _is_let_in(served.port):
                 pass

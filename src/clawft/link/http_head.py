@@ -38,7 +38,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     connections_of_one: int = 256
     """From one address; those of this very machine count only together with all others."""
     give_way_seconds: float = 1.0
-    """When all connections are taken, one without a request gives way to a new one after so much silence."""
+    """When all connections are taken, one that has brought no whole request for so long gives way to a new one."""
 
 
 class Refusal(Struct, frozen=True):

@@ -51,11 +51,11 @@ class Roster:
         return None
 
     def _make_room(self) -> bool:
-        """The connection that has been silent for longest, with no request under way, gives way."""
-        last = max(self.connections, key=Connection.silence, default=None)
-        if last is None or last.silence() < self.limits.give_way_seconds:
+        """The connection that has been without a whole request for longest gives way."""
+        last = max(self.connections, key=Connection.wanting, default=None)
+        if last is None or last.wanting() < self.limits.give_way_seconds:
             return False
-        last.retire()
+        last.give_way()
         return True
 
     def forget(self, connection: "Connection") -> None:
@@ -310,11 +310,21 @@ class Connection(asyncio.Protocol):
         else:
             self._close()
 
-    def silence(self) -> float:
-        """Seconds without a word and without a request; -1 where something is under way, or at its end already."""
-        if self.current is not None or self._close_by or self._gone:
+    def wanting(self) -> float:
+        """Seconds without a whole request; -1 where one is being answered, or the end has come already."""
+        if self._close_by or self._gone:
             return -1.0
-        return self._now() - max(self._head_since or self._heard, self._idle_since)
+        if self.current is None:
+            return self._now() - max(self._head_since or self._heard, self._idle_since)
+        if self._reader.reading is not self.current or self._paused_at or self.current.expects:
+            return -1.0
+        return self._now() - self.current.began
+
+    def give_way(self) -> None:
+        if self.current is None:
+            self._close()
+        else:
+            self._transport.abort()
 
     def kill(self) -> None:
         self._transport.abort()
