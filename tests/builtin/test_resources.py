@@ -6,7 +6,7 @@ import pytest
 
 from clawft.builtin.resources import resource_tools
 from clawft.errors import ExecutionFailed, ResourceNotFound
-from clawft.model import Resource, ResourceContent
+from clawft.model import Caller, Resource, ResourceContent, Talk
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore
 from tests.requirements import requirement
@@ -14,7 +14,7 @@ from tests.requirements import requirement
 OWNED = [("docs", Resource("doc:///a", "a", mime_type="text/plain")), ("pics", Resource("pic:///b", "b"))]
 
 
-async def read(uri: str, owner: str) -> Sequence[ResourceContent] | bytes:
+async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> Sequence[ResourceContent] | bytes:
     if uri == "doc:///a" and owner in ("", "docs"):
         return [ResourceContent(uri, text="A")]
     if uri == "pic:///b" and owner in ("", "pics"):
@@ -24,7 +24,7 @@ async def read(uri: str, owner: str) -> Sequence[ResourceContent] | bytes:
 
 @pytest.fixture
 def tools(tmp_path_factory: pytest.TempPathFactory) -> FunctionProvider:
-    functions = resource_tools(lambda: OWNED, read)
+    functions = resource_tools(lambda caller: OWNED, read)
     return FunctionProvider("weft", functions, workspace=tmp_path_factory.mktemp("w"), store=MemoryStore())
 
 

@@ -97,6 +97,7 @@ variables = ["SSH_AUTH_SOCK"]
 [gateway]
 page_size = 5
 question_seconds = 30
+rate = 20
 max_body = 2048
 instructions = "be kind"
 [gateway.auth]
@@ -145,7 +146,7 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
-    assert settings.question_seconds == 30
+    assert (settings.question_seconds, settings.rate) == (30, 20)
     assert settings.auth_grants == (GrantRule(group="dev", allow=("git__*",)),)
     assert (settings.auth_issuer, settings.auth_groups) == ("https://login.example", "roles")
     assert found.origins.keys() == BY_NAME.keys()

@@ -3,9 +3,11 @@
 The gateway is the real command, the issuer a real provider.
 """
 
+import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from clawft.auth.vault import Vault
+from clawft.gateway import sessions, turnstile
 from clawft.model import Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, Idp, idp
 from tests.servers.pipe import STATELESS, modern_meta
+from tests.servers.raw_http import ask, connect, message, modern, open_session
 from tests.servers.weft import Served, gateway
 
 RULES = """
@@ -50,8 +54,8 @@ class Team:
             "MCP-Protocol-Version": STATELESS,
             "Mcp-Method": method,
         }
-        if params and "name" in params:
-            headers["Mcp-Name"] = params["name"]
+        if params and ("name" in params or "uri" in params):
+            headers["Mcp-Name"] = params.get("name") or params["uri"]
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": modern_meta()}}
         async with (
             aiohttp.ClientSession() as client,
@@ -70,11 +74,11 @@ class Team:
 
 
 @asynccontextmanager
-async def team(folder: Path) -> AsyncGenerator[Team]:
+async def team(folder: Path, *options: str, rules: str = RULES) -> AsyncGenerator[Team]:
     async with idp() as provider:
         (folder / "home").mkdir()
-        (folder / "home" / "config.toml").write_text(RULES.format(issuer=provider.issuer))
-        with gateway(folder) as served:
+        (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
+        with gateway(folder, *options) as served:
             tokens = {
                 person: (
                     await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
@@ -181,6 +185,111 @@ async def test_the_person_at_the_machine_still_comes_in_with_the_token_of_the_fi
         names = {tool["name"] for tool in told["result"]["tools"]}
         assert "git__status" in names
         assert "file__write" not in names
+
+
+# ── what servers have beside their tools ─────────────────────────────────────────────────────────────────────────────
+
+OF_A_SERVER = """
+[gateway.auth]
+issuer = "{issuer}"
+grants = [
+  {{ group = "dev", allow = ["notes__echo", "weft__*"] }},
+  {{ group = "ops", allow = ["weft__*"] }},
+]
+"""
+HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
+NOTES = json.dumps({"mcpServers": {"notes": {"command": sys.executable, "args": [HONEST], "trust": True}}})
+START_S = 30.0
+PAGE: Json = {"ref": {"type": "ref/resource", "uri": "honest://page/{n}"}, "argument": {"name": "n", "value": "4"}}
+
+
+async def is_there(people: Team) -> None:
+    async with asyncio.timeout(START_S):
+        while "notes__echo" not in await people.names("ada"):
+            pass
+
+
+async def told(people: Team, person: str, method: str, params: Json | None = None) -> str:
+    """The answer as text, without what was asked for and without what it costs to remember."""
+    answer = (await people.post(people.tokens[person], method, params))[2]
+    return json.dumps(answer.get("result", answer.get("error")))
+
+
+@pytest.mark.slow
+@requirement("GUARD-06", "GUARD-07", "RES-01")
+async def test_who_has_no_tool_of_a_server_has_nothing_else_of_it(tmp_path: Path) -> None:
+    async with team(tmp_path, "--mcp-config", NOTES, rules=OF_A_SERVER) as people:
+        await is_there(people)
+        asked: list[tuple[str, Json]] = [
+            ("resources/list", {}),
+            ("resources/templates/list", {}),
+            ("prompts/list", {}),
+            ("completion/complete", PAGE),
+            ("tools/call", {"name": "weft__list_resources", "arguments": {}}),
+        ]
+        for method, params in asked:
+            theirs = await told(people, "bob", method, params)
+            assert not [word for word in ("honest", "notes", "greet", "4!") if word in theirs], (method, theirs)
+        assert "honest://note" in await told(people, "ada", "resources/list")
+        assert "honest://page" in await told(people, "ada", "resources/templates/list")
+        assert "4!" in await told(people, "ada", "completion/complete", PAGE)
+        assert "honest://note" in await told(people, "ada", *asked[-1])
+
+
+@pytest.mark.slow
+@requirement("GUARD-06", "GUARD-07", "RES-01")
+async def test_a_hidden_resource_cannot_be_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+    async with team(tmp_path, "--mcp-config", NOTES, rules=OF_A_SERVER) as people:
+        await is_there(people)
+        ways: list[tuple[str, Callable[[str], Json]]] = [
+            ("resources/read", lambda uri: {"uri": uri}),
+            ("resources/read", lambda uri: {"uri": f"weft-of://notes/{uri.replace(':', '%3A').replace('/', '%2F')}"}),
+            ("tools/call", lambda uri: {"name": "weft__read_resource", "arguments": {"uri": uri}}),
+            ("tools/call", lambda uri: {"name": "weft__read_resource", "arguments": {"uri": uri, "server": "notes"}}),
+        ]
+        for method, params in ways:
+            hidden = await told(people, "bob", method, params("honest://note"))
+            nothing = await told(people, "bob", method, params("honest://gone"))
+            assert hidden == nothing.replace("gone", "note"), method
+            assert hidden != await told(people, "ada", method, params("honest://note"))
+
+
+# ── nobody takes the gateway from the others ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+@requirement("QUAL-12", "GUARD-06")
+async def test_one_person_s_open_streams_keep_nobody_else_out(tmp_path: Path) -> None:
+    async with team(tmp_path) as people, AsyncExitStack() as stack:
+        port = people.served.port
+        bearer = {"Authorization": f"Bearer {people.tokens['ada']}"}
+        listen = modern(port, 1, "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, bearer)
+        lines = [await stack.enter_async_context(connect(port)) for _ in range(turnstile.MAX_IN_FLIGHT)]
+        for line in lines:
+            await line.send(listen)
+            assert (await line.answer_head())[0] == 200
+        status, headers, told = await people.post(people.tokens["ada"], "tools/list")
+        assert (status, headers["Retry-After"], "in flight" in told["text"]) == (429, "1", True)
+        assert (await people.post(people.tokens["bob"], "tools/list"))[0] == 200
+
+        lines[0].leave()
+        async with asyncio.timeout(START_S):
+            while (await people.post(people.tokens["ada"], "tools/list"))[0] != 200:
+                pass
+
+
+@pytest.mark.slow
+@requirement("QUAL-12", "SHELL-19")
+async def test_one_person_s_sessions_push_out_nobody_else_s(tmp_path: Path) -> None:
+    async with team(tmp_path) as people:
+        port = people.served.port
+        ada, bob = ({"Authorization": f"Bearer {people.tokens[who]}"} for who in ("ada", "bob"))
+        theirs = await open_session(port, headers=bob)
+        first = await open_session(port, headers=ada)
+        for _ in range(sessions.MAX_OF_ONE):
+            await open_session(port, headers=ada)
+        assert (await ask(port, first.post(message(1, "ping")))).status == 404
+        assert (await ask(port, theirs.post(message(1, "ping")))).status == 200
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,10 +8,23 @@ import pytest
 
 from clawft.errors import ResourceNotFound
 from clawft.gateway.core import Gateway
-from clawft.model import CallToolResult, ForeignResource, Resource, ResourceContent, ResourceTemplate, Tool
+from clawft.gateway.resources import Reader
+from clawft.guard.permission import Permission
+from clawft.model import (
+    Caller,
+    CallToolResult,
+    ForeignResource,
+    Grant,
+    Resource,
+    ResourceContent,
+    ResourceTemplate,
+    Silent,
+    Tool,
+)
 from tests.requirements import requirement
 
 URI = "notes:///today"
+BY = Reader(Caller(), Silent())
 
 
 class Shelf:
@@ -54,12 +67,12 @@ def two(raw: bool) -> Gateway:
 @pytest.mark.parametrize("raw", [False, True])
 async def test_one_uri_of_two_servers_reads_from_the_right_one(raw: bool) -> None:
     gateway = two(raw)
-    (_, mine), (owner, other) = gateway.resources.owned()
+    (_, mine), (owner, other) = gateway.resources.owned(Caller())
     assert (mine.uri, owner) == (URI, "second")
     assert other.uri != URI
-    own = await gateway.resources.read(mine.uri)
+    own = await gateway.resources.read(mine.uri, BY)
     assert own == [ResourceContent(URI, text="first")]
-    wrapped = await gateway.resources.read(other.uri)
+    wrapped = await gateway.resources.read(other.uri, BY)
     contents = msgspec.json.decode(wrapped)["contents"] if isinstance(wrapped, bytes) else msgspec.to_builtins(wrapped)
     content = contents[0]
     assert (content["uri"], content["text"]) == (other.uri, "second")
@@ -68,11 +81,11 @@ async def test_one_uri_of_two_servers_reads_from_the_right_one(raw: bool) -> Non
 @requirement("RES-05", "WIRE-21")
 async def test_what_a_server_said_besides_stays_as_it_was() -> None:
     gateway = two(raw=True)
-    listed = gateway.resources.owned()[1][1]
+    listed = gateway.resources.owned(Caller())[1][1]
     assert isinstance(listed, ForeignResource)
     assert b'"extra":1.0' in listed.raw
     assert listed.uri.encode() in listed.raw
-    read = await gateway.resources.read(listed.uri)
+    read = await gateway.resources.read(listed.uri, BY)
     assert isinstance(read, bytes)
     assert b'"n":1.0' in read
     assert b'"x":2' in read
@@ -81,14 +94,38 @@ async def test_what_a_server_said_besides_stays_as_it_was() -> None:
 @requirement("RES-01", "MGR-09")
 async def test_one_owner_can_be_asked_alone() -> None:
     gateway = two(raw=False)
-    assert await gateway.resources.read(URI, "second") == [ResourceContent(URI, text="second")]
+    assert await gateway.resources.read(URI, BY, "second") == [ResourceContent(URI, text="second")]
     with pytest.raises(ResourceNotFound):
-        await gateway.resources.read(URI, "third")
+        await gateway.resources.read(URI, BY, "third")
 
 
 @requirement("RES-05", "RES-06")
 def test_templates_are_told_apart_too() -> None:
-    first, second = (template.uri_template for template in two(raw=False).resources.templates())
+    first, second = (template.uri_template for template in two(raw=False).resources.templates(Caller()))
     assert first == "notes:///{day}"
     assert second != first
     assert second.endswith("{day}")
+
+
+@requirement("GUARD-06", "RES-05")
+async def test_a_caller_hears_nothing_of_a_provider_it_does_not_reach() -> None:
+    gateway = Gateway([Permission(lambda name: (name,))])
+    gateway.register(Shelf("first"))
+    gateway.register(Shelf("second"))
+    heard: list[tuple[str, str]] = []
+    for name in ("first", "third"):
+        caller = Caller(grant=Grant((f"{name}__*",)))
+        await gateway.resources.watch(URI, caller, lambda uri, name=name: heard.append((name, uri)))
+    gateway.unregister("second")
+    gateway.resource_updated(URI)
+    assert heard == [("first", URI)]
+
+
+@requirement("GUARD-06", "RES-05")
+async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> None:
+    gateway = Gateway([Permission(lambda name: (name,))])
+    gateway.register(Shelf("first"))
+    gateway.register(Shelf("second"))
+    caller = Caller(grant=Grant(("second__*",)))
+    assert gateway.resources.owned(caller) == [("second", Resource(URI, "today"))]
+    assert await gateway.resources.read(URI, Reader(caller, Silent())) == [ResourceContent(URI, text="second")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
+from clawft.gateway.resources import Contents, Reader
+from clawft.model import Caller, Talk
 from clawft.provider.function import FunctionProvider
 from clawft.store.leftovers import Leftovers
 
@@ -24,8 +27,11 @@ class OwnTools:
         self._provider = provider
         self._files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(leftovers))
-        for function in resource_tools(self._gateway.resources.owned, self._gateway.resources.read):
+        for function in resource_tools(self._gateway.resources.owned, self._read):
             provider.add(function)
+
+    def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> Awaitable[Contents]:
+        return self._gateway.resources.read(uri, Reader(caller, talk), server)
 
     def _offer_start(self, provider: FunctionProvider) -> None:
         """A tool that asks the person about servers that wait, for as long as there are some."""

@@ -45,7 +45,7 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     from clawft.link.http_server import HttpServer
 
     entrance = Entrance(app.settings, app.caller, host, token)
-    served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body)
+    served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served)
     stop = stop_signal()
     await app.begin_serving()

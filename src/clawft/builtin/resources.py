@@ -7,13 +7,14 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import ExecutionFailed, ResourceNotFound
-from clawft.model import Resource, ResourceContent
+from clawft.model import Caller, Resource, ResourceContent, Talk
+from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 
 MAX_LISTED = 1_000
 
-ListOwned = Callable[[], Sequence[tuple[str, Resource]]]
-Read = Callable[[str, str], Awaitable[Sequence[ResourceContent] | bytes]]
+ListOwned = Callable[[Caller], Sequence[tuple[str, Resource]]]
+Read = Callable[[str, str, Caller, Talk], Awaitable[Sequence[ResourceContent] | bytes]]
 
 
 class Row(Struct, rename="camel", omit_defaults=True):
@@ -29,24 +30,26 @@ class _ReadResult(Struct):
 
 
 def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`list_resources` and `read_resource` over whatever the gateway offers."""
+    """`list_resources` and `read_resource` over whatever the gateway offers this caller."""
 
     @tool(name="list_resources", alias="list_mcp_resources", title="List resources", read_only=True, idempotent=True)
     async def list_resources(
+        ctx: ToolContext,
         server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
     ) -> list[Row]:
         """List the resources of all servers, or of one."""
-        rows = [_row(owner, resource) for owner, resource in list_owned() if server in (None, owner)]
+        rows = [_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner)]
         return rows[:MAX_LISTED]
 
     @tool(name="read_resource", alias="read_mcp_resource", title="Read a resource", read_only=True, idempotent=True)
     async def read_resource(
+        ctx: ToolContext,
         uri: Annotated[str, "the URI, as list_resources names it"],
         server: Annotated[str, "the server that has it; found by itself if left out"] = "",
     ) -> list[ResourceContent]:
         """Read a resource. Text comes as text, everything else as base64."""
         try:
-            contents = await read(uri, server)
+            contents = await read(uri, server, ctx.caller, ctx.talk)
         except ResourceNotFound:
             raise ExecutionFailed(f"there is no resource {uri}", hint="weft__list_resources names them") from None
         if isinstance(contents, bytes):

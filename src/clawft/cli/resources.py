@@ -11,7 +11,7 @@ from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
-from clawft.model import ResourceContent
+from clawft.model import ResourceContent, Silent
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -25,7 +25,8 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> tuple[list[Resource], list[ResourceTemplate]]:
-        return [each for _, each in app.gateway.resources.owned()], app.gateway.resources.templates()
+        offered = app.gateway.resources
+        return [each for _, each in offered.owned(app.caller)], offered.templates(app.caller)
 
     resources, templates = with_app(options, work)
     if options.json:
@@ -57,7 +58,9 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        read = await app.gateway.resources.read(options.uri)
+        from clawft.gateway.resources import Reader  # help needs none of it
+
+        read = await app.gateway.resources.read(options.uri, Reader(app.caller, Silent()))
         return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
 
     try:

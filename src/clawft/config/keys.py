@@ -25,6 +25,7 @@ ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
+Rate = Annotated[int, Meta(ge=0, le=100_000)]
 Days = Annotated[int, Meta(ge=0, le=3650)]
 QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
@@ -189,6 +190,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
+    Key("gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests a second of one caller over HTTP; 0: no bound."),
     Key(
         "gateway.question_seconds",
         "question_seconds",

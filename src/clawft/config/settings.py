@@ -43,6 +43,8 @@ class Settings(Struct, frozen=True):
     url_policy: UrlPolicy = UrlPolicy()
     delegation: DelegationConfig = DelegationConfig()
     max_body: int = 4 * 1024 * 1024
+    rate: int = 0
+    """Requests a second of one caller over HTTP; 0 means as many as it likes."""
     instructions: str = ""
     question_seconds: int = 600
     """How long a question to the agent may wait for its answer."""

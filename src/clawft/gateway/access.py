@@ -20,6 +20,8 @@ class Refusal(Struct, frozen=True):
     message: str
     challenge: str = ""
     """The `WWW-Authenticate` header that goes with it."""
+    retry_s: int = 0
+    """Seconds after which it may go better; the connection is closed until then."""
 
 
 Found = Caller | Refusal | None

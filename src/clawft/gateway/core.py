@@ -10,11 +10,13 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from clawft._version import __version__
+from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
@@ -89,9 +91,9 @@ class Gateway:
         self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values, self.events)
+        self.resources = Resources(self._providers.values, self.events, self._reaches)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self._providers.values, form, self._shows)
+        self.prompts = Prompts(self._providers.values, form, self._shows, self._reaches)
         self._built: Snapshot | None = None
         self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
@@ -220,8 +222,15 @@ class Gateway:
             reply = guard.finish(call, reply)
         return reply
 
-    def _shows(self, names: Sequence[str], caller: Caller) -> bool:
-        return all(guard.shows(names, caller) for guard in self._list_guards)
+    def _shows(self, spellings: Sequence[str], caller: Caller) -> bool:
+        return all(guard.shows(spellings, caller) for guard in self._list_guards)
+
+    def _reaches(self, known: Registered, caller: Caller) -> bool:
+        """Resources have no names that rules could match: they go with any tool of theirs, or with `resources`."""
+        if self._shows(_names_of_resources(known.origin), caller):
+            return True
+        own = (entry for entry in self._snapshot.entries if entry.origin == known.origin)
+        return any(self._shows(entry.names, caller) for entry in own)
 
     async def call(
         self,
@@ -252,6 +261,11 @@ _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs
 _NOWHERE = Origin("")
+
+
+@lru_cache(maxsize=1_024)
+def _names_of_resources(origin: Origin) -> tuple[str, ...]:
+    return names.accepted(origin, Tool("resources", b""))
 
 
 async def _not_there(call: Call) -> Reply:

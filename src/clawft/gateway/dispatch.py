@@ -70,12 +70,14 @@ def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
 
 def _resources(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_wire(resource)), revision) for _, resource in gateway.resources.owned()]
+    owned = gateway.resources.owned(caller)
+    return [narrow.definition(make_visible(_wire(resource)), revision) for _, resource in owned]
 
 
 def _templates(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    return [narrow.definition(make_visible(_wire(template)), revision) for template in gateway.resources.templates()]
+    templates = gateway.resources.templates(caller)
+    return [narrow.definition(make_visible(_wire(template)), revision) for template in templates]
 
 
 def _wire(item: Prompt | Resource | ResourceTemplate) -> bytes:
@@ -166,7 +168,7 @@ async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Ta
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
-    contents = await gateway.resources.read(target.name, by=Reader(caller, talk, target.meta))
+    contents = await gateway.resources.read(target.name, Reader(caller, talk, target.meta))
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
 

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 
 from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
-from clawft.gateway.access import Access, Refusal
+from clawft.gateway.access import Access, Refusal, bearer_of
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_sessions import SessionDoor
 from clawft.gateway.http_stateless import StatelessDoor
 from clawft.gateway.http_visit import Look, Visit
 from clawft.gateway.status import Status
+from clawft.gateway.turnstile import Turnstile
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.model import Caller
@@ -25,6 +26,7 @@ from clawft.wire.revisions import HANDSHAKE
 ENDPOINT = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
 """Where we say how we are protected (RFC 9728)."""
+UNAUTHORIZED = 401
 MAX_LOOKS = 256
 """A client sends the same headers again and again: what they tell is remembered for so many of them."""
 
@@ -33,9 +35,17 @@ class HttpApp:
     """The gateway over HTTP: `/mcp`, and `/healthz`, `/readyz`, `/metrics` beside it."""
 
     def __init__(
-        self, gateway: Gateway, access: Access, *, path: str = ENDPOINT, max_body: int = asgi.MAX_BODY
+        self,
+        gateway: Gateway,
+        access: Access,
+        *,
+        path: str = ENDPOINT,
+        max_body: int = asgi.MAX_BODY,
+        rate: float = 0,
     ) -> None:
+        """`rate`: requests a second that one caller may send; 0 means as many as it likes."""
         self._access = access
+        self._turnstile = Turnstile(rate)
         self._path = path
         self._max_body = max_body
         self._stateless = StatelessDoor(gateway)
@@ -66,9 +76,28 @@ class HttpApp:
             if not isinstance(caller, Caller | Refusal):
                 caller = await caller
             if isinstance(caller, Refusal):
-                await _refuse(send, caller)
-            else:
+                await _refuse(send, self._in_doubt(scope, look, caller))
+            elif self._turnstile.stands_open(caller.principal):
                 await self._enter(Visit(scope, look, caller, receive, send))
+            else:
+                await self._enter_in_turn(Visit(scope, look, caller, receive, send))
+
+    def _in_doubt(self, scope: Scope, look: Look, refusal: Refusal) -> Refusal:
+        """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
+        if refusal.status != UNAUTHORIZED or not bearer_of(look.headers):
+            return refusal
+        client: tuple[str, int] | None = scope.get("client")
+        return self._turnstile.slow_down(client[0] if client else "", refusal)
+
+    async def _enter_in_turn(self, visit: Visit) -> None:
+        refusal = self._turnstile.enter(visit.caller.principal)
+        if refusal is not None:
+            await _refuse(visit.send, refusal)
+            return
+        try:
+            await self._enter(visit)
+        finally:
+            self._turnstile.leave(visit.caller.principal)
 
     def _beside(self, method: str, path: str, send: Send) -> Awaitable[None]:
         """Pages that need no token."""
@@ -158,8 +187,10 @@ async def refuse_message(send: Send, error: ClawftError, id: bytes | None) -> No
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
-    challenge = [(b"www-authenticate", refusal.challenge.encode())] if refusal.challenge else []
-    await asgi.answer(send, refusal.status, refusal.message.encode(), [TEXT, *challenge])
+    more: list[Header] = [(b"www-authenticate", refusal.challenge.encode())] if refusal.challenge else []
+    if refusal.retry_s:
+        more += [(b"retry-after", b"%d" % refusal.retry_s), (b"connection", b"close")]
+    await asgi.answer(send, refusal.status, refusal.message.encode(), [TEXT, *more])
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

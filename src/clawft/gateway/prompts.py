@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Registered
+from clawft.gateway.registered import Reaches, Registered
 from clawft.model import Call, Caller, Origin, Prompt, Talk, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider
 
@@ -29,10 +29,13 @@ class NamedPrompt(Struct, frozen=True):
 
 
 class Prompts:
-    def __init__(self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows) -> None:
+    def __init__(
+        self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows, reaches: Reaches
+    ) -> None:
         self._providers = providers
         self._form = form
         self._shows = shows
+        self._reaches = reaches
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named() if self._shows(named.names, caller)]
@@ -64,14 +67,14 @@ class Prompts:
         return await found.provider.get_prompt(call)
 
     async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
-        """Asked of the provider that owns the prompt; for resource templates of everyone who completes."""
+        """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes."""
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
             if not isinstance(found.provider, CompletionProvider):
                 return ()
             return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
         for known in self._providers():
-            if isinstance(known.provider, CompletionProvider):
+            if isinstance(known.provider, CompletionProvider) and self._reaches(known, caller):
                 values = await known.provider.complete(ref, argument, value)
                 if values:
                     return values

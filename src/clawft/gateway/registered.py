@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
-from clawft.model import Origin
+from clawft.model import Caller, Origin
 from clawft.provider.base import Provider
 
 
@@ -16,3 +18,7 @@ class Registered(Struct, frozen=True):
     def owner(self) -> str:
         """The server behind it, or its namespace: how people call it."""
         return self.origin.server or self.origin.namespace
+
+
+Reaches = Callable[[Registered, Caller], bool]
+"""May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.registered import Registered
+from clawft.gateway.registered import Reaches, Registered
 from clawft.model import (
     Call,
     Caller,
@@ -38,29 +38,29 @@ class Reader(Struct, frozen=True):
 
 
 class Resources:
-    def __init__(self, providers: Callable[[], Iterable[Registered]], events: Events) -> None:
+    """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
+
+    def __init__(self, providers: Callable[[], Iterable[Registered]], events: Events, reaches: Reaches) -> None:
         self._providers = providers
         self._events = events
+        self._reaches = reaches
 
-    def owned(self) -> list[tuple[str, Resource]]:
+    def owned(self, caller: Caller) -> list[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
-        found = [(owner, item) for owner, provider in self._holders() for item in provider.list_resources()]
+        found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_resources()]
         names = uris.exported((owner, item.uri) for owner, item in found)
         return [(owner, _renamed(item, name)) for (owner, item), name in zip(found, names, strict=True)]
 
-    def templates(self) -> list[ResourceTemplate]:
-        found = [(owner, item) for owner, provider in self._holders() for item in provider.list_templates()]
+    def templates(self, caller: Caller) -> list[ResourceTemplate]:
+        found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_templates()]
         names = uris.exported((owner, item.uri_template) for owner, item in found)
         return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
 
-    async def read(self, uri: str, owner: str = "", by: Reader | None = None) -> Contents:
-        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound.
-
-        `by` is who wants to read.
-        """
+    async def read(self, uri: str, by: Reader, owner: str = "") -> Contents:
+        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound."""
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
-        for name, provider in self._holders():
+        for name, provider in self._holders(by.caller):
             if whose not in ("", name):
                 continue
             contents = await _read(provider, native, by)
@@ -79,30 +79,39 @@ class Resources:
         def heard(changed_uri: str) -> None:
             changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri))
 
-        for name, provider in self._holders():
+        for name, provider in self._holders(caller):
             if whose in ("", name) and isinstance(provider, WatchedProvider):
                 release = await provider.watch_resource(native, caller, heard)
                 if release is not None:
                     return release
-        return self._watch_others(uri, changed)
+        return self._watch_others(uri, caller, changed)
 
-    def _watch_others(self, uri: str, changed: Callable[[str], None]) -> Callable[[], None]:
+    def _watch_others(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
 
         def heard(event: Event) -> None:
-            if isinstance(event, ResourceUpdated) and event.uri == uri:
+            if isinstance(event, ResourceUpdated) and event.uri == uri and not self._is_hidden(uri, caller):
                 changed(uri)
 
         return self._events.subscribe(heard)
 
-    def _holders(self) -> Iterator[tuple[str, ResourceProvider]]:
+    def _is_hidden(self, uri: str, caller: Caller) -> bool:
+        """Does it belong to somebody whom this caller does not reach?"""
+        return any(
+            item.uri == uri
+            for known in self._providers()
+            if isinstance(known.provider, ResourceProvider) and not self._reaches(known, caller)
+            for item in known.provider.list_resources()
+        )
+
+    def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
         for known in self._providers():
-            if isinstance(known.provider, ResourceProvider):
+            if isinstance(known.provider, ResourceProvider) and self._reaches(known, caller):
                 yield known.owner, known.provider
 
 
-async def _read(provider: ResourceProvider, uri: str, by: Reader | None) -> Contents | None:
-    if by is None or not isinstance(provider, AskingResources):
+async def _read(provider: ResourceProvider, uri: str, by: Reader) -> Contents | None:
+    if not isinstance(provider, AskingResources):
         return await provider.read_resource(uri)
     call = Call(by.caller, uri, Tool(uri, b""), Origin(""), meta=by.meta, talk=by.talk)
     return await provider.read_resource_for(call)

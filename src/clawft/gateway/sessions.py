@@ -5,17 +5,19 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from clawft.errors import Busy
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.streams import EventStream
-from clawft.model import Caller
+from clawft.model import LOCAL, Caller
 from clawft.wire.revisions import REVISIONS
 
 MAX_SESSIONS = 1_000
 IDLE_SECONDS = 1_800.0
+MAX_OF_ONE = 256
+"""Sessions of one person with a token of an issuer: nobody pushes out the sessions of all others."""
 MAX_STREAMS = 64
 """Streams of one session kept for resuming."""
 
@@ -69,8 +71,12 @@ class Sessions:
 
     def open(self, base: Caller) -> Session:
         self._expire()
+        if base.principal != LOCAL:
+            own = [session for session in self if session.conversation.caller.principal == base.principal]
+            if len(own) >= MAX_OF_ONE:
+                self._evict(own)
         if len(self._open) >= self._limit:
-            self._evict()
+            self._evict(self)
         session = Session(self._gateway, base)
         self._open[session.id] = session
         return session
@@ -97,13 +103,13 @@ class Sessions:
         for session in [s for s in self._open.values() if s.used < limit and not s.aside.busy]:
             self.end(session)
 
-    def _evict(self) -> None:
-        """Make room: the longest unused session without a running call goes."""
-        for session in self._open.values():
+    def _evict(self, some: Iterable[Session]) -> None:
+        """Make room: the longest unused of these without a running call goes."""
+        for session in some:
             if not len(session.conversation.running):
                 self.end(session)
                 return
-        raise Busy(f"busy: {self._limit} sessions are open", hint="end some with DELETE, or wait")
+        raise Busy("busy: too many sessions are open, all with running calls", hint="end some with DELETE, or wait")
 
 
 def _with_session(base: Caller, id: str) -> Caller:

@@ -35,6 +35,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     linger_seconds: float = 2.0
     """How long we go on reading after a refusal, so that the client can see the refusal instead of a reset."""
     connections: int = 1000
+    connections_of_one: int = 256
+    """From one address; those of this very machine count only together with all others."""
+    give_way_seconds: float = 1.0
+    """When all connections are taken, one that has brought no whole request for so long gives way to a new one."""
 
 
 class Refusal(Struct, frozen=True):

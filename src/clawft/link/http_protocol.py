@@ -4,9 +4,11 @@ Time is not kept per request: the server calls `check` now and then, and the sta
 """
 
 import asyncio
+from collections import Counter
 from contextvars import copy_context
 from typing import Final, cast
 
+from clawft.link.households import OUR_OWN, household
 from clawft.link.http_answer import refusal_answer
 from clawft.link.http_exchange import Address, App, Exchange
 from clawft.link.http_head import Head, KnownHeads, Limits, Refusal
@@ -18,6 +20,7 @@ WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
 FULL: Final = Refusal(503, "too many connections are open; try again later")
+FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
 LATE_BODY: Final = Refusal(408, "the request body did not arrive in time")
 
@@ -31,19 +34,42 @@ class Roster:
         self.known = KnownHeads()
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
+        self._of_one: Counter[str] = Counter()
         self.stopping = False
         self.empty = asyncio.Event()
 
-    def admit(self, connection: "Connection") -> bool:
-        if self.stopping or len(self.connections) >= self.limits.connections:
-            return False
+    def admit(self, connection: "Connection") -> Refusal | None:
+        """Count it in, or say why not."""
+        home = connection.home
+        if home and self._of_one[home] >= self.limits.connections_of_one:
+            return FULL_OF_YOU
+        if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
+            return FULL
         self.connections.add(connection)
+        if home:
+            self._of_one[home] += 1
+        return None
+
+    def _make_room(self) -> bool:
+        """The connection that has been without a whole request for longest gives way."""
+        last = max(self.connections, key=Connection.wanting, default=None)
+        if last is None or last.wanting() < self.limits.give_way_seconds:
+            return False
+        last.give_way()
         return True
 
     def forget(self, connection: "Connection") -> None:
-        self.connections.discard(connection)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self._leave_home(connection.home)
         if not self.connections:
             self.empty.set()
+
+    def _leave_home(self, home: str) -> None:
+        if home:
+            self._of_one[home] -= 1
+            if not self._of_one[home]:
+                del self._of_one[home]
 
 
 class Connection(asyncio.Protocol):
@@ -54,6 +80,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, roster: Roster) -> None:
         self.client: Address | None = None
+        self.home = ""
+        """Whose connection it is, where that is counted."""
         self.server: Address | None = None
         self.current: Exchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -80,8 +108,10 @@ class Connection(asyncio.Protocol):
         self.client = address_of(transport.get_extra_info("peername"))
         self.server = address_of(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
-        if not self._roster.admit(self):
-            self.write(refusal_answer(FULL))
+        self.home = _home_of(self.client)
+        refusal = self._roster.admit(self)
+        if refusal is not None:
+            self.write(refusal_answer(refusal))
             self._close()
 
     def data_received(self, data: bytes) -> None:
@@ -280,6 +310,22 @@ class Connection(asyncio.Protocol):
         else:
             self._close()
 
+    def wanting(self) -> float:
+        """Seconds without a whole request; -1 where one is being answered, or the end has come already."""
+        if self._close_by or self._gone:
+            return -1.0
+        if self.current is None:
+            return self._now() - max(self._head_since or self._heard, self._idle_since)
+        if self._reader.reading is not self.current or self._paused_at or self.current.expects:
+            return -1.0
+        return self._now() - self.current.began
+
+    def give_way(self) -> None:
+        if self.current is None:
+            self._close()
+        else:
+            self._transport.abort()
+
     def kill(self) -> None:
         self._transport.abort()
         if self.task is not None:
@@ -310,6 +356,10 @@ class Connection(asyncio.Protocol):
             return False
         limits = self._limits
         return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
+
+
+def _home_of(client: Address | None) -> str:
+    return "" if client is None or client[0] in OUR_OWN else household(client[0])
 
 
 def address_of(name: object) -> Address | None:

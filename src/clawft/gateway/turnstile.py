@@ -1,0 +1,80 @@
+"""How much one caller may take from the others: requests at once, requests a second, wrong tokens.
+
+The person at this machine has no others to take from, unless a rate is configured: their requests cost nothing here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from clawft.gateway.access import Refusal
+from clawft.link.households import household
+from clawft.model import LOCAL
+
+MAX_IN_FLIGHT = 256
+"""Requests and open streams of one person with a token of an issuer."""
+MAX_BUCKETS = 4_096
+WRONG_TOKENS = 50
+"""So many wrong tokens of one address are answered as they come, then only …"""
+WRONG_TOKENS_A_SECOND = 5
+
+
+class Buckets:
+    """A bucket of tokens for each name: `burst` at once, then `rate` a second. The longest unused is forgotten."""
+
+    def __init__(self, rate: float, burst: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._now = now
+        self._known: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> float:
+        """0 if there was one to take, else the seconds until there is."""
+        now = self._now()
+        left, since = self._known.get(name, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._rate)
+        if left < 1:
+            return (1 - left) / self._rate
+        self._known[name] = (left - 1, now)
+        self._known.move_to_end(name)
+        if len(self._known) > MAX_BUCKETS:
+            self._known.popitem(last=False)
+        return 0.0
+
+
+class Turnstile:
+    def __init__(self, rate: float = 0) -> None:
+        """`rate`: requests a second of one caller; 0 means as many as it likes."""
+        self._rate = Buckets(rate, max(rate, 1)) if rate else None
+        self._wrong = Buckets(WRONG_TOKENS_A_SECOND, WRONG_TOKENS)
+        self._inside: dict[str, int] = {}
+
+    def stands_open(self, principal: str) -> bool:
+        """Is there nothing to count?"""
+        return self._rate is None and principal == LOCAL
+
+    def enter(self, principal: str) -> Refusal | None:
+        """Let a request in, until `leave`; or say why not."""
+        inside = self._inside.get(principal, 0)
+        if inside >= MAX_IN_FLIGHT and principal != LOCAL:
+            return Refusal(429, f"busy: {inside} of your requests are in flight; wait for some answers", retry_s=1)
+        wait = self._rate.take(principal) if self._rate is not None else 0
+        if wait:
+            return Refusal(429, "too many requests a second (gateway.rate)", retry_s=math.ceil(wait))
+        self._inside[principal] = inside + 1
+        return None
+
+    def leave(self, principal: str) -> None:
+        inside = self._inside.pop(principal) - 1
+        if inside:
+            self._inside[principal] = inside
+
+    def slow_down(self, address: str, refusal: Refusal) -> Refusal:
+        """Too many wrong tokens from one address are not worth an answer each. A right one is never refused here."""
+        wait = self._wrong.take(household(address))
+        if not wait:
+            return refusal
+        return Refusal(429, "too many wrong tokens from this address", refusal.challenge, math.ceil(wait))

@@ -1,0 +1,55 @@
+"""Shares of callers, counted with a clock of our own."""
+
+from clawft.gateway import turnstile
+from clawft.gateway.access import Refusal
+from clawft.gateway.turnstile import Buckets, Turnstile
+from clawft.model import LOCAL
+from tests.requirements import requirement
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@requirement("QUAL-12")
+def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
+    clock = Clock()
+    buckets = Buckets(2, 3, clock)
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert buckets.take("b") == 0
+    clock.now = 0.5
+    assert [buckets.take("a") for _ in range(2)] == [0, 0.5]
+    clock.now = 1_000
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+@requirement("QUAL-12")
+def test_only_so_many_names_are_remembered() -> None:
+    buckets = Buckets(1, 1, Clock())
+    assert buckets.take("first") == 0
+    assert buckets.take("first") == 1
+    for number in range(turnstile.MAX_BUCKETS):
+        buckets.take(str(number))
+    assert buckets.take("first") == 0
+
+
+@requirement("QUAL-12")
+def test_a_request_that_left_makes_room_for_the_next() -> None:
+    gate = Turnstile()
+    assert [gate.enter("ada") for _ in range(turnstile.MAX_IN_FLIGHT)] == [None] * turnstile.MAX_IN_FLIGHT
+    assert isinstance(gate.enter("ada"), Refusal)
+    assert gate.enter("bob") is None
+    gate.leave("ada")
+    assert gate.enter("ada") is None
+
+
+@requirement("QUAL-12")
+def test_the_person_at_the_machine_is_counted_only_where_a_rate_is_set() -> None:
+    assert Turnstile().stands_open(LOCAL)
+    assert not Turnstile().stands_open("ada")
+    assert not Turnstile(5).stands_open(LOCAL)
+    gate = Turnstile(100_000)
+    assert [gate.enter(LOCAL) for _ in range(2 * turnstile.MAX_IN_FLIGHT)] == [None] * 2 * turnstile.MAX_IN_FLIGHT

@@ -1,0 +1,23 @@
+"""Addresses and whose they are."""
+
+import pytest
+
+from clawft.link.households import household
+from tests.requirements import requirement
+
+
+@requirement("QUAL-12")
+@pytest.mark.parametrize(
+    ("address", "whose"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2::7", "2001:0db8:0001:0002::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:0db8:0001:0002::/64"),
+        ("2001:db8:1:3::7", "2001:0db8:0001:0003::/64"),
+        ("fe80::1%eth0", "fe80:0000:0000:0000::/64"),
+        ("unix:/run/proxy", "unix:/run/proxy"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+    ],
+)
+def test_one_owner_of_many_addresses_is_one_household(address: str, whose: str) -> None:
+    assert household(address) == whose
