@@ -26,6 +26,8 @@ MAX_WAITING = 20_000
 
 log = logging.getLogger("clawft.audit")
 
+_COMPLETE = Kind.COMPLETE  # found once, and not for each call
+
 
 class Sink(Protocol):
     """Where lines go: a hash-chained journal."""
@@ -66,7 +68,7 @@ class Audit:
         except BaseException as ended:
             self._note(call, started, _verdict_of(ended), _outcome_of(ended), 0)
             raise
-        outcome = "error" if reply.is_error else ("ok" if reply.kind is Kind.COMPLETE else reply.kind.value)
+        outcome = "error" if reply.is_error else ("ok" if reply.kind is _COMPLETE else reply.kind.value)
         self._note(call, started, f"deny:{reply.refused}" if reply.refused else "allow", outcome, len(reply.result))
         return reply
 
