@@ -43,7 +43,9 @@ class Patience:
         self.due = now + self._seconds
         if self._holds:  # a question came between two requests that share this patience
             self._held = now
-        else:
+            return
+        clock.waiting.add(self)
+        if self.due < clock.rings_at:
             clock.add(self)
 
     def extend(self) -> None:
@@ -73,6 +75,8 @@ class Patience:
 
     def left(self) -> float:
         """Seconds until the deadline as it was at first, for whoever tries again."""
+        if self.due == inf:
+            return self._seconds  # the link was lost before anything began
         return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
 
     def timeout(self) -> RequestTimeout:
@@ -92,11 +96,11 @@ class _Clock:
         self.loop = loop
         self.waiting: set[Patience] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = inf
+        self.rings_at = inf
 
     def add(self, patience: Patience) -> None:
         self.waiting.add(patience)
-        if patience.due < self._rings_at:
+        if patience.due < self.rings_at:
             self._set(patience.due)
 
     def drop(self, patience: Patience) -> None:
@@ -105,11 +109,11 @@ class _Clock:
     def _set(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = when
+        self.rings_at = when
         self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self._rings_at = None, inf
+        self._timer, self.rings_at = None, inf
         now = self.loop.time()
         for patience in [each for each in self.waiting if each.due <= now]:
             self.waiting.discard(patience)

@@ -70,6 +70,7 @@ class Relaying:
         """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
 
     async def run(self, call: Call) -> Reply:
+        """What nearly all calls need stands here in one piece: each step down would be one more to wake up through."""
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
         known = self._known.get(call.tool.name) or self._learn(call.tool.name)
@@ -78,9 +79,23 @@ class Relaying:
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
-            if _is_plain(call, session):
-                return await self._relay_plainly(call, upstream, session, known)
-            return await self._relay_specially(call, upstream, session, known.seconds)
+            if not _is_plain(call, session):
+                return await self._relay_specially(call, upstream, session, known.seconds)
+            flight = Flight(call, call.tool.name, known.seconds, known.hard_seconds)
+            upstream.flights[flight] = None
+            try:
+                answer = await session.link.request(Outgoing("tools/call", known.head + call.arguments + b"}"), flight)
+            except (ProcessExited, LinkClosed, SessionLost):
+                if not _may_repeat(call.tool):
+                    raise
+                return await self._relay_again(call, upstream, flight)
+            finally:
+                del upstream.flights[flight]
+                if flight.answering:
+                    flight.land(upstream.flights)
+            if isinstance(answer, Response):
+                return relay.reply_of(answer.result, stateless=False)
+            return await self._reply(call, upstream, session, answer, known.seconds, last=False)
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
         finally:
@@ -115,25 +130,6 @@ class Relaying:
         """Servers of the handshake era have one level for all their callers; the others are told with each call."""
         if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
             await upstream.interest.settled(TELL_SECONDS)
-
-    async def _relay_plainly(self, call: Call, upstream: Upstream, session: Session, known: _Known) -> Reply:
-        """What `_relay` does, for the calls that need the least: nearly all of them."""
-        flight = Flight(call, call.tool.name, known.seconds, known.hard_seconds)
-        upstream.flights[flight] = None
-        try:
-            outgoing = Outgoing("tools/call", known.head + call.arguments + b"}")
-            answer = await session.link.request(outgoing, flight)
-        except (ProcessExited, LinkClosed, SessionLost):
-            if not _may_repeat(call.tool):
-                raise
-            return await self._relay_again(call, upstream, flight)
-        finally:
-            del upstream.flights[flight]
-            if flight.answering:
-                flight.land(upstream.flights)
-        if isinstance(answer, Response):
-            return relay.reply_of(answer.result, stateless=False)
-        return await self._reply(call, upstream, session, answer, known.seconds, last=False)
 
     async def _relay_again(self, call: Call, upstream: Upstream, flight: Flight) -> Reply:
         session = await self._connected(call, flight.left())

@@ -82,6 +82,8 @@ _any = msgspec.json.Decoder(Raw)
 _error = msgspec.json.Decoder(JsonRpcError)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
+copied = b"".join
+"""`copied((raw,))` is `bytes(raw)` in a third of the time, and every message has several."""
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,8 +146,8 @@ def _check_utf8(line: bytes) -> None:
 
 
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
-    id = None if envelope.id is UNSET else bytes(envelope.id)
-    params = b"" if envelope.params is UNSET else bytes(envelope.params)
+    id = None if envelope.id is UNSET else copied((envelope.id,))
+    params = b"" if envelope.params is UNSET else copied((envelope.params,))
     if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
     if envelope.jsonrpc != "2.0":
@@ -160,15 +162,15 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
 
 
 def _read_answer(envelope: _Envelope) -> Response | Failure:
-    id = NULL if envelope.id is UNSET else bytes(envelope.id)
+    id = NULL if envelope.id is UNSET else copied((envelope.id,))
+    if envelope.error is UNSET and envelope.result is not UNSET:
+        return Response(id, copied((envelope.result,)))
     if envelope.result is not UNSET and envelope.error is not UNSET:
         # The id is one of ours: under it the error would pass for the answer to a request of the sender's own.
         raise BadEnvelope("an answer has either a result or an error; this has both", id=NULL)
-    if envelope.result is UNSET and envelope.error is UNSET:
+    if envelope.error is UNSET:
         raise BadEnvelope("a message needs a method, a result or an error; this has none", id=id if is_id(id) else NULL)
-    if envelope.error is not UNSET:
-        return Failure(id, bytes(envelope.error))
-    return Response(id, bytes(envelope.result))  # pyright: ignore[reportArgumentType]  # one of the two is set, checked above
+    return Failure(id, copied((envelope.error,)))
 
 
 def is_id(raw: bytes) -> bool:
