@@ -26,6 +26,7 @@ MAX_WAITING = 20_000
 
 log = logging.getLogger("clawft.audit")
 
+_now, _clock = time.time, time.perf_counter
 _COMPLETE = Kind.COMPLETE  # found once, and not for each call
 
 
@@ -62,7 +63,7 @@ class Audit:
         return True
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        started = time.perf_counter()
+        started = _clock()
         try:
             reply = await after(call)
         except BaseException as ended:
@@ -73,8 +74,9 @@ class Audit:
         return reply
 
     def _note(self, call: Call, started: float, verdict: str, outcome: str, size: int) -> None:
-        self._waiting.append(_Happened(time.time(), call, verdict, outcome, time.perf_counter() - started, size))
-        if len(self._waiting) >= MAX_WAITING:
+        waiting = self._waiting
+        waiting.append(_Happened(_now(), call, verdict, outcome, _clock() - started, size))
+        if len(waiting) >= MAX_WAITING:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)

@@ -106,11 +106,12 @@ class LineWriter(asyncio.BaseProtocol):
         self._reader = reader
 
     def write(self, message: bytes) -> None:
-        if self.broken.done():
-            return
-        if not self._lines:
+        lines = self._lines
+        if not lines:
+            if self.broken.done():
+                return
             self._loop.call_soon(self._flush)
-        self._lines.append(message)
+        lines.append(message)
         self._waiting += len(message)
         if self._waiting > PAUSE_READING_ABOVE:
             self.full = True

@@ -148,6 +148,8 @@ def _check_utf8(line: bytes) -> None:
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
     id = None if envelope.id is UNSET else copied((envelope.id,))
     params = b"" if envelope.params is UNSET else copied((envelope.params,))
+    if id is not None and len(line) == _USUAL + len(id) + len(method) + len(params) and _is_usual(envelope, id, params):
+        return Request(id, method, params)
     if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
     if envelope.jsonrpc != "2.0":
@@ -159,6 +161,11 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
     if not _is_tight(line, id, method, params):
         _refuse_duplicates(line, id, params)
     return Notification(method, params) if id is None else Request(id, method, params)
+
+
+def _is_usual(envelope: _Envelope, id: bytes, params: bytes) -> bool:
+    """What is left to check of a request whose parts fill the line: see `_is_tight`."""
+    return id.isdigit() and params[:1] == b"{" and envelope.jsonrpc == "2.0"
 
 
 def _read_answer(envelope: _Envelope) -> Response | Failure:
@@ -183,6 +190,7 @@ def is_id(raw: bytes) -> bool:
 _BARE = len('{"jsonrpc":"2.0","method":""}')
 _ID = len(',"id":')
 _PARAMS = len(',"params":')
+_USUAL = _BARE + _ID + _PARAMS
 
 
 def _is_tight(line: bytes, id: bytes | None, method: str, params: bytes) -> bool:
