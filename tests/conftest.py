@@ -1,5 +1,6 @@
 """Fixtures everyone needs."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from hypothesis import settings
 # A busy machine is no reason to fail: bounds on time are tested where they are promised.
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+
+# A suite that a shell runs in the background ignores Ctrl-C, and so would everything it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from clawft.auth.register import is_document, method_for
 from clawft.auth.web import Web, check_place
 from clawft.errors import LoginFailed
 from clawft.policy.url import UrlPolicy
-from clawft.provider.logins import web_for
+from clawft.provider.server.logins import web_for
 from tests.requirements import requirement
 from tests.servers.web import Asked, serve
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow  # processes that take their time
 # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@requirement("AGENT-14")
+@requirement("AGENT-14", "RES-14")
 def test_resources_are_listed_and_read(run: Any, workspace: Path) -> None:
     (workspace / "a.txt").write_text("hello")
     listed = run("resources", "list", "--json").json

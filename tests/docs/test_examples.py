@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tomllib
 from collections.abc import AsyncGenerator
@@ -184,3 +185,22 @@ def test_the_configuration_example_is_loaded(home: Path, workspace: Path) -> Non
     assert settings.command_policy.allow == ("privilege",)
     assert settings.url_policy.schemes == ("https",)
     assert settings.result_limit == 32768
+
+
+@requirement("QUAL-14", "AGENT-09")
+@pytest.mark.slow
+def test_a_scripted_model_greets(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("hello")
+    argv = ["-m", "clawft", "agent", "-p", "try it", "--scenario", str(EXAMPLES / "hello.toml")]
+    done = subprocess.run(
+        [sys.executable, *argv],
+        cwd=tmp_path,
+        env={**os.environ, "CLAWFT_HOME": str(tmp_path / "home")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "[tool] file__list" in done.stdout
+    assert "note.txt" in done.stdout

@@ -39,12 +39,12 @@ NO_BOUNDS = {
     "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",
     "clawft.builtin.ide.text.MAX_NAMED": "manners of an error",
     "clawft.builtin.ide.vscode.rendezvous.TOKEN_BYTES": "the size of a token",
-    "clawft.provider.refusal.DATA_CHARS": "manners of an error",
+    "clawft.provider.server.refusal.DATA_CHARS": "manners of an error",
     "clawft.auth.endpoint.DETAIL_CHARS": "manners of an error",
     "clawft.auth.register.DETAIL_CHARS": "manners of an error",
     "clawft.auth.flow.SAID_CHARS": "manners of an error",
     "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
-    "clawft.provider.upstream.SHOWN_CHARS": "manners of an error",
+    "clawft.provider.server.upstream.SHOWN_CHARS": "manners of an error",
     "clawft.wire.stateless.READ_TTL_MS": "zero: resources are not to be cached",
 }
 

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from clawft.provider.upstream import UpstreamProvider
+from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to

@@ -14,7 +14,7 @@ from clawft.config import document, jsonc
 from clawft.model import Origin, Tool
 from clawft.policy import command, globs, path, scan, url
 from clawft.policy.command import CommandPolicy
-from clawft.provider import relay
+from clawft.provider.server import relay
 from clawft.upstream import offered, peer
 from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
 from clawft.wire.framing import LineFramer

@@ -7,8 +7,8 @@ import pytest
 from clawft.errors import NotConnected, ResourceNotFound, ServerNotFound
 from clawft.model import ResourceContent
 from clawft.provider.base import Provider
-from clawft.provider.client import McpClient, NoServers, PoolClient
-from clawft.provider.upstreams import UpstreamProviders
+from clawft.provider.server.client import McpClient, NoServers, PoolClient
+from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 from tests.upstream.support import child, pool

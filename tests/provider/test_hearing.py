@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.model import Call, Caller, Origin, Silent, Tool
-from clawft.provider.hearing import belongs_to, read_said
+from clawft.provider.server.hearing import belongs_to, read_said
 from clawft.upstream.flights import Flight
 from tests.requirements import requirement
 

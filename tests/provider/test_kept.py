@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from clawft.provider import kept
-from clawft.provider.kept import KeptReads
+from clawft.provider.server import kept
+from clawft.provider.server.kept import KeptReads
 from tests.requirements import requirement
 
 pytestmark = requirement("RES-01")

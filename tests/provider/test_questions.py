@@ -14,9 +14,9 @@ import pytest
 from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
 from clawft.model import Caller
-from clawft.provider import rounds
-from clawft.provider.parked import Park
-from clawft.provider.upstreams import UpstreamProviders
+from clawft.provider.server import rounds
+from clawft.provider.server.parked import Park
+from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from tests.gateway.support import Json, Pipe, modern, pipe, serving, texts

@@ -27,10 +27,10 @@ from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
 from clawft.model import Call, Caller, Kind, Origin, Reply, Silent, Tool
-from clawft.provider import relay
 from clawft.provider.base import Provider
-from clawft.provider.upstream import UpstreamProvider, as_result
-from clawft.provider.upstreams import UpstreamProviders
+from clawft.provider.server import relay
+from clawft.provider.server.upstream import UpstreamProvider, as_result
+from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream import backoff
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import ToolRules

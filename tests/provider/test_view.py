@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clawft.errors import ExecutionFailed
-from clawft.provider.view import agent_view
+from clawft.provider.server.view import agent_view
 from tests.requirements import requirement
 
 

@@ -36,7 +36,7 @@ class Entrance:
 def _people(told: Settings, caller: Caller) -> People:
     """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
     from clawft.auth.bearer import Verifier, check_installed  # most gateways know one token
-    from clawft.provider.logins import web_for
+    from clawft.provider.server.logins import web_for
 
     check_installed()
     web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.delegate.prompt import Connected
     from clawft.link.base import Link
     from clawft.link.process import Said
-    from clawft.provider.logins import ServerLogins
-    from clawft.provider.offers import LoginOffers
+    from clawft.provider.server.logins import ServerLogins
+    from clawft.provider.server.offers import LoginOffers
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
@@ -207,8 +207,8 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.provider.parked import Park
-        from clawft.provider.upstreams import UpstreamProviders
+        from clawft.provider.server.parked import Park
+        from clawft.provider.server.upstreams import UpstreamProviders
         from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
         from clawft.upstream.pool import Pool
@@ -229,7 +229,7 @@ class App:
     @cached_property
     def logins(self) -> ServerLogins:
         """Logins to servers, as the vault of this user has them."""
-        from clawft.provider.logins import ServerLogins  # loaded with the first server
+        from clawft.provider.server.logins import ServerLogins  # loaded with the first server
 
         return ServerLogins(self.settings.home, self.settings.url_policy)
 
@@ -237,7 +237,7 @@ class App:
     def offers(self) -> LoginOffers:
         """Addresses at which a person can log in to servers that want it."""
         from clawft.config.places import ask_to_reconnect, offers_folder
-        from clawft.provider.offers import LoginOffers
+        from clawft.provider.server.offers import LoginOffers
 
         home = self.settings.home
         return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))

@@ -92,10 +92,10 @@ def desk_with(policy: UrlPolicy) -> Desk:
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
     desk = desk_with(settings or UrlPolicy())
-    return [(function, True) for function in (*_beginning(desk), *_keeping(desk))]
+    return [(make(desk), True) for make in (_authorize, _device, _callback, _refresh, _status)]
 
 
-def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
+def _authorize(desk: Desk) -> Callable[..., Any]:
     @tool(alias="oauth2_authorize", title="Begin a login", destructive=False)
     async def authorize(  # noqa: PLR0913, PLR0917 - what a provider has to be told
         client_id: Text,
@@ -128,6 +128,10 @@ def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
         desk.beside(login, provider)
         return begun
 
+    return authorize
+
+
+def _device(desk: Desk) -> Callable[..., Any]:
     @tool(alias="oauth2_device", title="Begin a login on another device", destructive=False)
     async def device(
         client_id: Text,
@@ -152,6 +156,10 @@ def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
             provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
         )
 
+    return device
+
+
+def _callback(desk: Desk) -> Callable[..., Any]:
     @tool(alias="oauth2_callback", title="Finish a login", destructive=False)
     async def callback(
         state: Text,
@@ -162,10 +170,10 @@ def _beginning(desk: Desk) -> Sequence[Callable[..., Any]]:
         """Finish a login with what the redirect brought. Not needed where `redirect_uri` was left out."""
         return _granted(await desk.finish(ctx.store, vault_of(ctx), Returned(state, code, iss)))
 
-    return authorize, device, callback
+    return callback
 
 
-def _keeping(desk: Desk) -> Sequence[Callable[..., Any]]:
+def _refresh(desk: Desk) -> Callable[..., Any]:
     @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
     async def refresh(provider: Which, ctx: ToolContext) -> Renewed:
         """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
@@ -176,6 +184,10 @@ def _keeping(desk: Desk) -> Sequence[Callable[..., Any]]:
         token = (await desk.renewal(vault).renew(provider, logins[0])).tokens
         return Renewed(provider, token.expires_at, token.scopes)
 
+    return refresh
+
+
+def _status(desk: Desk) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[Known]:
         """Which logins there are, for whom, until when; never the tokens themselves."""
@@ -186,7 +198,7 @@ def _keeping(desk: Desk) -> Sequence[Callable[..., Any]]:
             found += [(name, "server", each) for name in servers.names() for each in await servers.load(name)]
         return [known(name, kind, each) for name, kind, each in found if provider in ("", name)]
 
-    return refresh, status
+    return status
 
 
 def _config(

@@ -83,8 +83,8 @@ async def _how(start: Start) -> How:
 
 
 async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
-    try:
-        return await asyncio.get_running_loop().subprocess_exec(
+    spawning = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
             lambda: _Pipes({_STDOUT: stdout, _STDERR: stderr}),
             *how.argv,
             stdin=subprocess.DEVNULL if start.stdin is None else subprocess.PIPE,
@@ -95,6 +95,13 @@ async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[as
             start_new_session=True,
             pass_fds=how.descriptors,
         )
+    )
+    try:
+        return await asyncio.shield(spawning)
+    except asyncio.CancelledError:
+        transport, pipes = await spawning  # it is there in a moment, and nobody else would end it
+        await _leave(pipes, transport, walled=how.walled)
+        raise
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)

@@ -77,7 +77,7 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
     from clawft.auth.challenge import read_challenge
     from clawft.auth.receiver import Receiver
     from clawft.auth.server_login import Identity
-    from clawft.provider.logins import ServerLogins
+    from clawft.provider.server.logins import ServerLogins
 
     logins = ServerLogins(home_folder(), settings(told).url_policy)
     receiver = Receiver()
@@ -134,7 +134,7 @@ class _Deaf:
 async def _to_service(told: Options) -> Login:
     from clawft.auth.desk import Desk
     from clawft.auth.vault import Vault
-    from clawft.provider.logins import web_for
+    from clawft.provider.server.logins import web_for
     from clawft.store.files import FileStore, state_folder
 
     vault = Vault(home_folder() / "tokens")

@@ -130,7 +130,7 @@ def _login(app: App, status: ServerStatus) -> str:
     """Where to log in, if a running weft waits for that."""
     if status.status != "needs-auth":
         return ""
-    from clawft.provider.offers import offered  # only where a login is wanted
+    from clawft.provider.server.offers import offered  # only where a login is wanted
 
     return offered(offers_folder(app.settings.home), status.name)
 

@@ -186,7 +186,7 @@ async def _connect(
 
 async def _use(pool: Pool, name: str, calls: Calls) -> None:
     """What a call says does not matter here, only what the server touches for it."""
-    from clawft.provider.upstream import UpstreamProvider  # only where calls are given
+    from clawft.provider.server.upstream import UpstreamProvider  # only where calls are given
 
     provider = UpstreamProvider(pool.find(name)) if calls else None
     for tool, arguments in calls:

@@ -29,17 +29,17 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider import relay
-from clawft.provider.asking import Roots
 from clawft.provider.base import Changes
-from clawft.provider.conversing import Conversing
-from clawft.provider.following import Following
-from clawft.provider.foreign import Readable
-from clawft.provider.hearing import belongs_to, pass_on, read_said
-from clawft.provider.kept import KeptReads
-from clawft.provider.parked import Park
-from clawft.provider.questions import elicitation_id, read_visit
-from clawft.provider.relaying import CONNECT_SECONDS, Relaying
+from clawft.provider.server import relay
+from clawft.provider.server.asking import Roots
+from clawft.provider.server.conversing import Conversing
+from clawft.provider.server.following import Following
+from clawft.provider.server.foreign import Readable
+from clawft.provider.server.hearing import belongs_to, pass_on, read_said
+from clawft.provider.server.kept import KeptReads
+from clawft.provider.server.parked import Park
+from clawft.provider.server.questions import elicitation_id, read_visit
+from clawft.provider.server.relaying import CONNECT_SECONDS, Relaying
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream

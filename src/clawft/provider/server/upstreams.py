@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from clawft.errors import InvalidConfig
-from clawft.provider import asking
 from clawft.provider.base import Provider
-from clawft.provider.parked import Park
-from clawft.provider.questions import ROOTS
-from clawft.provider.upstream import UpstreamProvider
+from clawft.provider.server import asking
+from clawft.provider.server.parked import Park
+from clawft.provider.server.questions import ROOTS
+from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.upstream import Upstream

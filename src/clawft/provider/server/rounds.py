@@ -10,9 +10,9 @@ from msgspec import UNSET
 
 from clawft.errors import ExecutionFailed, ProtocolFailure
 from clawft.model import Call, Era, Question
-from clawft.provider import carried
-from clawft.provider.asking import Roots
-from clawft.provider.questions import ROOTS, cannot, read_question
+from clawft.provider.server import carried
+from clawft.provider.server.asking import Roots
+from clawft.provider.server.questions import ROOTS, cannot, read_question
 from clawft.upstream.peer import Wanted, read_wanted
 from clawft.upstream.session import MAX_ROUNDS
 from clawft.upstream.spec import UpstreamSpec

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from clawft.errors import NotConnected, ProtocolFailure, ResourceNotFound, ServerNotFound
 from clawft.model import CallToolResult, Resource, ResourceContent
-from clawft.provider.upstream import UpstreamProvider
-from clawft.provider.upstreams import UpstreamProviders
+from clawft.provider.server.upstream import UpstreamProvider
+from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.state import State
 

@@ -21,7 +21,7 @@ from clawft.auth.flow import LIFETIME_S, begin
 from clawft.auth.receiver import Receiver
 from clawft.auth.vault import check_name
 from clawft.errors import ClawftError
-from clawft.provider.logins import ServerLogins
+from clawft.provider.server.logins import ServerLogins
 from clawft.store.home import private_dir, write_private
 from clawft.store.memory import MemoryStore
 from clawft.upstream.state import State

@@ -8,11 +8,11 @@ from typing import Any
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Silent
-from clawft.provider import carried
-from clawft.provider.asking import Roots
-from clawft.provider.following import Following
-from clawft.provider.parked import OpenCall, Park
-from clawft.provider.rounds import Rounds
+from clawft.provider.server import carried
+from clawft.provider.server.asking import Roots
+from clawft.provider.server.following import Following
+from clawft.provider.server.parked import OpenCall, Park
+from clawft.provider.server.rounds import Rounds
 from clawft.upstream.capabilities import declared_for
 from clawft.upstream.flights import Flight
 from clawft.upstream.peer import Wanted, read_wanted

@@ -24,12 +24,12 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
-from clawft.provider import carried, relay
-from clawft.provider.conversing import Conversing, may_park
-from clawft.provider.following import Following
-from clawft.provider.refusal import failed, lacking
-from clawft.provider.tasks import ForeignTasks, follows, needs_tasks
-from clawft.provider.urls import ask_for_urls, consented, login_wanted
+from clawft.provider.server import carried, relay
+from clawft.provider.server.conversing import Conversing, may_park
+from clawft.provider.server.following import Following
+from clawft.provider.server.refusal import failed, lacking
+from clawft.provider.server.tasks import ForeignTasks, follows, needs_tasks
+from clawft.provider.server.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.peer import Wanted, read_wanted

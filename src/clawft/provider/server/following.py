@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from clawft.link.patience import Patience
 from clawft.model import Talk
-from clawft.provider import relay
+from clawft.provider.server import relay
 
 
 class _Followed(Struct):

@@ -24,8 +24,8 @@ from clawft.errors import (
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
-from clawft.provider import carried, relay
-from clawft.provider.conversing import Conversing
+from clawft.provider.server import carried, relay
+from clawft.provider.server.conversing import Conversing
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.peer import read_asked

@@ -1,0 +1,74 @@
+"""How the house is built, checked on the source itself."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import requirement
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+LONGEST_FILE = 500
+STARTS = {"create_task", "ensure_future"}
+
+
+def nodes() -> Iterator[tuple[Path, ast.AST]]:
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            yield file, node
+
+
+def at(file: Path, node: ast.AST) -> str:
+    return f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+
+
+def name_called(node: ast.AST) -> str:
+    """Nothing for a method of a group of tasks, which waits for all it started."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="group"))):
+            return ""
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return name
+        case _:
+            return ""
+
+
+@requirement("QUAL-10")
+def test_files_stay_small() -> None:
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in SOURCES}
+    assert {name: length for name, length in lengths.items() if length >= LONGEST_FILE} == {}
+
+
+@requirement("QUAL-09")
+def test_no_failure_is_caught_by_accident() -> None:
+    bare = [at(file, node) for file, node in nodes() if isinstance(node, ast.ExceptHandler) and node.type is None]
+    assert bare == []
+
+
+@requirement("QUAL-09")
+def test_no_assertion_steers_the_program() -> None:
+    """`python -O` leaves them out."""
+    assert [at(file, node) for file, node in nodes() if isinstance(node, ast.Assert)] == []
+
+
+@requirement("QUAL-09")
+def test_no_task_is_started_and_forgotten() -> None:
+    """A task nobody holds can vanish, and what it raised with it."""
+    dropped = [
+        at(file, node) for file, node in nodes() if isinstance(node, ast.Expr) and name_called(node.value) in STARTS
+    ]
+    assert dropped == []
+
+
+@requirement("QUAL-11")
+@pytest.mark.slow
+def test_imports_go_down_only() -> None:
+    pytest.importorskip("importlinter", reason="import-linter comes with `make check`: layers are NOT tested")
+    linter = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-logo"]
+    done = subprocess.run(linter, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "0 broken" in done.stdout
