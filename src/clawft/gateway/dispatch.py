@@ -153,7 +153,7 @@ def read_target(method: str, params: bytes) -> Target:
     arguments = EMPTY_OBJECT if told.arguments is UNSET else copied((told.arguments,))
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
-    meta = b"" if told.meta is UNSET else bytes(told.meta)
+    meta = b"" if told.meta is UNSET else copied((told.meta,))
     return Target(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
 
