@@ -2,7 +2,6 @@
 
 import pytest
 
-from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Origin, Silent, Tool
 from clawft.provider.server.hearing import belongs_to, read_said
 from clawft.upstream.flights import Flight
@@ -18,9 +17,9 @@ class Listening(Silent):
 def flight(stream: int | None = None, *, listens: bool = True, principal: str = "ada") -> Flight:
     talk = Listening() if listens else Silent()
     call = Call(Caller(principal=principal), "t", Tool("t", b""), Origin("mcp:s"), talk=talk)
-    patience = Patience("t", 1.0)
-    patience.stream = stream
-    return Flight(call, patience)
+    found = Flight(call, "t", 1.0)
+    found.stream = stream
+    return found
 
 
 def test_the_stream_says_whose_it_is() -> None:

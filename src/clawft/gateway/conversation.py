@@ -60,6 +60,7 @@ class Conversation:
         self.caller = base
         self.opened = False
         self._narrows = False
+        self._plain_talk: HandshakeTalk | None = None
         self._visits: dict[str, None] = {}
         """Addresses the person was sent to, by their id; the last of them."""
 
@@ -99,7 +100,10 @@ class Conversation:
         if target.task is not UNSET and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
         token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
-        talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
+        if token is UNSET and outlet is self._aside:
+            talk = self._plain_talk or self._settle_talk()
+        else:
+            talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         try:
             reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
         except UrlElicitationRequired as first:
@@ -108,6 +112,11 @@ class Conversation:
             raise
         narrowed = _NARROWED.get(request.method) if self._narrows else None
         return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
+
+    def _settle_talk(self) -> HandshakeTalk:
+        """On a pipe the calls that want no progress may share one: nothing in it is about one of them."""
+        self._plain_talk = HandshakeTalk(self.caller, self._aside, UNSET, self._level, self._ask)
+        return self._plain_talk
 
     def _list(self, request: Request) -> bytes:
         return dispatch.list_page(self._gateway, self.caller, request.method, request.params)
@@ -126,6 +135,7 @@ class Conversation:
             base.session,
         )
         self.opened = True
+        self._plain_talk = None
         self._gateway.folders.enter(self)
         self._narrows = narrow.is_needed(REVISIONS[hello.revision])
         capabilities = _told_to(REVISIONS[hello.revision])
@@ -141,6 +151,7 @@ class Conversation:
             self._level = _level_params.decode(request.params or EMPTY_OBJECT).level
         except msgspec.DecodeError as wrong:
             raise BadParams(f"logging/setLevel: {wrong}") from None
+        self._plain_talk = None
         await self._gateway.loudness.want(self, self._level)
         return EMPTY_OBJECT
 

@@ -32,7 +32,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose
+from clawft.guard.pipeline import FaceGuard, Finish, Guard, ListGuard, ReplyGuard, compose
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -99,7 +99,7 @@ class Gateway:
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
-        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, _not_there)
+        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: _not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -149,10 +149,11 @@ class Gateway:
         self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered) -> Offer:
-        end = _as_reply(end_of(known.provider))
+        end = end_of(known.provider)
 
         def bind(tool: Tool) -> Next:
-            return compose(self.guards, tool, known.origin, end if tool.needs == _NO_NEEDS else _able(end))
+            last = end if tool.needs == _NO_NEEDS else _able(end)
+            return compose(self.guards, tool, known.origin, lambda finish: _as_reply(last, finish))
 
         return Offer(known.origin, _tools_of(known.provider), bind)
 
@@ -281,19 +282,20 @@ def _tools_of(provider: Provider) -> tuple[Tool, ...]:
         return ()
 
 
-def _as_reply(end: Next) -> Next:
+def _as_reply(end: Next, finish: Finish) -> Next:
     """What a tool says when it fails is a result like any other, and passes the guards like one."""
 
     async def run(call: Call) -> Reply:
         try:
-            return await end(call)
+            reply = await end(call)
         except ToolError as failed:
-            return Reply.error(str(failed))
+            reply = Reply.error(str(failed))
         except (ClawftError, RecursionError):
             raise
         except Exception as broken:
             log.exception("%s broke", call.name)
-            return Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
+            reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
+        return finish(call, reply)
 
     return run
 

@@ -27,6 +27,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.wire import narrow
+from clawft.wire.jsonrpc import copied
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
@@ -151,10 +152,10 @@ def read_target(method: str, params: bytes) -> Target:
         told = _call_params.decode(params or EMPTY_OBJECT)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{method}: {wrong}") from None
-    arguments = EMPTY_OBJECT if told.arguments is UNSET else bytes(told.arguments)
+    arguments = EMPTY_OBJECT if told.arguments is UNSET else copied((told.arguments,))
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
-    meta = b"" if told.meta is UNSET else bytes(told.meta)
+    meta = b"" if told.meta is UNSET else copied((told.meta,))
     return Target(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
 

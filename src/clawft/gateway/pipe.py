@@ -29,6 +29,7 @@ from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
+_STATELESS = Era.STATELESS  # found once, and not for each request
 BEFORE_OPENING = ("initialize", "ping")
 
 log = logging.getLogger("clawft.pipe")
@@ -104,7 +105,7 @@ class PipeCaller:
         refusal = self._settle_era(request)
         if refusal is not None:
             self._write(jsonrpc.failure_of(request.id, refusal))
-        elif self._era is Era.STATELESS:
+        elif self._era is _STATELESS:
             self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
         else:
             answer = self._conversation.answer_now(request)

@@ -89,11 +89,12 @@ class Running:
             work.close()
             deliver(jsonrpc.failure_of(id, refusal))
             return
-        job = self._jobs[id] = Job(id, id, work, code_of, deliver)
-        self._queue.append(job)
-        if len(self._queue) == 1:
+        jobs, queue = self._jobs, self._queue
+        job = jobs[id] = Job(id, id, work, code_of, deliver)
+        queue.append(job)
+        if len(queue) == 1:
             self._wake_worker()
-        if self._crowded is not None and len(self._jobs) >= self._limit and not self._is_crowded:
+        if len(jobs) >= self._limit and self._crowded is not None and not self._is_crowded:
             self._is_crowded = True
             self._crowded[0]()
 
@@ -126,7 +127,18 @@ class Running:
         while me is not None:
             while self._queue:
                 job = self._queue.popleft()
-                answer = await self._answer_of(job, me)
+                if job.cancelled:
+                    answer = self._not_run(job)
+                else:
+                    job.task = me
+                    try:
+                        answer = jsonrpc.result(job.id, await job.work)
+                    except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this job
+                        answer = self._instead(job, me, ended)
+                    finally:
+                        self._forget(job)
+                    if job.cancelled:  # a tool may not let itself be cancelled
+                        answer = self._taken_back(job, me)
                 if job.deliver is not None:
                     job.deliver(answer)
                 if copy_context() != clean:
@@ -148,30 +160,37 @@ class Running:
             work.close()
             return jsonrpc.failure_of(id, refusal or Busy("there is no task to run in"))
         job = self._jobs[key] = Job(key, id, work, code_of)
-        return await self._answer_of(job, me)
+        job.task = me
+        try:
+            answer = jsonrpc.result(id, await work)
+        except BaseException as ended:  # noqa: BLE001 - the same
+            answer = self._instead(job, me, ended)
+        finally:
+            self._forget(job)
+        return self._taken_back(job, me) if job.cancelled else answer
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _answer_of(self, job: Job, me: asyncio.Task[Any]) -> bytes:
-        """Exactly one, whatever breaks."""
+    def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
+        """The answer where there is no result: exactly one, whatever broke."""
+        if isinstance(ended, Exception):
+            return _failed(job.id, ended, job.code_of)
+        if isinstance(ended, asyncio.CancelledError) and job.cancelled and me.cancelling() <= 1:
+            return NOTHING
         if job.cancelled:
-            job.work.close()
-            self._forget(job)
-            return self._last_word(job.id)
-        job.task = me
-        try:
-            answer = jsonrpc.result(job.id, await job.work)
-        except asyncio.CancelledError:
-            if not job.cancelled or me.cancelling() > 1:
-                raise  # it was our task that was cancelled, and not, or not only, the request
-            answer = NOTHING
-        except Exception as error:  # noqa: BLE001 - the caller gets an answer all the same
-            answer = _failed(job.id, error, job.code_of)
-        finally:
-            self._forget(job)
-            if job.cancelled:
-                me.uncancel()
-        return self._last_word(job.id) if job.cancelled else answer  # a tool may not let itself be cancelled
+            me.uncancel()
+        raise ended  # it was our task that was cancelled, and not, or not only, the request
+
+    def _not_run(self, job: Job) -> bytes:
+        """Cancelled while it was queued."""
+        job.work.close()
+        self._forget(job)
+        return self._last_word(job.id)
+
+    def _taken_back(self, job: Job, me: asyncio.Task[Any]) -> bytes:
+        """The task that ran a cancelled request goes on."""
+        me.uncancel()
+        return self._last_word(job.id)
 
     def _last_word(self, id: bytes) -> bytes:
         if not self._closing:

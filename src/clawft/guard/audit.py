@@ -26,6 +26,9 @@ MAX_WAITING = 20_000
 
 log = logging.getLogger("clawft.audit")
 
+_now, _clock = time.time, time.perf_counter
+_COMPLETE = Kind.COMPLETE  # found once, and not for each call
+
 
 class Sink(Protocol):
     """Where lines go: a hash-chained journal."""
@@ -60,19 +63,20 @@ class Audit:
         return True
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        started = time.perf_counter()
+        started = _clock()
         try:
             reply = await after(call)
         except BaseException as ended:
             self._note(call, started, _verdict_of(ended), _outcome_of(ended), 0)
             raise
-        outcome = "error" if reply.is_error else ("ok" if reply.kind is Kind.COMPLETE else reply.kind.value)
+        outcome = "error" if reply.is_error else ("ok" if reply.kind is _COMPLETE else reply.kind.value)
         self._note(call, started, f"deny:{reply.refused}" if reply.refused else "allow", outcome, len(reply.result))
         return reply
 
     def _note(self, call: Call, started: float, verdict: str, outcome: str, size: int) -> None:
-        self._waiting.append(_Happened(time.time(), call, verdict, outcome, time.perf_counter() - started, size))
-        if len(self._waiting) >= MAX_WAITING:
+        waiting = self._waiting
+        waiting.append(_Happened(_now(), call, verdict, outcome, _clock() - started, size))
+        if len(waiting) >= MAX_WAITING:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)

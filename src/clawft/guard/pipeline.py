@@ -6,7 +6,7 @@ in `guard/`, give it a row in the list in `app.py`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from clawft.model import Call, Caller, Next, Origin, Reply, Tool
@@ -29,9 +29,15 @@ class ListGuard(Protocol):
     def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
+Finish = Callable[[Call, Reply], Reply]
+
+
 @runtime_checkable
 class ReplyGuard(Protocol):
-    """A guard that has to see every result, also one that comes after its call has been answered."""
+    """A guard that has to see every result, also one that comes after its call has been answered.
+
+    To finish the reply is all it does for a call, too.
+    """
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
 
@@ -45,13 +51,23 @@ class FaceGuard(Protocol):
         ...
 
 
-def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Next) -> Next:
-    """The way down for one tool: the first guard of the list is outermost."""
-    step = end
-    for guard in reversed(guards):
-        if guard.applies(tool, origin):
-            step = _bound(guard, step)
+def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Callable[[Finish], Next]) -> Next:
+    """The way down for one tool: the first guard of the list is outermost.
+
+    `end` gives the last step, told how replies are finished there: a guard that does only that, and is the innermost,
+    needs no step of its own.
+    """
+    applying = [guard for guard in guards if guard.applies(tool, origin)]
+    last = applying[-1] if applying else None
+    finishes = isinstance(last, ReplyGuard)
+    step = end(last.finish if finishes else _as_it_is)
+    for guard in reversed(applying[:-1] if finishes else applying):
+        step = _bound(guard, step)
     return step
+
+
+def _as_it_is(call: Call, reply: Reply) -> Reply:
+    return reply
 
 
 def _bound(guard: Guard, after: Next) -> Next:

@@ -14,7 +14,7 @@ from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 LinkKind = Literal["stdio", "http", "sse", "sdk"]
 
 
-class Outgoing(Struct, frozen=True):
+class Outgoing(Struct, frozen=True, gc=False):
     """One request on its way out.
 
     `revision`, `name` and `mirrored` are what stateless HTTP says again in headers; handshake requests have none.

@@ -92,6 +92,8 @@ class LineWriter(asyncio.BaseProtocol):
         self._drained = asyncio.Event()
         self._drained.set()
         self._paused = False
+        self.full = False
+        """More waits than the other side is likely to take soon; cheaper than to ask how much."""
         self.broken: asyncio.Future[None] = self._loop.create_future()
         """Done when nobody reads our output any more."""
 
@@ -104,17 +106,15 @@ class LineWriter(asyncio.BaseProtocol):
         self._reader = reader
 
     def write(self, message: bytes) -> None:
-        if self.broken.done():
-            return
-        if not self._lines:
+        lines = self._lines
+        if not lines:
+            if self.broken.done():
+                return
             self._loop.call_soon(self._flush)
-        self._lines.append(message)
+        lines.append(message)
         self._waiting += len(message)
-
-    @property
-    def full(self) -> bool:
-        """More waits than the other side is likely to take soon; cheaper than to ask how much."""
-        return self._paused or self._waiting > PAUSE_READING_ABOVE
+        if self._waiting > PAUSE_READING_ABOVE:
+            self.full = True
 
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
@@ -123,17 +123,19 @@ class LineWriter(asyncio.BaseProtocol):
     def _flush(self) -> None:
         lines, waiting = self._lines, self._waiting
         self._lines, self._waiting = [], 0
+        self.full = self._paused
         if lines and self._transport is not None and not self.broken.done():
             self._transport.writelines([join_lines(lines)] if waiting < LARGE else end_lines(lines))
 
     def pause_writing(self) -> None:
-        self._paused = True
+        self._paused = self.full = True
         self._drained.clear()
         if self._reader is not None:
             self._reader.hold(_OUTPUT)
 
     def resume_writing(self) -> None:
         self._paused = False
+        self.full = self._waiting > PAUSE_READING_ABOVE
         self._drained.set()
         if self._reader is not None:
             self._reader.let_go(_OUTPUT)

@@ -22,41 +22,30 @@ class Patience:
     `extend` is for progress, `hold` and `release` for questions: while a person thinks, the server is not late.
     """
 
-    __slots__ = (
-        "_clock",
-        "_expire",
-        "_hard",
-        "_held",
-        "_holds",
-        "_seconds",
-        "_until",
-        "_what",
-        "due",
-        "expired",
-        "stream",
-    )
+    due = inf
+    stream: int | None = None
+    """Our id of the request, where its answer has a stream of its own (HTTP)."""
+    expired = False
+    _clock: _Clock | None = None
+    _holds = 0
 
     def __init__(self, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self._what = what
         self._seconds = seconds
         self._hard = hard_seconds or seconds
-        self._clock: _Clock | None = None
-        self._holds = 0
-        self.due = inf
-        self.stream: int | None = None
-        """Our id of the request, where its answer has a stream of its own (HTTP)."""
-        self.expired = False
 
     def begin(self, expire: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
         """`expire` is called once, when time is up. `loop` is the running one; to ask for it costs a system call."""
-        self._clock = clock = _clock_of(loop)
+        clock = self._clock = _latest if _latest is not None and _latest.loop is loop else _clock_of(loop)
         now = loop.time()
         self._expire = expire
         self._until = now + self._hard
         self.due = now + self._seconds
         if self._holds:  # a question came between two requests that share this patience
             self._held = now
-        else:
+            return
+        clock.waiting.add(self)
+        if self.due < clock.rings_at:
             clock.add(self)
 
     def extend(self) -> None:
@@ -81,11 +70,13 @@ class Patience:
 
     def end(self) -> None:
         if self._clock is not None:
-            self._clock.drop(self)
+            self._clock.waiting.discard(self)
             self._clock = None
 
     def left(self) -> float:
         """Seconds until the deadline as it was at first, for whoever tries again."""
+        if self.due == inf:
+            return self._seconds  # the link was lost before anything began
         return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
 
     def timeout(self) -> RequestTimeout:
@@ -103,32 +94,32 @@ class _Clock:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._waiting: set[Patience] = set()
+        self.waiting: set[Patience] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = inf
+        self.rings_at = inf
 
     def add(self, patience: Patience) -> None:
-        self._waiting.add(patience)
-        if patience.due < self._rings_at:
+        self.waiting.add(patience)
+        if patience.due < self.rings_at:
             self._set(patience.due)
 
     def drop(self, patience: Patience) -> None:
-        self._waiting.discard(patience)
+        self.waiting.discard(patience)
 
     def _set(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._rings_at = when
+        self.rings_at = when
         self._timer = self.loop.call_at(when, self._ring)
 
     def _ring(self) -> None:
-        self._timer, self._rings_at = None, inf
+        self._timer, self.rings_at = None, inf
         now = self.loop.time()
-        for patience in [each for each in self._waiting if each.due <= now]:
-            self._waiting.discard(patience)
+        for patience in [each for each in self.waiting if each.due <= now]:
+            self.waiting.discard(patience)
             patience.ring()
-        if self._waiting:
-            self._set(min(each.due for each in self._waiting))
+        if self.waiting:
+            self._set(min(each.due for each in self.waiting))
 
 
 _latest: _Clock | None = None

@@ -51,14 +51,18 @@ def seal(entries: Iterable[bytes], after: Link) -> tuple[bytes, Link]:
 
 def check_entries(entries: list[bytes]) -> list[bytes]:
     """The entries, if lines can be made of all of them; in the usual case without looking at each for long."""
-    together = b"".join(entries)
-    if b"\n" in together or b"\r" in together or not all(_looks_right(entry) for entry in entries):
-        return [check_entry(entry) for entry in entries]
-    return entries
+    return entries if _look_right(entries) else [check_entry(entry) for entry in entries]
 
 
-def _looks_right(entry: bytes) -> bool:
-    return entry[:2] == b'{"' and entry[-1:] == b"}" and len(entry) <= MAX_ENTRY_BYTES
+def _look_right(entries: list[bytes]) -> bool:
+    """Between any two of them, and nowhere else, one ends and the next begins."""
+    together = b'\n%b\n{"' % b"\n".join(entries)
+    seams = together.count(b"\n") - 1
+    return (
+        seams == len(entries) == together.count(b'\n{"') - 1 == together.count(b"}\n")
+        and b"\r" not in together
+        and max(map(len, entries)) <= MAX_ENTRY_BYTES
+    )
 
 
 def check_entry(entry: bytes) -> bytes:

@@ -17,22 +17,27 @@ class Opened(Protocol):
     async def ask(self, question: Question) -> Mapping[str, Any]: ...
 
 
-class Flight:
-    """One call at the server. `waiting` counts its open questions, `asked` all it ever had."""
+class Flight(Patience):
+    """One call at the server, and how long it may take. Hardly any call is ever asked something: until then all that
+    is known of its questions stands in the class.
+    """
 
-    __slots__ = ("answering", "asked", "call", "guessed", "opened", "patience", "waiting")
+    asked = 0
+    """All questions it ever had."""
+    waiting = 0
+    """Those that are open."""
+    guessed = False
+    """Some question was taken for its own only because the same agent had made all calls in flight."""
+    opened: Opened | None = None
+    """Who holds the call open while its agent answers with a later request."""
+    answering: set[asyncio.Future[Any] | None] | None = None
+    """Whoever answers its questions."""
 
-    def __init__(self, call: Call, patience: Patience) -> None:
+    def __init__(self, call: Call, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self.call = call
-        self.patience = patience
-        self.asked = 0
-        self.waiting = 0
-        self.guessed = False
-        """Some question was taken for its own only because the same agent had made all calls in flight."""
-        self.opened: Opened | None = None
-        """Who holds the call open while its agent answers with a later request."""
-        self.answering: set[asyncio.Future[Any] | None] | None = None
-        """Whoever answers its questions; made with the first, as hardly any call has one."""
+        self._what = what
+        self._seconds = seconds
+        self._hard = hard_seconds or seconds
 
     @property
     def conversation(self) -> tuple[str, str]:
@@ -61,12 +66,12 @@ class Flight:
         self.guessed = True
         self.answering = {*(self.answering or ()), answering}
         self.waiting += 1
-        self.patience.hold()
+        self.hold()
         answering.add_done_callback(self._answered)
 
     def _answered(self, _: object) -> None:
         self.waiting -= 1
-        self.patience.release()
+        self.release()
 
 
 def whose(flights: Collection[Flight], stream: int | None) -> Flight | str | None:
@@ -77,7 +82,7 @@ def whose(flights: Collection[Flight], stream: int | None) -> Flight | str | Non
     again; but a question is never shown to another person for that reason.
     """
     if stream is not None:
-        return next((flight for flight in flights if flight.patience.stream == stream), None)
+        return next((flight for flight in flights if flight.stream == stream), None)
     if len({flight.conversation[0] for flight in flights}) > 1:
         return UNCLEAR
     moving = [flight for flight in flights if not flight.waiting] or list(flights)

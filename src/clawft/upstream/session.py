@@ -73,7 +73,7 @@ class Listener(Protocol):
 
 class Session:
     def __init__(self, link: Link, listener: Listener, capabilities: Mapping[str, Any] | None = None) -> None:
-        self._link = link
+        self.link = link
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}
@@ -87,10 +87,10 @@ class Session:
 
         `pinned` is the only one that is tried at all.
         """
-        await self._link.open(self._incoming, self._listener.lost)
+        await self.link.open(self._incoming, self._listener.lost)
         if pinned is Era.STATELESS:
             self.peer = await self._discover() or _speaks_none()
-        elif self._link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
+        elif self.link.kind == "sse" or pinned is Era.HANDSHAKE:  # SSE is older than the stateless era
             self.peer = await self._initialize()
         elif known is Era.HANDSHAKE:
             self.peer = await self._initialize_as_before()
@@ -102,7 +102,7 @@ class Session:
         """The stateless peer, or None if there is no proof of one. A refused version is tried once more, if mutual."""
         probe = self._outgoing_stateless("server/discover", {}, version)
         try:
-            answer = await self._link.request(probe, Patience("server/discover", PROBE_SECONDS))
+            answer = await self.link.request(probe, Patience("server/discover", PROBE_SECONDS))
         except RequestTimeout:
             return None
         except LinkRefused as refused:
@@ -140,7 +140,7 @@ class Session:
         params = _encode(
             {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
         )
-        answer = await self._link.request(Outgoing("initialize", params), Patience("initialize", CONNECT_SECONDS))
+        answer = await self.link.request(Outgoing("initialize", params), Patience("initialize", CONNECT_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
         peer = read_initialize(answer.result)
@@ -149,15 +149,11 @@ class Session:
                 f"the server speaks {peer.revision or 'no revision it names'}, we speak {', '.join(HANDSHAKE)}",
                 hint="a newer clawft, or another version of the server, may know a common one",
             )
-        self._link.settled(peer.revision)
-        await self._link.notify("notifications/initialized")
+        self.link.settled(peer.revision)
+        await self.link.notify("notifications/initialized")
         return peer
 
     # ── asking ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def link(self) -> Link:
-        return self._link
 
     def supports_tools(self) -> bool:
         return self.peer.supports("tools")
@@ -175,7 +171,7 @@ class Session:
         return await self._send(self.outgoing(method, members or {}), seconds)
 
     async def _send(self, outgoing: Outgoing, seconds: float) -> bytes:
-        answer = await self._link.request(outgoing, Patience(outgoing.method, seconds))
+        answer = await self.link.request(outgoing, Patience(outgoing.method, seconds))
         if isinstance(answer, Failure):
             raise answer.read()
         return answer.result
@@ -234,7 +230,7 @@ class Session:
     async def list_tools(self) -> list[bytes]:
         """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""
         tools = await self.list_all("tools/list", "tools")
-        if self._link.kind == "http" and self.peer.era is Era.STATELESS:
+        if self.link.kind == "http" and self.peer.era is Era.STATELESS:
             return self._mirrors.learn(tools)
         return tools
 
@@ -253,7 +249,7 @@ class Session:
         return items[:MAX_ITEMS]
 
     async def notify(self, method: str, params: bytes = b"") -> None:
-        await self._link.notify(method, params)
+        await self.link.notify(method, params)
 
     async def check(self, seconds: float) -> None:
         """Is it alive? `ping`, or `server/discover` where there is no ping."""
@@ -267,7 +263,7 @@ class Session:
         for task in answering:
             task.cancel()
         await asyncio.gather(*answering, return_exceptions=True)
-        await self._link.close()
+        await self.link.close()
 
     # ── being asked ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -279,7 +275,7 @@ class Session:
         if message.id in self._answering:
             return  # the one that came first is being answered under this id
         flooded = len(self._answering) >= MAX_QUESTIONS
-        work = self._link.answer(_too_many(message.id)) if flooded else self._answer(message, stream)
+        work = self.link.answer(_too_many(message.id)) if flooded else self._answer(message, stream)
         task = self._answering[message.id] = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(lambda task: self._answered(message.id, task))
 
@@ -297,7 +293,7 @@ class Session:
             log.error("a question of the server's was not answered", exc_info=task.exception())
 
     async def _answer(self, request: Request, stream: int | None) -> None:
-        await self._link.answer(await self._answer_to(request, stream))
+        await self.link.answer(await self._answer_to(request, stream))
 
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":

@@ -82,6 +82,8 @@ _any = msgspec.json.Decoder(Raw)
 _error = msgspec.json.Decoder(JsonRpcError)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
+copied = b"".join
+"""`copied((raw,))` is `bytes(raw)` in a third of the time, and every message has several."""
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,8 +146,10 @@ def _check_utf8(line: bytes) -> None:
 
 
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
-    id = None if envelope.id is UNSET else bytes(envelope.id)
-    params = b"" if envelope.params is UNSET else bytes(envelope.params)
+    id = None if envelope.id is UNSET else copied((envelope.id,))
+    params = b"" if envelope.params is UNSET else copied((envelope.params,))
+    if id is not None and len(line) == _USUAL + len(id) + len(method) + len(params) and _is_usual(envelope, id, params):
+        return Request(id, method, params)
     if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
     if envelope.jsonrpc != "2.0":
@@ -159,16 +163,21 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
     return Notification(method, params) if id is None else Request(id, method, params)
 
 
+def _is_usual(envelope: _Envelope, id: bytes, params: bytes) -> bool:
+    """What is left to check of a request whose parts fill the line: see `_is_tight`."""
+    return id.isdigit() and params[:1] == b"{" and envelope.jsonrpc == "2.0"
+
+
 def _read_answer(envelope: _Envelope) -> Response | Failure:
-    id = NULL if envelope.id is UNSET else bytes(envelope.id)
+    id = NULL if envelope.id is UNSET else copied((envelope.id,))
+    if envelope.error is UNSET and envelope.result is not UNSET:
+        return Response(id, copied((envelope.result,)))
     if envelope.result is not UNSET and envelope.error is not UNSET:
         # The id is one of ours: under it the error would pass for the answer to a request of the sender's own.
         raise BadEnvelope("an answer has either a result or an error; this has both", id=NULL)
-    if envelope.result is UNSET and envelope.error is UNSET:
+    if envelope.error is UNSET:
         raise BadEnvelope("a message needs a method, a result or an error; this has none", id=id if is_id(id) else NULL)
-    if envelope.error is not UNSET:
-        return Failure(id, bytes(envelope.error))
-    return Response(id, bytes(envelope.result))  # pyright: ignore[reportArgumentType]  # one of the two is set, checked above
+    return Failure(id, copied((envelope.error,)))
 
 
 def is_id(raw: bytes) -> bool:
@@ -181,6 +190,7 @@ def is_id(raw: bytes) -> bool:
 _BARE = len('{"jsonrpc":"2.0","method":""}')
 _ID = len(',"id":')
 _PARAMS = len(',"params":')
+_USUAL = _BARE + _ID + _PARAMS
 
 
 def _is_tight(line: bytes, id: bytes | None, method: str, params: bytes) -> bool:

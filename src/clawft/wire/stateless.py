@@ -11,7 +11,7 @@ from clawft.errors import BadParams, ClawftError, UnsupportedRevision
 from clawft.model import Capabilities, Kind
 from clawft.wire import meta as metas
 from clawft.wire.headers import Headers, check_mirrors
-from clawft.wire.jsonrpc import Request
+from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
 
@@ -59,8 +59,8 @@ def read_caller(request: Request, headers: Headers | None = None) -> Told:
         raise unsupported(meta.version)
     if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
         raise BadParams(f"unknown log level {meta.log_level!r}", hint=f"one of {', '.join(metas.LEVELS)}")
-    client = b"" if meta.client is UNSET else bytes(meta.client)
-    capabilities, name = _read_told(bytes(meta.capabilities), client)
+    client = b"" if meta.client is UNSET else copied((meta.client,))
+    capabilities, name = _read_told(copied((meta.capabilities,)), client)
     return Told(meta.version, capabilities, name, meta)
 
 

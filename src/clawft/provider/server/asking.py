@@ -53,14 +53,14 @@ async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
     if flight.asked > MAX_ASKED:
         raise JsonRpcFailure(INTERNAL_ERROR, f"a call may ask {MAX_ASKED} questions, and this was one more")
     flight.waiting += 1
-    flight.patience.hold()
+    flight.hold()
     try:
         if flight.opened is not None:
             return await flight.opened.ask(question)
         return await _ask_now(flight, question)
     finally:
         flight.waiting -= 1
-        flight.patience.release()
+        flight.release()
 
 
 async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:

@@ -55,7 +55,7 @@ class Conversing:
     ) -> Response | Failure:
         """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
 
-        request = session.link.request(outgoing, flight.patience)
+        request = session.link.request(outgoing, flight)
         opened = flight.opened = OpenCall(self._spec.name, flight, request, token)
         opened.answer.add_done_callback(lambda _: self._landed(upstream, opened))
         return await self._follow(call, opened)
@@ -136,12 +136,12 @@ class Conversing:
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
     ) -> Response | Failure:
         outgoing = session.outgoing(method, members, self.told(call.caller))
-        flight = Flight(call, Patience(method, seconds))
+        flight = Flight(call, method, seconds)
         upstream.flights[flight] = None
         if may_park(call.caller, session):
             return await self.begin(call, upstream, session, outgoing, flight)
         try:
-            return await session.link.request(outgoing, flight.patience)
+            return await session.link.request(outgoing, flight)
         finally:
             del upstream.flights[flight]
             flight.land(upstream.flights)

@@ -36,7 +36,7 @@ def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: 
     want messages, where the server sends them on account of a request, else of all.
     """
     if stream is not None:
-        found = [flight for flight in flights if flight.patience.stream == stream]
+        found = [flight for flight in flights if flight.stream == stream]
     else:
         found = [flight for flight in flights if flight.call.talk.level or not per_request]
     return found[0] if len(found) == 1 and found[0].call.talk.level else None

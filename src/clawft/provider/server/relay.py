@@ -54,6 +54,7 @@ class _Said(Struct, rename="camel"):
 
 _said = msgspec.json.Decoder(_Said)
 _FAILED = b'"isError"'
+_FINE = b'"isError":false'
 _SAYS_SO = re.compile(_FAILED + rb"\s*:\s*true")
 _TRUE = b"true"
 
@@ -62,7 +63,7 @@ def _is_error(result: bytes) -> bool:
     """Most results are none, and large ones are dear to read: a look says whether reading is worth it."""
     at = result.rfind(_FAILED)  # from the end: it usually stands behind the content
     while at >= 0:
-        if _SAYS_SO.match(result, at):
+        if not result.startswith(_FINE, at) and _SAYS_SO.match(result, at):
             return bytes(_said.decode(result).is_error) == _TRUE
         at = result.rfind(_FAILED, 0, at)
     return False
@@ -75,6 +76,8 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
+    if not stateless and result.startswith(_COMPACT):
+        return Reply(result, _is_error(result))
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
     if not stateless:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from clawft.errors import (
     HEADER_MISMATCH,
@@ -23,7 +23,6 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Outgoing
-from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import carried, relay
 from clawft.provider.server.conversing import Conversing, may_park
@@ -34,7 +33,7 @@ from clawft.provider.server.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.peer import Wanted, read_wanted
-from clawft.upstream.session import Session
+from clawft.upstream.session import MAX_ITEMS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
@@ -42,6 +41,8 @@ from clawft.wire.jsonrpc import Failure, Response
 
 CONNECT_SECONDS = 30.0
 LOCAL = Caller().principal
+
+_HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
 
 _encode = msgspec.json.encode
 
@@ -62,35 +63,55 @@ class Relaying:
         self._following = following
         self._conversing = conversing
         self.tasks = ForeignTasks(upstream, conversing)
-        self._native: dict[str, bytes] = {}
+        self._known: dict[str, _Known] = {}
         self._server = upstream.spec.name
-        self._principals: set[str] = set()
-
-    @property
-    def only_principal(self) -> str:
+        self._was_called = False
+        self.only_principal = ""
         """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
-        return next(iter(self._principals)) if len(self._principals) == 1 else ""
 
     async def run(self, call: Call) -> Reply:
-        if call.caller.principal not in self._principals:
-            self._principals.add(call.caller.principal)
+        """What nearly all calls need stands here in one piece: each step down would be one more to wake up through."""
+        if call.caller.principal != self.only_principal:
+            self._meet(call.caller.principal)
+        known = self._known.get(call.tool.name) or self._learn(call.tool.name)
         upstream = self._upstream if self._own is None else self.of(call.caller)
-        seconds = upstream.spec.deadline_of(call.tool.name)
-        session = upstream.session or await self._connected(call, seconds)
+        session = upstream.session or await self._connected(call, known.seconds)
         if not upstream.gate.try_enter():
             await upstream.gate.enter()
         try:
-            if call.talk.level:
-                await self._be_loud(upstream, call.talk.level)
-            if call.tool.task == "required":
-                return await self.tasks.call(call, session, self._members(call, None), seconds)
-            if call.talk.carried:
-                return await self._go_on(call, upstream, session, seconds)
-            return await self._relay(call, upstream, session, seconds)
+            if not _is_plain(call, session):
+                return await self._relay_specially(call, upstream, session, known.seconds)
+            flight = Flight(call, call.tool.name, known.seconds, known.hard_seconds)
+            upstream.flights[flight] = None
+            try:
+                answer = await session.link.request(Outgoing("tools/call", known.head + call.arguments + b"}"), flight)
+            except (ProcessExited, LinkClosed, SessionLost):
+                if not _may_repeat(call.tool):
+                    raise
+                return await self._relay_again(call, upstream, flight)
+            finally:
+                del upstream.flights[flight]
+                if flight.answering:
+                    flight.land(upstream.flights)
+            if isinstance(answer, Response):
+                return relay.reply_of(answer.result, stateless=False)
+            return await self._reply(call, upstream, session, answer, known.seconds, last=False)
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
         finally:
             upstream.gate.leave()
+
+    def _meet(self, principal: str) -> None:
+        self.only_principal = "" if self._was_called else principal
+        self._was_called = True
+
+    def _learn(self, tool: str) -> _Known:
+        if len(self._known) >= MAX_ITEMS:  # of a server that changes their names again and again
+            self._known.clear()
+        seconds = self._upstream.spec.deadline_of(tool)
+        known = _Known(seconds, seconds * HARD_LIMIT_FACTOR, b'{"name":%b,"arguments":' % _encode(tool))
+        self._known[tool] = known
+        return known
 
     def of(self, caller: Caller) -> Upstream:
         """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
@@ -110,36 +131,44 @@ class Relaying:
         if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
             await upstream.interest.settled(TELL_SECONDS)
 
+    async def _relay_again(self, call: Call, upstream: Upstream, flight: Flight) -> Reply:
+        session = await self._connected(call, flight.left())
+        return await self._relay(call, upstream, session, flight.left(), last=True)
+
+    async def _relay_specially(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+        if call.talk.level:
+            await self._be_loud(upstream, call.talk.level)
+        if call.tool.task == "required":
+            return await self.tasks.call(call, session, self._members(call, None), seconds)
+        if call.talk.carried:
+            return await self._go_on(call, upstream, session, seconds)
+        return await self._relay(call, upstream, session, seconds)
+
     async def _relay(
         self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
     ) -> Reply:
         """`last`: what is lost now stays lost."""
-        patience = Patience(call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
+        flight = Flight(call, call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
         followed = call.meta and relay.wants_progress(call.meta)
-        token = self._following.begin(call.talk, patience) if followed else None
-        flight = Flight(call, patience)
+        token = self._following.begin(call.talk, flight) if followed else None
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
         if call.caller.era is Era.STATELESS and may_park(call.caller, session):
             answer = await self._conversing.begin(call, upstream, session, outgoing, flight, token)
             return await self._reply(call, upstream, session, answer, seconds, last=last)
         try:
-            answer = await session.link.request(outgoing, patience)
+            answer = await session.link.request(outgoing, flight)
         except (ProcessExited, LinkClosed, SessionLost):
             if last or not _may_repeat(call.tool):
                 raise
-            left = patience.left()
-            session = await self._connected(call, left)
-            return await self._relay(call, upstream, session, patience.left(), last=True)
+            return await self._relay_again(call, upstream, flight)
         finally:
             del upstream.flights[flight]
             if flight.answering:
                 flight.land(upstream.flights)
             if token is not None:
                 self._following.end(token)
-        return _finished(call, session, answer) or await self._reply(
-            call, upstream, session, answer, seconds, last=last
-        )
+        return await self._reply(call, upstream, session, answer, seconds, last=last)
 
     async def _reply(
         self,
@@ -204,11 +233,8 @@ class Relaying:
         if session.peer.era is Era.STATELESS:
             told = self.tasks.told(call.caller) if follows(call.caller) else self._conversing.told(call.caller)
             return session.outgoing("tools/call", self._members(call, token), told)
-        name = self._native.get(call.tool.name)
-        if name is None:
-            name = self._native[call.tool.name] = _encode(call.tool.name)
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
-        return Outgoing("tools/call", relay.call_params(name, call.arguments, meta))
+        return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta))
 
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
         meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
@@ -217,12 +243,21 @@ class Relaying:
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
 
 
-def _finished(call: Call, session: Session, answer: Response | Failure) -> Reply | None:
-    """The reply, where this is one and nothing more is to be done for it: as nearly always."""
-    if isinstance(answer, Failure):
-        return None
-    reply = _reply_of(call, session, answer.result)
-    return reply if reply.kind is Kind.COMPLETE else None
+class _Known(Struct, frozen=True, gc=False):
+    """What all calls of one tool have in common."""
+
+    seconds: float
+    hard_seconds: float
+    head: bytes
+    """Its `params` as far as the arguments."""
+
+
+def _is_plain(call: Call, session: Session) -> bool:
+    """Both sides keep one conversation, and the caller wants nothing but the result: one request, one answer."""
+    talk = call.talk
+    if call.meta or talk.level or talk.carried or call.tool.task == "required":
+        return False
+    return call.caller.era is _HANDSHAKE and session.peer.era is _HANDSHAKE
 
 
 def _reply_of(call: Call, session: Session, result: bytes) -> Reply:

@@ -161,18 +161,17 @@ class ForeignTasks:
 
     async def _call_older(self, call: Call, session: Session, members: Mapping[str, Any], seconds: float) -> Reply:
         """The experiment of 2025-11-25: the server is asked for a task, and then for its result until there is one."""
-        patience = Patience(call.tool.name, seconds * HARD_LIMIT_FACTOR)
-        flight = Flight(call, patience)
+        flight = Flight(call, call.tool.name, seconds * HARD_LIMIT_FACTOR)
         if call.caller.era is Era.STATELESS and not call.caller.capabilities.tasks:
             flight.opened = _Unasked()
         self._upstream.flights[flight] = None
         try:
             outgoing = Outgoing("tools/call", _encode({**members, "task": {}}))
-            created = await self._create(call, session, outgoing, patience)
+            created = await self._create(call, session, outgoing, flight)
             id = tasks.read_created(created)
             if id is None:
                 return relay.reply_of(created, stateless=False)
-            return await self._result_older(call, session, id, patience)
+            return await self._result_older(call, session, id, flight)
         finally:
             del self._upstream.flights[flight]
             flight.land(self._upstream.flights)
