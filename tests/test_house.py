@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,14 @@ LONGEST_FILE = 500
 STARTS = {"create_task", "ensure_future"}
 
 
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {file: ast.parse(file.read_text()) for file in SOURCES}
+
+
 def nodes() -> Iterator[tuple[Path, ast.AST]]:
-    for file in SOURCES:
-        for node in ast.walk(ast.parse(file.read_text())):
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
             yield file, node
 
 

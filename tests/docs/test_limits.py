@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
@@ -83,8 +84,13 @@ def _module(dotted: str) -> tuple[str, list[str]]:
     return ".".join(parts[:inside]), parts[inside:]
 
 
-def bounds_in_the_code() -> Iterator[str]:
+@cache
+def bounds_in_the_code() -> tuple[str, ...]:
     """Public numbers at the top of a module that are named like a bound."""
+    return tuple(_bounds())
+
+
+def _bounds() -> Iterator[str]:
     for file in sorted(SOURCES.glob("clawft/**/*.py")):
         module = ".".join(file.relative_to(SOURCES).with_suffix("").parts)
         for statement in ast.parse(file.read_text()).body:
