@@ -202,13 +202,13 @@ def test_any_change_of_the_launch_waits_again(run: Any, workspace: Path, change:
 @requirement("CONF-16", "POOL-19")
 def test_another_program_under_the_same_path_waits_again(run: Any, workspace: Path) -> None:
     program = workspace / "server"
-    program.write_text(f"#!{PYTHON}\nexec(open({str(TINY)!r}).read())\n")
+    program.write_text(f"#!{PYTHON}\n{TINY.read_text()}")
     program.chmod(0o755)
     before = os.stat(program)
     (workspace / ".mcp.json").write_text(config(theirs={"command": str(program)}))
     assert run(*GRANT, "theirs").code == 0
     assert state_of(run) == "connected"
-    program.write_text(program.read_text().replace("exec", "EXEC"))  # as long as it was
+    program.write_text(program.read_text().replace("A tiny", "A TINY"))  # as long as it was
     os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))  # and as old as it was
     assert state_of(run) == "waiting"
 

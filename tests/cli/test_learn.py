@@ -26,9 +26,9 @@ def touching(home: Path) -> list[str]:
         "for path in ('.ssh/id', '.state/log'):\n"
         "    try: (home / path).open('a').close()\n"
         "    except OSError: pass\n"
-        f"sys.argv = ['honest']; runpy.run_path({HONEST!r}, run_name='__main__')"
+        "script = sys.argv[1]; sys.argv = ['honest']; runpy.run_path(script, run_name='__main__')"
     )
-    return [sys.executable, "-c", code]
+    return [sys.executable, "-c", code, HONEST]
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def cell_for(manifest: Manifest, setting: str, workspace: Path, argv: Sequence[s
     """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server."""
     known = places(workspace)
     user, place = os.path.realpath(known["~"]), str(workspace.resolve())
-    program, _ = folders_of(argv[:1], user, cwd)
+    program, _ = folders_of([os.path.join(cwd, argv[0])], user, cwd)  # one that is relative runs from there
     granted = [str(expand(entry, known)) for entry in (*manifest.permissions.filesystem, *CACHES)]
     around = Around(
         home=user,
