@@ -13,6 +13,7 @@ from clawft.sandbox.bounds import TEMPORARY, may_be_opened
 
 MAX_HOPS = 16
 FIRST_LINE = 512
+PACKAGES = "node_modules"
 PROGRAM_FOLDERS = ("bin", "sbin", "Scripts", ".bin", "libexec")
 
 
@@ -74,6 +75,7 @@ def _path_in(argument: str, cwd: str) -> str:
 
 
 def _beside(file: str, home: str) -> tuple[str, ...]:
-    """A script needs what lies beside it, but not all of a shared folder."""
-    folder = os.path.dirname(file)
+    """A script needs what lies beside it, but not all of a shared folder; one of npm's all packages it may load."""
+    above, packages, _ = file.partition(f"/{PACKAGES}/")
+    folder = f"{above}/{PACKAGES}" if packages else os.path.dirname(file)
     return (folder,) if may_be_opened(folder, home) and folder not in TEMPORARY else (file,)
