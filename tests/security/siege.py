@@ -84,7 +84,7 @@ async def siege(folder: Path, entry: Json, *options: str, **servers: Json) -> As
         yield besieged
         await besieged.honest_answers(3)
         family = psutil.Process(pipe.pid).children(recursive=True)
-        assert pipe.peak() < RSS_LIMIT
+        assert pipe.peak() < RSS_LIMIT, f"{pipe.peak() // 1024**2} MiB"
         pipe.stdin.close()
         left = await asyncio.to_thread(psutil.wait_procs, family, STOP_S)
         assert left[1] == []

@@ -83,6 +83,14 @@ async def test_a_list_without_end_costs_that_server_only(tmp_path: Path, case: s
         assert len(listed) < 12_000
 
 
+@requirement("SESS-09", "QUAL-12")
+async def test_a_definition_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+    async with siege(tmp_path, hostile("swollen")) as besieged:
+        listed = await besieged.until_listed("hostile__poke")
+        assert "hostile__fat" not in listed
+        assert "poked" in said(await besieged.poke())
+
+
 # ── floods ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

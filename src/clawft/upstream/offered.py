@@ -15,6 +15,10 @@ from clawft.upstream.session import Session
 from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.visible import make_visible
 
+MAX_ITEM_BYTES = 256 * 1024
+"""Of one definition: more is no definition, and no model could read it."""
+MAX_INSTRUCTIONS_CHARS = 64 * 1024
+
 log = logging.getLogger("clawft.upstream")
 
 
@@ -101,7 +105,7 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
     answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
-    answers.instructions = peer.instructions
+    answers.instructions = peer.instructions[:MAX_INSTRUCTIONS_CHARS]
     answers.tasks = peer.knows_tasks
     if peer.supports("tools"):
         answers.tools = await _tools(session)
@@ -116,7 +120,7 @@ async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
 async def _tools(session: Session) -> list[Raw]:
     """A server that declared nothing may well have none."""
     try:
-        return [Raw(item) for item in await session.list_tools()]
+        return _fitting("tools/list", await session.list_tools())
     except JsonRpcFailure as refused:
         if refused.error_code != METHOD_NOT_FOUND:
             raise
@@ -126,8 +130,20 @@ async def _tools(session: Session) -> list[Raw]:
 async def _list(session: Session, method: str, member: str) -> list[Raw]:
     """Beside the tools: a list that fails is left out, for the sake of the rest."""
     try:
-        return [Raw(item) for item in await session.list_all(method, member)]
+        return _fitting(method, await session.list_all(method, member))
     except (JsonRpcFailure, ProtocolFailure) as failed:
         if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
             log.warning("%s failed, nothing of it is offered: %s", method, failed)
         return []
+
+
+def _fitting(method: str, items: list[bytes]) -> list[Raw]:
+    fitting = [Raw(item) for item in items if len(item) <= MAX_ITEM_BYTES]
+    if len(fitting) < len(items):
+        log.warning(
+            "%s: %d of its items are left out, with more than %d bytes",
+            method,
+            len(items) - len(fitting),
+            MAX_ITEM_BYTES,
+        )
+    return fitting
