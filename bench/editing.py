@@ -39,10 +39,7 @@ def write_project(folder: Path) -> None:
     folder.mkdir()
     (folder / "main.py").write_text(MAIN)
     for at in range(FILES):
-        classes = (
-            f"class C{at}_{n}:\n    def meth_{n}(self, a: int) -> str:\n        return str(a)\n" for n in range(10)
-        )
-        (folder / f"m{at}.py").write_text("\n".join(classes))
+        (folder / f"m{at}.py").write_text("\n".join(CLASS.format(at=at, n=n) for n in range(10)))
 
 
 def _measure(client: Client, number: int) -> Editing:
