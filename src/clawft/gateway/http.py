@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 
-from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
+from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
 from clawft.gateway.access import Access, Refusal, bearer_of
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_sessions import SessionDoor
@@ -16,6 +16,7 @@ from clawft.gateway.status import Status
 from clawft.gateway.turnstile import Turnstile
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
+from clawft.link.load import LARGE, REQUESTS, Load
 from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
@@ -119,15 +120,21 @@ class HttpApp:
         if visit.look.unfit is not None:
             await _refuse(visit.send, visit.look.unfit)
             return
+        load: Load | None = None
         try:
             body = await visit.body(self._max_body)
+            if len(body) > LARGE:
+                load = Load(REQUESTS, len(body))
             door, message = self._choose(body, visit.look)
         except LinkClosed:
             return
-        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
+        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
             await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
-            return
-        await door(visit, message, body)
+        else:
+            await door(visit, message, body)
+        finally:
+            if load is not None:
+                load.put_down()
 
     def _choose(self, body: bytes, look: Look) -> tuple[Door, Message | None]:
         """The door of the era this message belongs to; None for a batch, which only sessions may know."""

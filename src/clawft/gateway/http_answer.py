@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from clawft.errors import Busy
 from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
 from clawft.link.asgi import JSON
+from clawft.link.load import ANSWERS, Load
+from clawft.wire import jsonrpc
+
+LARGE_ANSWER = 256 * 1024
+"""Well above what is left of a text: a picture, say."""
 
 
 def always_ok(answer: bytes) -> int:
@@ -57,6 +63,21 @@ class HttpAnswer:
     async def serve(self, running: Running, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
         message = await running.run_here(key, id, work, code_of)
+        if len(message) > LARGE_ANSWER:
+            await self._serve_large(id, message)
+        else:
+            await self._serve_whole(message)
+
+    async def _serve_large(self, id: bytes, message: bytes) -> None:
+        try:
+            load = Load(ANSWERS, len(message))
+        except Busy as busy:
+            await self._serve_whole(jsonrpc.failure_of(id, busy))
+            return
+        with load:
+            await self._serve_whole(message)
+
+    async def _serve_whole(self, message: bytes) -> None:
         if self._stream is not None:
             await self._end_stream(self._stream, message)
         elif not self._gone:

@@ -9,6 +9,7 @@ from clawft.errors import (
     INTERNAL_ERROR,
     BadEnvelope,
     BadParams,
+    Busy,
     MessageTooLong,
     NotInitialized,
     ParseError,
@@ -20,6 +21,7 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Running
+from clawft.link.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
 from clawft.wire.cancel import read_cancelled
@@ -29,6 +31,9 @@ from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
+UNREAD = (
+    f"busy: the answer is left out, {MAX_ANSWER_BYTES} bytes of earlier ones are unread (read them, then call again)"
+)
 _STATELESS = Era.STATELESS  # found once, and not for each request
 BEFORE_OPENING = ("initialize", "ping")
 
@@ -94,6 +99,8 @@ class PipeCaller:
         if isinstance(message, Request):
             try:
                 self._request(message)
+            except Busy as busy:
+                self._write(jsonrpc.failure_of(message.id, busy))
             except RecursionError:  # the door reads a little deeper than the rooms behind it
                 self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
         elif isinstance(message, Notification):
@@ -106,16 +113,32 @@ class PipeCaller:
         if refusal is not None:
             self._write(jsonrpc.failure_of(request.id, refusal))
         elif self._era is _STATELESS:
-            self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
+            back = self._way_back(request)
+            self._running.start(request.id, self._stateless(request), stateless.error_code, back)
         else:
             answer = self._conversation.answer_now(request)
             if answer is not None:
                 self._write(answer)
             else:
+                back = self._way_back(request)
                 work = self._conversation.answer(request, self)
-                self._running.start(request.id, work, handshake.error_code, self._deliver)
+                self._running.start(request.id, work, handshake.error_code, back)
+
+    def _way_back(self, request: Request) -> Callable[[bytes], None]:
+        """For its answer. Raises Busy if it is one large request too many."""
+        if len(request.params) <= LARGE:
+            return self._deliver
+        load = Load(REQUESTS, len(request.params))
+
+        def deliver(answer: bytes) -> None:
+            load.put_down()
+            self._deliver(answer)
+
+        return deliver
 
     def _deliver(self, answer: bytes) -> None:
+        if len(answer) > LARGE and self._unread() > MAX_ANSWER_BYTES:
+            answer = jsonrpc.failure(jsonrpc.id_of(answer), INTERNAL_ERROR, UNREAD)
         if answer:  # a cancelled request has none
             self._write(answer)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
 EVENTS = "text/event-stream"
 STREAM_RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 30.0
+SHOWN_BAD_EVENTS = 5
+"""Events of one link that are no messages, as far as each is told."""
 
 log = logging.getLogger("clawft.link")
 
