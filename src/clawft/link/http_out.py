@@ -240,7 +240,7 @@ class HttpLink:
 
     async def _read_stream(self, id: int | None, response: ClientResponse, place: Place) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit):
+        async for event in events_of(response, self._limit, self._noise):
             place.note(event)
             began = time.monotonic()
             message = self._message(event)

@@ -149,7 +149,7 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit):
+            async for event in events_of(response, self._limit, self._noise):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)
