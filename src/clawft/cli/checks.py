@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from clawft.cli.audit import touched
+from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def audit(folder: Path) -> Iterator[Finding]:
 
     result = verify(audit_file(folder))
     if isinstance(result, Intact):
-        yield ok("audit", f"{result.lines} lines, none was touched")
+        yield ok("audit", untouched(result))
     else:
         yield fail(
             "audit",
