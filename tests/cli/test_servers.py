@@ -205,6 +205,9 @@ def test_status_of_one_has_its_last_words_and_origin(run: Any, home: Path) -> No
     assert "words on stderr" in done.out
     assert "tiny-tiny 1.2.3" in done.out
     assert f"{home}/mcp_servers/one.toml:1" in done.out
+    add(run, "slow", "--mute")
+    alone = run("servers", "status", "one", "--mcp-debug")
+    assert "[slow]" not in alone.err
     missing = run("servers", "status", "on")
     assert (missing.code, missing.out) == (1, "")
     assert "did you mean one?" in missing.err
@@ -260,6 +263,8 @@ def test_add_takes_an_address(run: Any) -> None:
     ("words", "said"),
     [
         (["git", "--", PYTHON], "'git' is the namespace of built-in tools"),
+        (["git", "--", PYTHON, "a b"], f"weft servers add my-git -- {PYTHON} 'a b'"),
+        (["my wiki", "https://x.example"], "weft servers add my-wiki https://x.example"),
         (["a__b", "--", PYTHON], "may not contain '__'"),
         (["x"], "either a URL, or -- and a command"),
         (["x", "http://a", "--", PYTHON], "either a URL, or -- and a command"),

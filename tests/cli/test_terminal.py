@@ -213,7 +213,8 @@ def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
 
 @requirement("POOL-18", "AGENT-14")
 @pytest.mark.parametrize(
-    ("typed", "told"), [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9", "declined")]
+    ("typed", "told"),
+    [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9\nno", "declined"), ("y\n2", "tiny: 1")],
 )
 def test_a_person_at_the_terminal_is_asked_there(
     weft: list[str], workspace: Path, environment: dict[str, str], run: Any, typed: str, told: str

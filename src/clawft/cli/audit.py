@@ -13,7 +13,7 @@ from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.store.journal import Broken
+    from clawft.store.journal import Broken, Intact
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
@@ -84,9 +84,13 @@ def _verify(options: Options) -> int:
 
     result = verify(audit_file(home_folder()))
     if isinstance(result, Intact):
-        return _verified(options, {"ok": True, "lines": result.lines}, f"{result.lines} lines, none was touched")
+        return _verified(options, {"ok": True, "lines": result.lines}, untouched(result))
     found = {"ok": False, "file": result.file, "line": result.line, "reason": result.reason}
     return _verified(options, found, touched(result))
+
+
+def untouched(result: Intact) -> str:
+    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched"
 
 
 def touched(result: Broken) -> str:
