@@ -158,6 +158,14 @@ def test_list_shows_every_name_and_where_it_comes_from(run: Any, home: Path, wor
 
 
 @requirement("MGR-19")
+def test_the_tools_of_one_server_are_listed_without_starting_the_others(run: Any) -> None:
+    given = ("--mcp-config", config(one=[], slow=["--mute"]), "--mcp-debug")
+    listed = run("tools", "list", "one", "--json", *given)
+    assert {tool["server"] for tool in listed.json["tools"]} == {"one"}
+    assert "[slow]" not in listed.err
+
+
+@requirement("MGR-19")
 def test_no_servers_says_how_to_get_some(run: Any) -> None:
     for verb in ("list", "status"):
         done = run("servers", verb)

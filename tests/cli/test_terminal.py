@@ -60,7 +60,12 @@ def _read(descriptor: int) -> bytes:
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize(
     "words",
-    [["tools", "list", "--tokens"], ["tools", "show", "file__search"], ["doctor"], ["resources", "list"]],
+    [
+        ["tools", "list", "--tokens"],
+        ["tools", "show", "file__search"],
+        ["doctor"],
+        ["resources", "list"],
+    ],
     ids=lambda words: "-".join(words[:2]),
 )
 def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: int) -> None:
@@ -115,6 +120,16 @@ def test_the_person_at_the_terminal_is_asked(
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_the_tools_of_the_audit_and_the_files_of_servers_are_readable_at_80_columns(at_terminal: Any, run: Any) -> None:
+    assert run("servers", "add", "theirs", "--", sys.executable, str(TINY)).code == 0
+    assert run("tools", "call", "weft__list_resources").code == 0
+    line = COLOUR.sub("", at_terminal("audit", "tail")).splitlines()[-1]
+    assert "weft__list_resources" in line
+    assert re.match(r"\d\d:\d\d:\d\d ", line)
+    assert "  theirs.toml:1  " in COLOUR.sub("", at_terminal("servers", "list"))
 
 
 @requirement("AGENT-14")

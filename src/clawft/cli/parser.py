@@ -77,7 +77,8 @@ class Verb(NamedTuple):
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:
     """An unknown command, option or verb; the hint names the nearest known one."""
-    found = nearest(word.partition("=")[0], known)
+    bare = {each.lstrip("-"): each for each in known}  # the dashes would make all options alike
+    found = bare.get(nearest(word.partition("=")[0].lstrip("-"), bare), "")
     return WrongUsage(f"unknown {kind}: {word}", hint=f"did you mean {found}?" if found else help_line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -99,7 +100,20 @@ class Exchange:
     def _words(self, what: str, error: BaseException) -> str:
         """Errors of the library name the whole address; ours do not."""
         shown = mask_url(self._url)
-        return f"{shown} {what}: {str(error).replace(self._url, shown)}"
+        return f"{shown} {what}: {_reason(error).replace(self._url, shown)}"
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection: the library wraps that in the host and the port, which we have named already."""
+    import aiohttp  # loaded already: the client exists
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        told = error.certificate_error
+        return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
+    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
+        return str(error)
+    number = error.os_error.errno or 0
+    return os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
 
 
 class LoggedIn(Exchange):
