@@ -22,11 +22,13 @@ from clawft.model import (
     CallToolResult,
     Completion,
     Era,
+    Errand,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
     Origin,
     Reply,
+    Sent,
     Tool,
 )
 from clawft.policy.globs import any_matches
@@ -103,6 +105,9 @@ class UpstreamProvider:
 
     def run(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._relaying.run(call)
+
+    def start(self, call: Call, errand: Errand) -> Sent | None:
+        return self._relaying.start(call, errand)
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
