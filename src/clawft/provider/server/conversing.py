@@ -99,12 +99,23 @@ class Conversing:
     # ── stateless servers: the request is made again ─────────────────────────────────────────────────────────────────
 
     async def complete(
-        self, call: Call, session: Session, method: str, members: Mapping[str, Any], wanted: Wanted, seconds: float
+        self,
+        call: Call,
+        session: Session,
+        method: str,
+        members: Mapping[str, Any],
+        wanted: Wanted,
+        seconds: float,
+        told: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request."""
+        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request.
+
+        `told` is what the server hears about the agent, if that is more than of anything but a tool call.
+        """
+        told = self.told(call.caller) if told is None else told
 
         async def send(answers: Mapping[str, Any]) -> bytes:
-            outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
+            outgoing = session.outgoing(method, {**members, **answers}, told)
             return _result(await session.link.request(outgoing, Patience(method, seconds)))
 
         return await self.rounds(call).complete(wanted, send)
