@@ -333,14 +333,14 @@ async def test_a_server_cannot_get_a_yes_that_the_house_takes_for_its_own(tmp_pa
 async def test_what_a_server_begins_after_its_question_may_be_a_task(tmp_path: Path) -> None:
     """For an agent that follows tasks it is one; another gets the result the server would have told."""
     hello: Json = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
-    shape = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None}
-    done = {**shape, "resultType": "complete", "status": "completed", "result": {"content": []}}
+    shape: Json = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None}
+    done: Json = {**shape, "resultType": "complete", "status": "completed", "result": {"content": []}}
 
     def call(outgoing: Outgoing) -> Json:
         if "inputResponses" in json.loads(outgoing.params):
             return {**shape, "resultType": "task", "status": "working"}
-        form = {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}}
-        asked = {"q": {"method": "elicitation/create", "params": form}}
+        form: Json = {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}}
+        asked: Json = {"q": {"method": "elicitation/create", "params": form}}
         return {"resultType": "input_required", "inputRequests": asked, "requestState": "s"}
 
     ways = Tables({"slow": answers("take", **{"server/discover": hello, "tools/call": call, "tasks/get": done})})
