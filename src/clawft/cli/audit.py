@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # help needs none of it
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
-ROUNDED_MS = 10
-"""From here on nobody at a terminal wants to see fractions of a millisecond."""
+FRACTIONS_BELOW = 10
+"""Milliseconds from which on nobody at a terminal wants to see their fractions."""
 
 
 class NotRecorded(ClawftError):
@@ -64,7 +64,7 @@ def _row(line: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rounded(took: object) -> object:
-    return f"{took:.0f}" if isinstance(took, float) and took >= ROUNDED_MS else took
+    return f"{took:.0f}" if isinstance(took, float) and took >= FRACTIONS_BELOW else took
 
 
 def _show_options(parser: Parser) -> None:
