@@ -45,8 +45,8 @@ class Errands:
             if not passes(call):
                 return False
         errand = Errand(self, id, call, short, deliver)
-        sent = errand.sent = short.start(call, errand)
-        if sent is None:
+        errand.sent = short.start(call, errand)
+        if errand.sent is None:
             return False
         self.gateway.calls += 1
         self.running.add(errand)
@@ -58,30 +58,32 @@ class Errand(Job):
 
     __slots__ = ("_all", "_began", "_call", "_short", "sent")
 
+    sent: Sent | None
+    """Its way to cancel it; None as soon as it is over, or a matter of workers."""
+
     def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Answer) -> None:
         self.key = self.id = id
         self.deliver = deliver
-        self.code_of = all.code_of
-        self.task = None
         self.cancelled = False
-        self.sent: Sent | None = None
         self._all = all
         self._call = call
         self._short = short
         self._began = _clock()
 
     def replied(self, reply: Reply) -> None:
+        self.sent = None
         self._all.running.forget(self)
         try:
             reply = self._short.finish(self._call, reply)
             self._short.witness.noted(self._call, self._began, reply)
             answer = jsonrpc.result(self.id, self._all.shape(reply))
         except Exception as broken:  # noqa: BLE001 - exactly one answer, whatever breaks
-            answer = failure_of(self.id, broken, self.code_of)
+            answer = failure_of(self.id, broken, self._all.code_of)
         self.deliver(answer)
 
     def goes_on(self, rest: Next) -> None:
-        self.sent = None
+        self.sent = self.task = None
+        self.code_of = self._all.code_of
         self.work = self._all.follow(self._all.gateway.go_on(self._call, self._short, self._began, rest))
         self._all.running.queue(self)
 
@@ -91,6 +93,7 @@ class Errand(Job):
         elif not self.cancelled:
             self.cancelled = True
             self.sent.cancel()
+            self.sent = None
             self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._all.running.forget(self)
             self.deliver(self._all.running.last_word(self.id))
