@@ -242,6 +242,9 @@ def test_test_fails_with_the_reason(run: Any) -> None:
     assert (done.code, done.out) == (1, "")
     assert "no key" in done.err
     assert run("servers", "test", "nobody", *given).code == 1
+    unknown = run("tools", "call", "bad__x", *given)
+    assert unknown.code == 1
+    assert unknown.err.endswith("weft: bad__x: bad is not connected\nhint: weft servers test bad\n")
 
 
 # ── add, remove, enable, disable ─────────────────────────────────────────────────────────────────────────────────────

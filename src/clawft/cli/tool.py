@@ -32,8 +32,21 @@ def find(app: App, name: str) -> Entry:
 
 
 def not_found(app: App, name: str) -> ToolNotFound:
+    for server in _down(app, name):
+        return ToolNotFound(f"{name}: {server} is not connected", hint=f"weft servers test {server}")
     near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
+
+
+def _down(app: App, name: str) -> list[str]:
+    """Servers that this name speaks of, and whose tools nobody knows now."""
+    if not app.files.name_any:
+        return []
+    from clawft.cli.starting import servers_of  # loaded with the servers
+    from clawft.config.follow import RUNNING
+
+    down = {each.name for each in app.pool.status() if each.status not in RUNNING}
+    return [server for server in servers_of(name, app.servers.wanted) if server in down]
 
 
 def flags(hints: Annotations) -> list[str]:

@@ -59,9 +59,12 @@ async def refused(url: str, response: ClientResponse) -> LinkRefused:
 
 
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
-    return LinkRefused(
-        f"{url} answered with status {status}: {body[:EXCERPT].decode(errors='replace')}", http_status=status
-    )
+    """A page is for people: its beginning would tell nobody what is wrong."""
+    if body.lstrip()[:1] == b"<":
+        said, hint = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
+    else:
+        said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
+    return LinkRefused(f"{url} answered with status {status}: {said}", http_status=status, hint=hint)
 
 
 def is_failure(body: bytes) -> bool:
