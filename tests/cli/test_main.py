@@ -94,6 +94,7 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
         (["tools", "list", "--alow", "x"], "unknown option: --alow", "did you mean --allow?"),
         (["tools", "list", "--alow=x"], "unknown option: --alow=x", "did you mean --allow?"),
         (["servers", "list", "extra"], "unknown argument: extra", "weft servers list --help"),
+        (["tools", "list", "--surface", "serch"], "invalid choice: 'serch'", "did you mean search?"),
         (["gateway", "--bogus"], "unknown option: --bogus", "weft gateway --help"),
         (["tools", "list", "--names", "odd"], "invalid choice: 'odd'", "weft tools list --help"),
         (["tools", "call"], "the following arguments are required: NAME\n", "weft tools call --help"),

@@ -357,11 +357,14 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     (folder / "clear.toml").write_text(f'command = "{PYTHON}"\nenv = {{ API_KEY = "sk-abcdefgh" }}\n')
     (folder / "gone.toml").write_text('command = "/no/such/program"\n')
     (folder / "git.toml").write_text(f'command = "{PYTHON}"\n')
+    wants = 'A = "secret://env/UNSET_A", B = "x ${secret://env/UNSET_B}", C = "${secret://env/UNSET_C:-c}"'
+    (folder / "wants.toml").write_text(f'command = "{PYTHON}"\nenv = {{ {wants}, D = "secret://env/PATH" }}\n')
     (workspace / ".mcp.json").write_text(config(theirs=[]))
     done = run("doctor", "--json")
     found = [(each["level"], each["said"]) for each in done.json["findings"] if each["what"] == "servers"]
     assert done.code == 1
-    assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "warn", "warn"]
+    assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "ok", "warn", "warn", "warn", "warn"]
+    assert [said.partition("variable ")[2] for _, said in found if "needs" in said] == ["UNSET_A", "UNSET_B"]
     said = " ".join(text for _, text in found)
     assert "API_KEY holds what looks like a secret" in said
     assert "sk-abcdefgh" not in said

@@ -238,6 +238,16 @@ def servers(app: App) -> Iterator[Finding]:
         yield from (warn("servers", said, hint) for said, hint in clear_secrets(found))
         if found.spec.enabled:
             yield _program(found)
+            yield from _variables(found)
+
+
+def _variables(found: Found) -> Iterator[Finding]:
+    """What a server refers to and nobody has set: it would not start."""
+    from clawft.store.secrets import unset_variables  # loaded with the servers
+
+    spec = found.spec
+    for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url):
+        yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
 def _program(found: Found) -> Finding:
