@@ -88,7 +88,7 @@ HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "git.example")
 
 @requirement("PLUG-04")
 def test_each_kind_of_work_gets_what_it_needs(around: Held) -> None:
-    assert rules(around, Work(trusted=False)) == ("read", "hide", "hide", ())
+    assert rules(around, Work(trusted=False), "strict") == ("read", "hide", "hide", ())
     assert rules(around, Work(trusted=False, write=True)) == ("write", "hide", "hide", ())
     assert rules(around, Work(trusted=False, write=True, protocols=["file"])) == ("write", "hide", "hide", ())
     assert rules(around, Work(trusted=False, write=True, protocols=["https"])) == ("write", "hide", "hide", HOSTS)
@@ -98,9 +98,16 @@ def test_each_kind_of_work_gets_what_it_needs(around: Held) -> None:
     assert rules(around, Work(trusted=True), "strict") == ("write", "hide", "hide", ())
 
 
+@requirement("PLUG-04", "GIT-11")
+def test_a_look_at_a_repository_that_is_not_trusted_is_spared_its_cost(around: Held) -> None:
+    assert cell_of(around, Work(trusted=False), GitSettings()) is None
+    for sandbox in ("strict", "require"):
+        assert cell_of(around, Work(trusted=False), GitSettings(sandbox=sandbox)) is not None
+
+
 @requirement("PLUG-04")
 def test_the_users_own_configuration_is_seen_where_it_is_read(around: Held) -> None:
-    found = cell_of(around, Work(trusted=False, users_own=True), GitSettings())
+    found = cell_of(around, Work(trusted=False, users_own=True), GitSettings(sandbox="strict"))
     assert found is not None
     assert found.bounds is not None
     assert access_to(f"{around.around.home}/.gitconfig", found.bounds.rules) == "read"
@@ -116,7 +123,7 @@ def test_a_path_in_a_variable_the_user_passes_on_is_open(workspace: Path, tmp_pa
     assert found is not None
     assert found.bounds is not None
     assert access_to(str(socket.resolve()), found.bounds.rules) == "write"
-    closed = cell_of(known, Work(trusted=False), settings)
+    closed = cell_of(known, Work(trusted=False, write=True), settings)
     assert closed is not None
     assert closed.bounds is not None
     assert access_to(str(socket.resolve()), closed.bounds.rules) == "empty"

@@ -6,6 +6,9 @@
 | not trusted, worked in | the same | the workspace | hosts of the manifest while it fetches or pushes |
 | trusted | all but secrets that are not git's | the workspace, caches, gpg's key ring | the same, for hooks too |
 
+The first of these starts nothing, goes nowhere and writes nothing anyhow, and is what agents do all day: with `auto` it
+is spared the cell, which takes longer than git does.
+
 SSH knows no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
 """
 
@@ -41,6 +44,11 @@ class Work(Struct, frozen=True):
     users_own: bool = False
     """With the user's own configuration."""
 
+    @property
+    def only_looks(self) -> bool:
+        """In a repository that is not trusted git is told to start nothing, and no way to speak to others."""
+        return not (self.trusted or self.write or self.protocols)
+
 
 class Held(Struct, frozen=True):
     """What is around the runs of one call; looked up once."""
@@ -59,8 +67,8 @@ def held(program: str, workspace: Path, settings: GitSettings, environ: Mapping[
 
 
 def cell_of(held: Held, work: Work, settings: GitSettings) -> Cell | None:
-    """None: the user wants none."""
-    if settings.sandbox == "off":
+    """None: the user wants none, or there is nothing to hold."""
+    if settings.sandbox == "off" or (settings.sandbox == "auto" and work.only_looks):
         return None
     open_to_user = work.trusted and settings.sandbox != "strict"
     bounds = _open(held) if open_to_user else _closed(held)
