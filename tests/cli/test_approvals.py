@@ -213,6 +213,31 @@ def test_another_program_under_the_same_path_waits_again(run: Any, workspace: Pa
     assert state_of(run) == "waiting"
 
 
+@requirement("CONF-16", "POOL-19")
+def test_another_script_under_the_same_path_waits_again(run: Any, workspace: Path) -> None:
+    """The program is the interpreter, and as it was; what it is told to run is not."""
+    script, data = workspace / "server.py", workspace / "notes.db"
+    script.write_text(TINY.read_text())
+    data.write_text("one")
+    before = os.stat(script)
+    entry = {"command": PYTHON, "args": ["server.py", "--describe", str(data)], "cwd": str(workspace)}
+    (workspace / ".mcp.json").write_text(config(theirs=entry))
+    granted = run(*GRANT, "theirs")
+    assert "server.py" in granted.out
+    assert state_of(run) == "connected"
+    data.write_text("two")  # which decides nothing
+    assert state_of(run) == "connected"
+    script.write_text(script.read_text().replace("A tiny", "A TINY"))
+    os.utime(script, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert state_of(run) == "waiting"
+    (changed,) = run("approvals", "diff", "--json").json["changes"]
+    (field,) = changed["fields"]
+    assert (field["field"], list(field["approved"]), list(field["now"])) == ("scripts", ["server.py"], ["server.py"])
+    assert "scripts" in run("approvals", "diff").out
+    assert run(*GRANT, "theirs").code == 0
+    assert state_of(run) == "connected"
+
+
 @requirement("CONF-16", "CONF-15")
 def test_a_launch_is_approved_for_one_workspace(run: Any, workspace: Path, tmp_path: Path) -> None:
     (workspace / ".mcp.json").write_text(config(theirs=[]))
