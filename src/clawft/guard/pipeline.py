@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, runtime_checkable
 
-from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+from msgspec import Struct
+
+from clawft.model import Call, Caller, Next, Origin, Reply, Talk, Tool
+
+
+class Use(Struct, frozen=True):
+    """A prompt or a resource of somebody that is about to be used; `method` is the request that does it."""
+
+    method: str
+    origin: Origin
+    caller: Caller
+    arguments: bytes
+    talk: Talk
 
 
 class Guard(Protocol):
@@ -48,6 +60,15 @@ class FaceGuard(Protocol):
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
         """What stands in its place; empty if nothing does."""
+        ...
+
+
+@runtime_checkable
+class BesideGuard(Protocol):
+    """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
+
+    async def refuses(self, use: Use) -> str:
+        """Why it may not be used; empty if it may."""
         ...
 
 
