@@ -303,6 +303,28 @@ async def test_a_running_weft_hears_of_grants_and_revocations(tmp_path: Path) ->
         await until(pipe, "theirs__echo", "unknown tool")
 
 
+@requirement("GUARD-13", "POOL-17")
+def test_the_explanation_of_a_call_says_whether_it_would_be_asked_about(run: Any, stranger: Path) -> None:
+    def explained() -> dict[str, Any]:
+        return run("policy", "explain", "one__echo", "text=1", "--json").json
+
+    told = explained()
+    assert (told["verdict"], told["rule"], told["hint"]) == ("ask", "approval", "weft approvals grant one echo")
+    assert "weft approvals grant one echo" in run("policy", "explain", "one__echo", "text=1").out
+    run(*GRANT, "one", "ec*", "--new")
+    assert explained()["verdict"] == "allow"
+    run(*GRANT, "one", "echo")
+    (row,) = [each for each in explained()["looked"] if each["rule"] == "approval"]
+    assert row["reason"] == "it was approved as it is (weft approvals list one)"
+    stranger.write_text("Says something else.")
+    told = explained()
+    assert (told["verdict"], "is not the one you approved" in told["reason"]) == ("ask", True)
+    ours = run("policy", "explain", "file__read", "path=x", "--json").json
+    assert [each["reason"] for each in ours["looked"] if each["rule"] == "approval"] == [
+        "our own tools are not asked about"
+    ]
+
+
 @requirement("POOL-19")
 async def test_a_definition_that_changes_with_a_reconnect_asks_again(tmp_path: Path) -> None:
     words = tmp_path / "words"

@@ -91,21 +91,26 @@ class App:
 
     # ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @cached_property
+    def approving(self) -> ApprovalGuard:
+        settings = self.settings
+        return ApprovalGuard(
+            self.approvals,
+            self.offered,
+            settings.workspace,
+            asking=settings.ask,
+            days=settings.approval_days,
+            relisted=self._relist,
+            beside=self.beside,
+        )
+
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
-            ApprovalGuard(
-                self.approvals,
-                self.offered,
-                settings.workspace,
-                asking=settings.ask,
-                days=settings.approval_days,
-                relisted=self._relist,
-                beside=self.beside,
-            ),
+            self.approving,
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
             Redaction(self._redacts),

@@ -21,7 +21,7 @@ from clawft.errors import ClawftError
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
 from clawft.guard.pipeline import Use as BesideUse
-from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
+from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
 from clawft.policy.beside import RESOURCES_TOOL, prompts_of
 from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
@@ -222,14 +222,33 @@ class ApprovalGuard:
             self._look()
         if not self._book.of(origin.server):
             return ""
-        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
-        use = self._use(caller, origin.server, tool.name, pin(shown))
-        found = self._book.judge(use)
+        found, subject = self._judged(tool, origin, caller)
         if found.standing is not Standing.CHANGED:
             return ""
         self._withheld = True
-        subject = Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
         return f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
+
+    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Subject]:
+        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
+        use = self._use(caller, origin.server, tool.name, pin(shown))
+        found = self._book.judge(use)
+        return found, Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+
+    # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
+        """What a call would meet now. Nobody is asked and nothing is kept."""
+        if not origin.server:
+            return Allow(RULE, "our own tools are not asked about")
+        if not self.applies(tool, origin):
+            return Allow(RULE, f"{origin.server} is trusted")
+        self._look()
+        found, subject = self._judged(tool, origin, caller)
+        if found.standing is Standing.APPROVED:
+            return Allow(RULE, f"it was approved as it is (weft approvals list {origin.server})")
+        if found.standing is Standing.NEW and found.by is not None:
+            return Allow(RULE, f"the glob {found.by.tool!r} covers it")
+        return Ask(RULE, why(subject), subject.command)
 
 
 def approval_of(
