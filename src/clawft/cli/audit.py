@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import one_line, print_fields, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_fields, print_json, print_table, tell, width
 from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:  # help needs none of it
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
+FRACTIONS_BELOW = 10
+"""Milliseconds from which on nobody at a terminal wants to see their fractions."""
 
 
 class NotRecorded(ClawftError):
@@ -52,8 +55,16 @@ def _members(line: bytes | msgspec.Raw) -> dict[str, Any]:
 
 
 def _row(line: Mapping[str, Any]) -> tuple[str, ...]:
-    when = str(line.get("time", ""))[:19].replace("T", " ")
-    return when, *(one_line(str(line.get(name, ""))) for name in ("id", "verdict", "outcome", "ms", "tool"))
+    """Whole for a pipe; at a terminal short, so that the names of tools have room."""
+    when, took = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", "")
+    if width():
+        when, took = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took)
+    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in ("id", "verdict", "outcome", "tool"))
+    return when, id, verdict, outcome, one_line(str(took)), tool
+
+
+def _rounded(took: object) -> object:
+    return f"{took:.0f}" if isinstance(took, float) and took >= FRACTIONS_BELOW else took
 
 
 def _show_options(parser: Parser) -> None:
@@ -92,7 +103,7 @@ def _verify(options: Options) -> int:
 
 def untouched(result: Intact) -> str:
     older = f"; {result.dropped} older ones were deleted to make room" if result.dropped else ""
-    return f"{result.lines} lines, none was touched{older}"
+    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched{older}"
 
 
 def touched(result: Broken) -> str:

@@ -20,7 +20,7 @@ from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
-from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
+from clawft.errors import ClawftError, InvalidConfig, MissingCapability, NotApproved, ToolError
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
@@ -32,23 +32,25 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Finish, Guard, ListGuard, ReplyGuard, compose
+from clawft.guard.pipeline import BesideGuard, FaceGuard, Guard, ListGuard, ReplyGuard, Use, compose, shortcut
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
     Era,
+    Finish,
     Grant,
     LogLevel,
     Next,
     Origin,
     Reply,
+    Shortcut,
     Silent,
     Talk,
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, StartingProvider, end_of
 from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
@@ -91,13 +93,14 @@ class Gateway:
         self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values, self.events, self._reaches)
+        self.resources = Resources(self._providers.values, self.events, self._reaches, self._ensure)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self._providers.values, form, self._shows, self._reaches)
+        self.prompts = Prompts(self._providers.values, form, self._shows, self._reaches, self._ensure)
         self._built: Snapshot | None = None
         self._indexes: dict[tuple[Grant, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
+        self._beside_guards = [guard for guard in guards if isinstance(guard, BesideGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: _not_there)
 
@@ -155,7 +158,12 @@ class Gateway:
             last = end if tool.needs == _NO_NEEDS else _able(end)
             return compose(self.guards, tool, known.origin, lambda finish: _as_reply(last, finish))
 
-        return Offer(known.origin, _tools_of(known.provider), bind)
+        def shorten(tool: Tool) -> Shortcut | None:
+            if not isinstance(known.provider, StartingProvider) or tool.needs != _NO_NEEDS:
+                return None
+            return shortcut(self.guards, tool, known.origin, known.provider.start)
+
+        return Offer(known.origin, _tools_of(known.provider), bind, shorten)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -174,7 +182,7 @@ class Gateway:
         return self._snapshot.clashes
 
     def find(self, name: str) -> Entry | None:
-        return self._snapshot.find(name)
+        return (self._built or self._snapshot).table.get(name)
 
     def names_of(self, canonical: str) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
@@ -233,6 +241,11 @@ class Gateway:
         own = (entry for entry in self._snapshot.entries if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
 
+    async def _ensure(self, use: Use) -> None:
+        for guard in self._beside_guards:
+            if why := await guard.refuses(use):
+                raise NotApproved(why)
+
     async def call(
         self,
         caller: Caller,
@@ -243,18 +256,21 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = (self._built or self._snapshot).table.get(name)
+        entry = self.find(name)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
         try:
             return await entry.run(call)
-        except ToolError as failed:
-            return Reply.error(str(failed))
-        except MissingCapability as lacking:
-            if caller.era is Era.STATELESS:
-                raise
-            return Reply.error(str(lacking))
+        except (ToolError, MissingCapability) as failed:
+            return _told(failed, caller)
+
+    async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
+        """The long end of a call that was started the short way."""
+        try:
+            return await short.witness.follow(call, _as_reply(rest, short.finish), began)
+        except (ToolError, MissingCapability) as failed:
+            return _told(failed, call.caller)
 
 
 _MAX_INDEXES = 64
@@ -271,6 +287,13 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
 
 async def _not_there(call: Call) -> Reply:
     raise unknown(call.asked)
+
+
+def _told(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
+    """A tool that fails gives a result like any other; what a client lacks has an error of its own in one era."""
+    if isinstance(failed, MissingCapability) and caller.era is Era.STATELESS:
+        raise failed
+    return Reply.error(str(failed))
 
 
 def _tools_of(provider: Provider) -> tuple[Tool, ...]:

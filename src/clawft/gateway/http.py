@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
 from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
@@ -20,8 +20,9 @@ from clawft.link.load import LARGE, REQUESTS, Load
 from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
+from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
-from clawft.wire.jsonrpc import Message, Request
+from clawft.wire.jsonrpc import Request
 from clawft.wire.revisions import HANDSHAKE
 
 ENDPOINT = "/mcp"
@@ -55,16 +56,10 @@ class HttpApp:
         self._status = Status(gateway, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-        elif scope["type"] == "http":
-            await self._serve(scope, receive, send)
-
-    async def drain(self, grace: float) -> None:
-        """New requests are refused, running ones get `grace` seconds, streams end."""
-        await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await _lifespan(receive, send)
+            return
         headers: Sequence[Header] = scope["headers"]
         look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -82,6 +77,10 @@ class HttpApp:
                 await self._enter(Visit(scope, look, caller, receive, send))
             else:
                 await self._enter_in_turn(Visit(scope, look, caller, receive, send))
+
+    async def drain(self, grace: float) -> None:
+        """New requests are refused, running ones get `grace` seconds, streams end."""
+        await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
     def _in_doubt(self, scope: Scope, look: Look, refusal: Refusal) -> Refusal:
         """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
@@ -115,37 +114,49 @@ class HttpApp:
         allowed = b"POST" if visit.look.stateless else b"POST, GET, DELETE"
         return asgi.answer(visit.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
 
-    async def _post(self, visit: Visit) -> None:
+    def _post(self, visit: Visit) -> Awaitable[None]:
         """One message in. Every way out of here has answered."""
         if visit.look.unfit is not None:
-            await _refuse(visit.send, visit.look.unfit)
-            return
-        load: Load | None = None
+            return _refuse(visit.send, visit.look.unfit)
+        try:
+            body = visit.whole_body(self._max_body)
+            if body is None:
+                return self._receive(visit)
+            return self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
+        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
+            return refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    async def _receive(self, visit: Visit) -> None:
+        """The same for a body that is still on its way."""
         try:
             body = await visit.body(self._max_body)
-            if len(body) > LARGE:
-                load = Load(REQUESTS, len(body))
-            door, message = self._choose(body, visit.look)
+            answered = self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
-            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
-        else:
-            await door(visit, message, body)
-        finally:
-            if load is not None:
-                load.put_down()
+            answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+        await answered
 
-    def _choose(self, body: bytes, look: Look) -> tuple[Door, Message | None]:
-        """The door of the era this message belongs to; None for a batch, which only sessions may know."""
-        if look.stateless:
-            return self._stateless.post, jsonrpc.decode(body)
+    async def _carry(self, visit: Visit, body: bytes) -> None:
+        """The same for a large one, of which there may be too many."""
+        try:
+            with Load(REQUESTS, len(body)):
+                await self._take(visit, body)
+        except (ParseError, BadEnvelope, Busy) as wrong:
+            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
+        """Through the door of the era this message belongs to."""
+        if visit.look.stateless:
+            usual = read_usual(body)
+            called = None if usual is None else self._stateless.call(visit, usual)
+            return self._stateless.post(visit, jsonrpc.decode(body), body) if called is None else called
         if jsonrpc.is_batch(body):
-            return self._sessions.post, None
+            return self._sessions.post(visit, None, body)
         message = jsonrpc.decode(body)
         if isinstance(message, Request) and stateless.claims(message):
-            return self._stateless.post, message
-        return self._sessions.post, message
+            return self._stateless.post(visit, message, body)
+        return self._sessions.post(visit, message, body)
 
     def _look(self, pairs: Sequence[Header]) -> Look:
         headers = dict(pairs)
@@ -156,9 +167,6 @@ class HttpApp:
             out_of_place=self._access.check_place(headers),
             unfit=_unfit(headers),
         )
-
-
-Door = Callable[[Visit, Message | None, bytes], Awaitable[None]]
 
 
 def _is_stateless(headers: Headers) -> bool:

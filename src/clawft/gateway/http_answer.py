@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from clawft.errors import Busy
 from clawft.gateway.http_visit import Visit
@@ -65,29 +65,28 @@ class HttpAnswer:
         message = await running.run_here(key, id, work, code_of)
         if len(message) > LARGE_ANSWER:
             await self._serve_large(id, message)
-        else:
-            await self._serve_whole(message)
+        elif self._stream is not None:
+            await self._end_stream(self._stream, message)
+        elif not self._gone:
+            sending = self._send_whole(message)
+            if sending is not None:
+                await sending
 
     async def _serve_large(self, id: bytes, message: bytes) -> None:
         try:
             load = Load(ANSWERS, len(message))
         except Busy as busy:
-            await self._serve_whole(jsonrpc.failure_of(id, busy))
-            return
+            load, message = Load(ANSWERS), jsonrpc.failure_of(id, busy)
         with load:
-            await self._serve_whole(message)
+            if self._stream is not None:
+                await self._end_stream(self._stream, message)
+            elif not self._gone:
+                await (self._send_whole(message) or asyncio.sleep(0))
 
-    async def _serve_whole(self, message: bytes) -> None:
-        if self._stream is not None:
-            await self._end_stream(self._stream, message)
-        elif not self._gone:
-            await self._send_whole(message)
-
-    async def _send_whole(self, message: bytes) -> None:
+    def _send_whole(self, message: bytes) -> Awaitable[None] | None:
         if message:
-            await self._visit.answer(self._status(message), message, JSON_HEADERS)
-        else:
-            await self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
+            return self._visit.answer(self._status(message), message, JSON_HEADERS)
+        return self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
     async def _end_stream(self, stream: EventStream, message: bytes) -> None:
         if message:

@@ -19,14 +19,16 @@ from clawft.errors import (
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import Target, read_target
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Running
 from clawft.link.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
+from clawft.wire.calls import METHOD, read_usual
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
-from clawft.wire.jsonrpc import Message, Notification, Request
+from clawft.wire.jsonrpc import Notification, Request
 from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
@@ -74,61 +76,89 @@ class PipeCaller:
     def accept(self, line: bytes | TooLong) -> None:
         """Never raises: one message that breaks something must not end the conversation with all others."""
         try:
-            self._accept(line)
+            self._take(line)
         except Exception:
             log.exception("a message broke")
             self._write(jsonrpc.failure(None, INTERNAL_ERROR, "internal error"))
 
-    def _accept(self, line: bytes | TooLong) -> None:
+    def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
             return
+        usual = read_usual(line) if self._settled else None
+        if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
+            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta))
+            return
         try:
             message = jsonrpc.decode(line)
-        except ParseError as wrong:
-            self._write(jsonrpc.failure_of(None, wrong))
-        except BadEnvelope as wrong:
-            if jsonrpc.is_batch(line):
-                self._accept_batch(line)
-            else:
-                self._write(jsonrpc.failure_of(wrong.id, wrong))
-        else:
-            self._take(message)
-
-    def _take(self, message: Message) -> None:
+        except (ParseError, BadEnvelope) as wrong:
+            self._misread(line, wrong)
+            return
         if isinstance(message, Request):
-            try:
-                self._request(message)
-            except Busy as busy:
-                self._write(jsonrpc.failure_of(message.id, busy))
-            except RecursionError:  # the door reads a little deeper than the rooms behind it
-                self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
+            self._request(message)
         elif isinstance(message, Notification):
             self._notice(message)
         else:
             self._conversation.fill(message)
 
-    def _request(self, request: Request) -> None:
-        refusal = self._settle_era(request)
-        if refusal is not None:
-            self._write(jsonrpc.failure_of(request.id, refusal))
-        elif self._era is _STATELESS:
-            back = self._way_back(request)
-            self._running.start(request.id, self._stateless(request), stateless.error_code, back)
+    def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
+        if isinstance(wrong, ParseError):
+            self._write(jsonrpc.failure_of(None, wrong))
+        elif jsonrpc.is_batch(line):
+            self._accept_batch(line)
         else:
-            answer = self._conversation.answer_now(request)
-            if answer is not None:
-                self._write(answer)
-            else:
-                back = self._way_back(request)
-                work = self._conversation.answer(request, self)
-                self._running.start(request.id, work, handshake.error_code, back)
+            self._write(jsonrpc.failure_of(wrong.id, wrong))
 
-    def _way_back(self, request: Request) -> Callable[[bytes], None]:
-        """For its answer. Raises Busy if it is one large request too many."""
-        if len(request.params) <= LARGE:
+    def _request(self, request: Request) -> None:
+        try:
+            settled = self._settled and not stateless.may_name_version(request.params)
+            refusal = None if settled else self._settle_era(request)
+            if refusal is not None:
+                self._write(jsonrpc.failure_of(request.id, refusal))
+            elif self._era is _STATELESS:
+                back = self._way_back(request.params)
+                self._running.start(request.id, self._stateless(request), stateless.error_code, back)
+            elif request.method == METHOD:
+                self._read_and_call(request)
+            else:
+                self._converse(request)
+        except Busy as busy:
+            self._write(jsonrpc.failure_of(request.id, busy))
+        except RecursionError:  # the door reads a little deeper than the rooms behind it
+            self._write(jsonrpc.failure_of(request.id, BadParams("params are nested too deeply")))
+
+    def _converse(self, request: Request) -> None:
+        answer = self._conversation.answer_now(request)
+        if answer is not None:
+            self._write(answer)
+        else:
+            back = self._way_back(request.params)
+            work = self._conversation.answer(request, self)
+            self._running.start(request.id, work, handshake.error_code, back)
+
+    def _read_and_call(self, request: Request) -> None:
+        try:
+            target = read_target(request.method, request.params)
+        except BadParams as wrong:
+            self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
+        else:
+            self._call(request.id, target)
+
+    def _call(self, id: bytes, target: Target) -> None:
+        try:
+            deliver = self._deliver if len(target.arguments) <= LARGE else self._way_back(target.arguments)
+        except Busy as busy:
+            self._write(jsonrpc.failure_of(id, busy))
+            return
+        if not self._conversation.start(id, target, deliver):
+            work = self._conversation.call(target, self)
+            self._running.start(id, work, handshake.error_code, deliver)
+
+    def _way_back(self, request: bytes) -> Callable[[bytes], None]:
+        """For the answer. Raises Busy if it is one large request too many."""
+        if len(request) <= LARGE:
             return self._deliver
-        load = Load(REQUESTS, len(request.params))
+        load = Load(REQUESTS, len(request))
 
         def deliver(answer: bytes) -> None:
             load.put_down()
@@ -144,8 +174,6 @@ class PipeCaller:
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
         """The first request decides; afterwards the other era is refused."""
-        if self._settled and not stateless.may_claim(request):
-            return None
         claims_stateless = stateless.claims(request)
         if self._era is None:
             if claims_stateless:

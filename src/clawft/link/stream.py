@@ -13,7 +13,7 @@ from codecs import BOM_UTF8
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.load import ANSWERS
 from clawft.link.noise import Noise
@@ -22,7 +22,7 @@ from clawft.link.process import Child, Launch, Said, start
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
-from clawft.wire.jsonrpc import Failure, Message, Response
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
@@ -47,7 +47,7 @@ class StreamLink:
         self._said = said
         self._launch = launch
         self._limit = limit
-        self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._waiting: Waiting[Waiter] = Waiting()
         self._closing = False
         self._broken: LinkError | None = None
         self._bad_lines = 0
@@ -80,18 +80,14 @@ class StreamLink:
         pass  # lines look the same in every revision
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
-        if self._broken is not None:
-            raise self._broken
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
-        id = self._waiting.open(waiter)
-        self._write(jsonrpc.request(id, outgoing.method, outgoing.params))
+        id = self.post(jsonrpc.after_id(outgoing.method, outgoing.params), waiter)
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
         try:
             return await waiter
         except asyncio.CancelledError:
-            self._waiting.close(id)
-            self._tell_cancelled(id, outgoing.method)
+            self.withdraw(id, silently=outgoing.method == "initialize")
             if patience is not None and patience.expired and not _is_cancelled():
                 raise patience.timeout() from None
             raise
@@ -99,9 +95,17 @@ class StreamLink:
             if patience is not None:
                 patience.end()
 
-    def _tell_cancelled(self, id: int, method: str) -> None:
-        if method != "initialize":
-            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+    def post(self, rest: bytes, waiter: Waiter) -> bytes:
+        if self._broken is not None:
+            raise self._broken
+        id = self._waiting.open_as(waiter)
+        self._write(jsonrpc.request_of(id, rest))
+        return id
+
+    def withdraw(self, id: bytes, *, silently: bool = False) -> None:
+        self._waiting.close(id)
+        if not silently:
+            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % id))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         self._write(jsonrpc.notification(method, params))
@@ -114,7 +118,8 @@ class StreamLink:
             return
         self._writer.write(message)
         if self._writer.full and self._writer.unread() > MAX_UNREAD_BYTES:
-            self._lose(LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait"))
+            deaf = LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait")
+            self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
 
     async def close(self) -> None:
         """The stop ladder; may be called twice."""
@@ -142,15 +147,19 @@ class StreamLink:
         except WireError as wrong:
             self._take_bad_line(line, wrong)
             return
-        if isinstance(message, _ANSWERS):
+        if isinstance(message, Response):
+            waiter = self._waiting.take(message.id)
+        elif isinstance(message, Failure):
             waiter = self._waiting.take(message.id) or self._only_one(message)
-            if waiter is not None:
-                if not waiter.done():
-                    waiter.set_result(message)
-                if len(line) > LARGE_ANSWER:
-                    self._loop.call_soon(self._wait_for_callers, WAIT_TURNS)
-                return
-        self._take_unasked(message, len(line))
+        else:
+            self._take_unasked(message, len(line))
+            return
+        if waiter is None:
+            self._rest_from(len(line), time.monotonic())
+        elif not waiter.done():
+            waiter.set_result(message)
+        if len(line) > LARGE_ANSWER:
+            self._loop.call_soon(self._wait_for_callers, WAIT_TURNS)
 
     def _wait_for_callers(self, turns: int) -> None:
         """Read no further large answers while those before are not taken; but not for ever, for others ask here too."""
@@ -160,11 +169,10 @@ class StreamLink:
         else:
             self._reader.let_go(_CALLERS)
 
-    def _take_unasked(self, message: Message, size: int) -> None:
+    def _take_unasked(self, message: Request | Notification, size: int) -> None:
         """Nobody waits for it: it is heard while there is time for such things."""
         began = time.monotonic()
-        if not isinstance(message, _ANSWERS):
-            self._incoming(message, None)
+        self._incoming(message, None)
         self._rest_from(size, began)
 
     def _rest_from(self, size: int, began: float) -> None:
@@ -173,10 +181,9 @@ class StreamLink:
             self._reader.hold(_NOISE)
             self._loop.call_later(pause, self._reader.let_go, _NOISE)
 
-    def _only_one(self, message: Response | Failure) -> asyncio.Future[Response | Failure] | None:
+    def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
-        nameless = isinstance(message, Failure) and message.id == jsonrpc.NULL
-        return self._waiting.drain()[0] if nameless and len(self._waiting) == 1 else None
+        return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
         """If it was meant as the answer to something, that has failed: no better one will follow."""
@@ -195,6 +202,8 @@ class StreamLink:
         self._bad_lines += 1
         if self._bad_lines <= _SHOWN_BAD_LINES:
             log.warning("%s wrote a line that is no message: %s: %r", self._launch.command, wrong, line[:200])
+            if self.child is not None:
+                self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
         if self._bad_lines == MAX_BAD_LINES and self.child is not None:
             log.error("%s wrote %d such lines; it is stopped", self._launch.command, MAX_BAD_LINES)
             self._reader.hold(_STOPPED)
@@ -235,7 +244,6 @@ class StreamLink:
                 waiter.set_exception(error)
 
 
-_ANSWERS = (Response, Failure)
 _NOISE, _CALLERS, _STOPPED = "noise", "callers", "stopped"
 _SHOWN_BAD_LINES = 5
 _LAST_WORDS_SECONDS = 0.05

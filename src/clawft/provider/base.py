@@ -16,6 +16,8 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completion,
+    Errand,
     LogLevel,
     Next,
     Prompt,
@@ -23,6 +25,7 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
+    Sent,
     Tool,
 )
 
@@ -44,6 +47,15 @@ class RawProvider(Protocol):
     """A provider that takes the whole call, arguments still bytes, and can talk back while it runs."""
 
     async def run(self, call: Call) -> Reply: ...
+
+
+@runtime_checkable
+class StartingProvider(Protocol):
+    """A provider that can send a call on its way and have nothing wait for it."""
+
+    def start(self, call: Call, errand: Errand) -> Sent | None:
+        """None if this call needs more than one message and its answer: then it is run."""
+        ...
 
 
 @runtime_checkable
@@ -84,6 +96,10 @@ class HeedingProvider(Protocol):
 class AskingResources(Protocol):
     """A provider that may have to ask the caller something before it can read."""
 
+    def may_have(self, uri: str) -> bool:
+        """As far as its lists tell: it is not asked for what it cannot have."""
+        ...
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         """The same for a call whose tool is named like the resource, with the way back to its caller."""
         ...
@@ -119,6 +135,17 @@ class PromptProvider(Protocol):
 class CompletionProvider(Protocol):
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
         """Values that may stand for `argument`, given the prefix typed so far."""
+        ...
+
+
+@runtime_checkable
+class InformedCompletion(Protocol):
+    """A provider that completes in the light of what was chosen before, and tells how many values there are."""
+
+    async def complete_after(
+        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+    ) -> Completion:
+        """The same, in place of `complete`; `chosen` are the other arguments so far."""
         ...
 
 
