@@ -70,6 +70,14 @@ class App:
         self._offers_logins = False
         """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
+        self.approval = ApprovalGuard(
+            self.approvals,
+            self.offered,
+            settings.workspace,
+            asking=settings.ask,
+            days=settings.approval_days,
+            relisted=self._relist,
+        )
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
         self.gateway = Gateway(
@@ -96,14 +104,7 @@ class App:
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
-            ApprovalGuard(
-                self.approvals,
-                self.offered,
-                settings.workspace,
-                asking=settings.ask,
-                days=settings.approval_days,
-                relisted=self._relist,
-            ),
+            self.approval,
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
             Redaction(self._redacts),

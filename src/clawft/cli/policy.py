@@ -60,7 +60,12 @@ async def explain(app: App, options: Options) -> Explained:
         raise not_found(app, options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])
     given = arguments(options.pairs, options.args, schema)
-    looked = [*permission(entry.names, app.caller.grant), *[each async for each in _security(app, given)]]
+    approval = Looked("approval", "approval", app.approval.verdict(entry.tool, entry.origin, app.caller))
+    looked = [
+        *permission(entry.names, app.caller.grant),
+        *([approval] if entry.origin.server else []),
+        *[each async for each in _security(app, given)],
+    ]
     return Explained(entry.name, strictest(each.verdict for each in looked), tuple(looked))
 
 
@@ -132,7 +137,7 @@ def _print(explained: Explained) -> None:
         rows = [_row(each) for each in explained.looked if each.at == at]
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
-    if last == "permission":
+    if last in ("permission", "approval"):
         print("\nno command or address in these arguments: no further rule looks at them")
 
 

@@ -19,7 +19,7 @@ from msgspec import Raw, Struct
 from clawft.errors import ClawftError
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
-from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
+from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
 from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
 
@@ -122,16 +122,14 @@ class ApprovalGuard:
     async def _to_ask(self, call: Call) -> Subject | None:
         """What has to be asked; None if nothing, and then the next call is let through at once."""
         self._look()
-        offered = self._offered(call.origin.server)
-        shown = shown_tool(call.tool.wire, offered.instructions)
-        use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
-        found = self._book.judge(use)
+        found, shown, use = self._judged(call.tool, call.origin, call.caller)
         if found.standing is Standing.NEW:
             await self._store([self._approval(call.caller, call.origin.server, call.tool.name, shown)])
         if found.standing in (Standing.APPROVED, Standing.NEW):
             self._open[(call.caller.principal, call.caller.agent, call.name)] = call.tool
             return None
-        return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
+        instructions = self._offered(call.origin.server).instructions
+        return Subject(call.origin.server, call.tool, use.pin, instructions, _differences(found, shown))
 
     async def _ask(self, call: Call, turn: Turn, began: float) -> Reply | None:
         subject = await self._to_ask(call)
@@ -155,8 +153,11 @@ class ApprovalGuard:
             self._declined.clear()
         self._declined[turn] = time.monotonic()
 
-    def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> Use:
-        return Use(server, tool, pinned, caller.agent, self._workspace, caller.principal)
+    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Shown, Use]:
+        """How this tool stands for this caller, in the form the server gives it now."""
+        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
+        use = Use(origin.server, tool.name, pin(shown), caller.agent, self._workspace, caller.principal)
+        return self._book.judge(use), shown, use
 
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,6 +186,19 @@ class ApprovalGuard:
             log.error("the approval cannot be kept: %s", failed)
         self._look()
 
+    def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
+        """What a call would meet now, for whoever wants to know it without calling."""
+        if not self.applies(tool, origin):
+            return Allow(RULE, "it needs none")
+        self._look()
+        found, shown, use = self._judged(tool, origin, caller)
+        if found.standing in (Standing.APPROVED, Standing.NEW):
+            return Allow(
+                RULE, "you approved it as it is now" if found.standing is Standing.APPROVED else "a glob has it"
+            )
+        subject = Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+        return Ask(RULE, why(subject), subject.command)
+
     # ── what is shown meanwhile ──────────────────────────────────────────────────────────────────────────────────────
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
@@ -195,9 +209,7 @@ class ApprovalGuard:
             self._look()
         if not self._book.of(origin.server):
             return ""
-        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
-        use = self._use(caller, origin.server, tool.name, pin(shown))
-        found = self._book.judge(use)
+        found, shown, use = self._judged(tool, origin, caller)
         if found.standing is not Standing.CHANGED:
             return ""
         self._withheld = True
