@@ -148,6 +148,10 @@ def call_options(parser: Parser) -> None:
 
 
 def call(options: Options) -> int:
+    """Whole: what is cut for a model waits in a process that goes on, and ours ends here."""
+    from clawft.config.keys import MAX_RESULT_LIMIT  # brings the policies
+
+    options.more = {"result.limit": MAX_RESULT_LIMIT}
     reply, missing = with_app(options, lambda app: _call(app, options), tool=options.name)
     result = msgspec.json.decode(reply.result, type=dict[str, Any])
     if options.json:
