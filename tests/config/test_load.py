@@ -94,6 +94,12 @@ allow = ["push"]
 hosts = ["git.example.org"]
 local = false
 variables = ["SSH_AUTH_SOCK"]
+sandbox = "require"
+[cargo]
+hosts = ["crates.example"]
+sandbox = "off"
+[build]
+sandbox = "strict"
 [gateway]
 page_size = 5
 question_seconds = 30
@@ -142,7 +148,9 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
-    assert settings.shell_sandbox == "strict"
+    assert (settings.shell_sandbox, settings.git_sandbox) == ("strict", "require")
+    assert (settings.cargo_hosts, settings.cargo_sandbox) == (("crates.example",), "off")
+    assert settings.build_sandbox == "strict"
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")

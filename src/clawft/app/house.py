@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -31,7 +31,8 @@ from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Caller, Grant
+from clawft.model import Caller, Grant, Tool
+from clawft.policy.beside import beside_tools
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
@@ -70,14 +71,6 @@ class App:
         self._offers_logins = False
         """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
-        self.approval = ApprovalGuard(
-            self.approvals,
-            self.offered,
-            settings.workspace,
-            asking=settings.ask,
-            days=settings.approval_days,
-            relisted=self._relist,
-        )
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
         self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
         self.gateway = Gateway(
@@ -98,13 +91,26 @@ class App:
 
     # ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @cached_property
+    def approving(self) -> ApprovalGuard:
+        settings = self.settings
+        return ApprovalGuard(
+            self.approvals,
+            self.offered,
+            settings.workspace,
+            asking=settings.ask,
+            days=settings.approval_days,
+            relisted=self._relist,
+            beside=self.beside,
+        )
+
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
-            self.approval,
+            self.approving,
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
             Redaction(self._redacts),
@@ -122,6 +128,11 @@ class App:
         """What a server says now, for whoever has to decide about it."""
         upstream = self.pool.find(server)
         return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def beside(self, server: str) -> Sequence[Tool]:
+        """What it has beside its tools, for the same."""
+        known = self.pool.find(server).answers
+        return beside_tools(known.prompts, resources=bool(known.resources or known.templates)) if known else ()
 
     def _redacts(self, server: str) -> bool:
         """What a server's own entry says, else what holds for all."""

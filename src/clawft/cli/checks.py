@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
     from clawft.config.layers import Found
+    from clawft.sandbox.probe import Means
 
 MAX_FILES = 2000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
+INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -59,13 +62,25 @@ def runtime() -> Iterator[Finding]:
 def sandbox(folder: Path) -> Iterator[Finding]:
     from clawft.sandbox.probe import means  # tries programs out
 
-    found = means(folder / "cache")
-    if found.level == "bwrap":
-        yield ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
-    elif found.level == "landlock":
-        yield warn("sandbox", f"{found.name}: {found.reason}", "apt-get install bubblewrap, or your system's way")
-    else:
-        yield warn("sandbox", f"servers run without one: {found.reason}", "see docs/guides/sandbox.md")
+    yield sandbox_with(means(folder / "cache"))
+
+
+def sandbox_with(found: Means) -> Finding:
+    """What is held here, and what is not although somebody may have asked for it."""
+    if found.level == "none":
+        lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
+        return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
+    if found.level == "landlock":
+        return warn("sandbox", f"{found.name}: {_lost(found)}; {found.reason}", INSTALL_BUBBLEWRAP)
+    if not found.offline:
+        return warn("sandbox", f"{found.name}: files are held; {NO_LISTS}", "weft needs to make network namespaces")
+    return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
+
+
+def _lost(found: Means) -> str:
+    """What Landlock does not hold."""
+    outliving = "" if found.alone else "; processes that leave their group can outlive weft"
+    return f"files are held; {NO_LISTS}; sockets of other programs can be reached{outliving}"
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

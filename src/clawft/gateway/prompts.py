@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Reaches, Registered
+from clawft.gateway.registered import Ensure, Reaches, Registered
+from clawft.guard.pipeline import Use
 from clawft.model import Call, Caller, Completion, Origin, Prompt, Talk, Tool
+from clawft.policy.beside import PROMPTS
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
 NO_VALUES = Completion((), 0, has_more=False)
@@ -32,12 +35,13 @@ class NamedPrompt(Struct, frozen=True):
 
 class Prompts:
     def __init__(
-        self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows, reaches: Reaches
+        self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows, reaches: Reaches, ensure: Ensure
     ) -> None:
         self._providers = providers
         self._form = form
         self._shows = shows
         self._reaches = reaches
+        self._ensure = ensure
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named() if self._shows(named.names, caller)]
@@ -65,6 +69,8 @@ class Prompts:
         self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b""
     ) -> Mapping[str, Any] | bytes:
         found = self.find(caller, name)
+        asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
+        await self._ensure(Use(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name)
         return await found.provider.get_prompt(call)
 

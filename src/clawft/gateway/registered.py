@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
+from clawft.guard.pipeline import Use
 from clawft.model import Caller, Origin
 from clawft.provider.base import Provider
 
@@ -20,5 +21,7 @@ class Registered(Struct, frozen=True):
         return self.origin.server or self.origin.namespace
 
 
+Ensure = Callable[[Use], Awaitable[None]]
+"""Raises NotApproved for what a person has to approve first."""
 Reaches = Callable[[Registered, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""

@@ -96,6 +96,10 @@ class HeedingProvider(Protocol):
 class AskingResources(Protocol):
     """A provider that may have to ask the caller something before it can read."""
 
+    def may_have(self, uri: str) -> bool:
+        """As far as its lists tell: it is not asked for what it cannot have."""
+        ...
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         """The same for a call whose tool is named like the resource, with the way back to its caller."""
         ...

@@ -198,6 +198,9 @@ class UpstreamProvider:
         """The server's whole result; None if it has nothing of that name."""
         return await self.read_resource_for(Call(Caller(), uri, Tool(uri, b""), Origin(self.namespace, self.server)))
 
+    def may_have(self, uri: str) -> bool:
+        return self._read().may_have(uri)
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         uri = call.tool.name
         if not self._read().may_have(uri):
