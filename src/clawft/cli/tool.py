@@ -168,17 +168,12 @@ async def _call(app: App, options: Options) -> tuple[Reply, bool]:
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
-    from clawft.cli.asking import Asking, can_ask  # only where a call runs
-    from clawft.cli.reply import Waiting
-    from clawft.model import Capabilities
+    from clawft.cli.asking import way_back  # only where a call runs
 
     entry = app.gateway.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
     given = arguments(options.pairs, options.args, schema)
-    caller, waiting = app.caller, Waiting(options.name)
-    if can_ask():
-        caller = msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True))
-        waiting = Asking(options.name)
+    caller, waiting = way_back(options.name, app.caller)
     try:
         reply = await waiting.during(app.gateway.call(caller, options.name, msgspec.json.encode(given), waiting))
     except ToolNotFound:
