@@ -230,6 +230,7 @@ class App:
         cells = Cells(settings.home, settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
+            self.files.ensure_approved(spec.name)
             return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))
