@@ -123,6 +123,7 @@ class App:
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
+        self.gateway.prompts_changed()
 
     def offered(self, server: str) -> Offered:
         """What a server says now, for whoever has to decide about it."""
