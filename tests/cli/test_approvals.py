@@ -20,6 +20,7 @@ from tests.servers.weft import environment as weft_environment
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+HONEST = Path(__file__).parents[1] / "servers" / "honest.py"
 PYTHON = sys.executable
 GRANT = ("approvals", "grant")
 
@@ -86,6 +87,7 @@ def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
     ("words", "told"),
     [
         (("nobody", "x"), "weft servers list"),
+        (("oen", "x"), "did you mean one?"),
         (("one", "eco"), "did you mean echo?"),
         (("one",), "weft approvals grant one '*'"),
         (("one", "echo", "--days", "-1"), "--days"),
@@ -95,6 +97,16 @@ def test_a_mistake_names_the_next_step(run: Any, stranger: Path, words: tuple[st
     done = run(*GRANT, *words)
     assert done.code != 0
     assert told in done.err
+
+
+@requirement("POOL-20")
+def test_what_all_tools_share_is_said_once_and_a_mistake_in_taking_back_is_named(run: Any) -> None:
+    assert run("servers", "add", "kind", "--", PYTHON, str(HONEST)).code == 0
+    granted = run(*GRANT, "kind", "*")
+    assert granted.out.count("approved: ") > 1
+    assert granted.out.count("be kind") == 1
+    assert "did you mean echo?" in run("approvals", "revoke", "kind", "eco").err
+    assert "did you mean kind?" in run("approvals", "revoke", "kidn").err
 
 
 @requirement("POOL-19")

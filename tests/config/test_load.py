@@ -189,6 +189,7 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
         ("\n[tool]\nallow = []", 3, "unknown key 'tool.allow', did you mean 'tools.allow'?"),
         ("[mcp_server]", 1, "unknown key 'mcp_server', did you mean 'mcp_servers'?"),
         ("[security]\ncomand_policy = { allow = [] }", 2, "did you mean 'security.command_policy.allow'?"),
+        ('[servers.a]\nurl = "x"', 2, "unknown key 'servers.a.url', did you mean 'mcp_servers'?"),
         ("# hi\nzzzzzz = 1", 2, "unknown key 'zzzzzz'"),
         ("tools = 3", 1, "tools must be a table"),
         ('[tools]\n\nallow = "x"', 3, "tools.allow must be a list of globs"),

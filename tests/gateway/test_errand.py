@@ -186,6 +186,21 @@ async def test_one_that_goes_on_can_still_be_cancelled() -> None:
         assert not caller.messages
 
 
+async def test_and_before_a_worker_has_taken_it() -> None:
+    quick = Starting()
+
+    async def rest(call: Call) -> Reply:
+        raise AssertionError("it was cancelled")
+
+    async with pipe(serving(quick)) as caller:
+        await caller.initialize()
+        id = caller.send("tools/call", {"name": "quick__echo"})
+        quick.taken[0].errand.goes_on(rest)
+        caller.notify("notifications/cancelled", requestId=id)
+        await turns(lambda: not len(caller.served.running))
+        assert not caller.messages
+
+
 async def test_an_id_in_use_is_refused_and_the_first_call_is_answered() -> None:
     quick = Starting()
     async with pipe(serving(quick)) as caller:

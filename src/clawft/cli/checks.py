@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from clawft.cli.audit import touched
+from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
 
 if TYPE_CHECKING:
@@ -88,13 +88,14 @@ def _lost(found: Means) -> str:
 
 def home(folder: Path) -> Iterator[Finding]:
     """Only the user may read what is in here, and above all change it."""
-    if not folder.exists():
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
+        yield fail("home", said, f"export CLAWFT_HOME=DIR names another folder; or make it yours: ls -ld {there}")
+    elif there != folder:
         yield ok("home", f"{folder} is not there yet; it is made when it is needed")
+    if there != folder:
         return
-    if not os.access(folder, os.W_OK):
-        yield fail(
-            "home", f"{folder} is not writable", f"make it yours, or set another with CLAWFT_HOME: ls -ld {folder}"
-        )
     exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
     if _mode(folder) & OTHERS:
         yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {folder}")
@@ -167,7 +168,7 @@ def audit(folder: Path) -> Iterator[Finding]:
 
     result = verify(audit_file(folder))
     if isinstance(result, Intact):
-        yield ok("audit", f"{result.lines} lines, none was touched")
+        yield ok("audit", untouched(result))
     else:
         yield fail(
             "audit",
@@ -252,6 +253,16 @@ def servers(app: App) -> Iterator[Finding]:
         yield from (warn("servers", said, hint) for said, hint in clear_secrets(found))
         if found.spec.enabled:
             yield _program(found)
+            yield from _variables(found)
+
+
+def _variables(found: Found) -> Iterator[Finding]:
+    """What a server refers to and nobody has set: it would not start."""
+    from clawft.store.secrets import unset_variables  # loaded with the servers
+
+    spec = found.spec
+    for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url):
+        yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
 def _program(found: Found) -> Finding:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
@@ -20,7 +21,7 @@ _clock = time.perf_counter
 
 Shape = Callable[[Reply], bytes]
 """The bare result in the caller's dialect."""
-Follow = Callable[[Awaitable[Reply]], Work]
+Follow = Callable[[Callable[[], Awaitable[Reply]]], Work]
 """The same for a reply that has to be waited for."""
 
 
@@ -84,7 +85,7 @@ class Errand(Job):
     def goes_on(self, rest: Next) -> None:
         self.sent = self.task = None
         self.code_of = self._all.code_of
-        self.work = self._all.follow(self._all.gateway.go_on(self._call, self._short, self._began, rest))
+        self.work = self._all.follow(partial(self._all.gateway.go_on, self._call, self._short, self._began, rest))
         self._all.running.queue(self)
 
     def cancel(self) -> None:

@@ -81,8 +81,8 @@ class PipeCaller:
             self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
             return
         usual = read_usual(line) if self._settled else None
-        if usual is not None:
-            self._call(usual.id, Target(METHOD, usual.name, usual.arguments))
+        if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
+            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta))
             return
         try:
             message = jsonrpc.decode(line)
@@ -106,7 +106,7 @@ class PipeCaller:
 
     def _request(self, request: Request) -> None:
         try:
-            settled = self._settled and not stateless.may_claim(request)
+            settled = self._settled and not stateless.may_name_version(request.params)
             refusal = None if settled else self._settle_era(request)
             if refusal is not None:
                 self._write(jsonrpc.failure_of(request.id, refusal))
@@ -129,9 +129,11 @@ class PipeCaller:
 
     def _read_and_call(self, request: Request) -> None:
         try:
-            self._call(request.id, read_target(request.method, request.params))
+            target = read_target(request.method, request.params)
         except BadParams as wrong:
             self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
+        else:
+            self._call(request.id, target)
 
     def _call(self, id: bytes, target: Target) -> None:
         if not self._conversation.start(id, target, self._deliver):

@@ -155,6 +155,8 @@ class StreamLink:
         self._bad_lines += 1
         if self._bad_lines <= _SHOWN_BAD_LINES:
             log.warning("%s wrote a line that is no message: %s: %r", self._launch.command, wrong, line[:200])
+            if self.child is not None:
+                self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
         if self._bad_lines == MAX_BAD_LINES and self.child is not None:
             log.error("%s wrote %d such lines; it is stopped", self._launch.command, MAX_BAD_LINES)
             self.child.kill()

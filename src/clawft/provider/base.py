@@ -16,6 +16,7 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completion,
     Errand,
     LogLevel,
     Next,
@@ -134,6 +135,17 @@ class PromptProvider(Protocol):
 class CompletionProvider(Protocol):
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
         """Values that may stand for `argument`, given the prefix typed so far."""
+        ...
+
+
+@runtime_checkable
+class InformedCompletion(Protocol):
+    """A provider that completes in the light of what was chosen before, and tells how many values there are."""
+
+    async def complete_after(
+        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+    ) -> Completion:
+        """The same, in place of `complete`; `chosen` are the other arguments so far."""
         ...
 
 

@@ -46,7 +46,7 @@ NAME_LOOKUP = (
 """Read even so: without the first four no name is resolved; the others are where one system keeps its programs."""
 
 
-class Table(Struct, frozen=True):
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """What somebody allows a server, as it is written: paths below the workspace, `~`, or absolute; hosts."""
 
     read: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The usual tools/call, read in one go: a number for an id, a name, arguments, and nothing else, in compact spelling.
+"""The usual tools/call, read in one go: a number for an id, a name, arguments, perhaps `_meta`, in compact spelling.
 
 Most of the traffic looks like that. Whatever looks different is read by `jsonrpc.decode`, which says the same of these
 (tests/props hold the two together) in twice the time.
@@ -7,7 +7,7 @@ Most of the traffic looks like that. Whatever looks different is read by `jsonrp
 from __future__ import annotations
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 METHOD = "tools/call"
 
@@ -16,11 +16,13 @@ class UsualCall(Struct, frozen=True, gc=False):
     id: bytes
     name: str
     arguments: bytes
+    meta: bytes = b""
 
 
 class _Params(Struct, forbid_unknown_fields=True, gc=False):
     name: str
     arguments: Raw
+    meta: Raw | UnsetType = field(default=UNSET, name="_meta")
 
 
 class _Line(Struct, forbid_unknown_fields=True, gc=False):
@@ -33,6 +35,7 @@ class _Line(Struct, forbid_unknown_fields=True, gc=False):
 _line = msgspec.json.Decoder(_Line)
 _copied = b"".join
 _NAMED = b'"%b"' % METHOD.encode()
+_META = len(b',"_meta":')
 _BARE = len(b'{"jsonrpc":"2.0","id":,"method":%b,"params":{"name":"","arguments":}}' % _NAMED)
 
 
@@ -44,9 +47,15 @@ def read_usual(line: bytes) -> UsualCall | None:
         read = _line.decode(line)
     except (msgspec.DecodeError, RecursionError):
         return None
-    id, arguments = _copied((read.id,)), _copied((read.params.arguments,))
-    if len(line) != _BARE + len(id) + len(read.params.name) + len(arguments):  # room for a key that occurs twice
+    params = read.params
+    id, arguments = _copied((read.id,)), _copied((params.arguments,))
+    length = _BARE + len(id) + len(params.name) + len(arguments)
+    meta = b""
+    if params.meta is not UNSET:
+        meta = _copied((params.meta,))
+        length += _META + len(meta)
+    if len(line) != length:  # there is room for a key that occurs twice
         return None
     if read.method != METHOD or read.jsonrpc != "2.0" or not id.isdigit() or arguments[:1] != b"{":
         return None
-    return UsualCall(id, read.params.name, arguments)
+    return UsualCall(id, params.name, arguments, meta)
