@@ -35,7 +35,10 @@ def open_client() -> ClientSession:
     """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
     import aiohttp  # on first use: see above
 
+    from clawft.link.http_connector import Connector
+
     return aiohttp.ClientSession(
+        connector=Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
