@@ -319,6 +319,25 @@ async def test_a_running_weft_hears_of_grants_and_revocations(tmp_path: Path) ->
         await until(pipe, "theirs__echo", "unknown tool")
 
 
+@requirement("POOL-19", "CONF-16")
+async def test_a_script_that_changes_while_weft_runs_is_not_started(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(TINY.read_text())
+    entry = {"command": PYTHON, "args": ["server.py"], "cwd": str(tmp_path)}
+    (tmp_path / ".mcp.json").write_text(config(theirs=entry))
+    assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+    assert (await weft(tmp_path, *GRANT, "theirs", "*")).returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        await until(pipe, "theirs__echo", "tiny: 1")
+        script.write_text(script.read_text().replace('default="tiny"', 'default="evil"'))
+        await until(pipe, "theirs__echo", "tiny: 1")  # the one that runs is the one that was approved
+        assert (await weft(tmp_path, "servers", "reconnect", "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "unknown tool")
+        assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "evil: 1")
+
+
 @requirement("GUARD-13", "POOL-17")
 def test_the_explanation_of_a_call_says_whether_it_would_be_asked_about(run: Any, stranger: Path) -> None:
     def explained() -> dict[str, Any]:

@@ -27,7 +27,7 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> list[NamedPrompt]:
-        return app.gateway.prompts.visible(app.caller)
+        return app.gateway.prompts.listed(app.caller)
 
     prompts = with_app(options, work)
     if options.json:
