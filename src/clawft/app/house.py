@@ -125,6 +125,7 @@ class App:
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
+        self.gateway.prompts_changed()
 
     def offered(self, server: str) -> Offered:
         """What a server says now, for whoever has to decide about it."""
@@ -232,6 +233,7 @@ class App:
         cells = Cells(settings.home, settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
+            self.files.ensure_approved(spec.name)
             return ways_to(spec, self.heard, cells, self.logins.of)
 
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))

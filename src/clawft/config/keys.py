@@ -19,9 +19,10 @@ OPEN_TABLES = frozenset({"mcp_servers"})
 """Known, but judged by those who read them."""
 
 MAX_INSTRUCTIONS = 16_384
+MAX_RESULT_LIMIT = 64 * 1024 * 1024
 
 Grants = tuple[Literal["push", "force"], ...]
-ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
+ResultLimit = Annotated[int, Meta(ge=1, le=MAX_RESULT_LIMIT)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]

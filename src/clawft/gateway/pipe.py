@@ -21,7 +21,7 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target, read_target
 from clawft.gateway.exchange import Exchange
-from clawft.gateway.running import Running
+from clawft.gateway.running import Answer, CodeOf, Running, Work
 from clawft.link.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
@@ -116,14 +116,11 @@ class PipeCaller:
             if refusal is not None:
                 self._write(jsonrpc.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
-                back = self._way_back(request.params)
-                self._running.start(request.id, self._stateless(request), stateless.error_code, back)
+                self._start(request.id, self._stateless(request), len(request.params), stateless.error_code)
             elif request.method == METHOD:
                 self._read_and_call(request)
             else:
                 self._converse(request)
-        except Busy as busy:
-            self._write(jsonrpc.failure_of(request.id, busy))
         except RecursionError:  # the door reads a little deeper than the rooms behind it
             self._write(jsonrpc.failure_of(request.id, BadParams("params are nested too deeply")))
 
@@ -132,9 +129,7 @@ class PipeCaller:
         if answer is not None:
             self._write(answer)
         else:
-            back = self._way_back(request.params)
-            work = self._conversation.answer(request, self)
-            self._running.start(request.id, work, handshake.error_code, back)
+            self._start(request.id, self._conversation.answer(request, self), len(request.params))
 
     def _read_and_call(self, request: Request) -> None:
         try:
@@ -145,21 +140,21 @@ class PipeCaller:
             self._call(request.id, target)
 
     def _call(self, id: bytes, target: Target) -> None:
+        size = len(target.arguments)
+        if size > LARGE or not self._conversation.start(id, target, self._deliver):
+            self._start(id, self._conversation.call(target, self), size)
+
+    def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
+        """Have it run, unless it is one large request too many."""
         try:
-            deliver = self._deliver if len(target.arguments) <= LARGE else self._way_back(target.arguments)
+            back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size))
         except Busy as busy:
+            work.close()
             self._write(jsonrpc.failure_of(id, busy))
-            return
-        if not self._conversation.start(id, target, deliver):
-            work = self._conversation.call(target, self)
-            self._running.start(id, work, handshake.error_code, deliver)
+        else:
+            self._running.start(id, work, code_of, back)
 
-    def _way_back(self, request: bytes) -> Callable[[bytes], None]:
-        """For the answer. Raises Busy if it is one large request too many."""
-        if len(request) <= LARGE:
-            return self._deliver
-        load = Load(REQUESTS, len(request))
-
+    def _way_back(self, load: Load) -> Answer:
         def deliver(answer: bytes) -> None:
             load.put_down()
             self._deliver(answer)
