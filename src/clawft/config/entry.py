@@ -38,6 +38,14 @@ class Sandbox(Struct, frozen=True, forbid_unknown_fields=True):
     require: bool = False
 
 
+class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
+    client_id: Annotated[str, Meta(min_length=1)]
+    client_secret: str = ""
+    audience: str = ""
+    resource: str = ""
+    scopes: tuple[str, ...] = ()
+
+
 class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """What was written, not yet judged. An empty `trust` means: nothing was said."""
 
@@ -58,6 +66,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     redact: bool | None = None
     asks: tuple[Asks, ...] = EVERYTHING
     era: PinnedEra = "auto"
+    exchange: Exchange | None = None
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
@@ -70,6 +79,7 @@ _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "": KEYS,
     "tools": Tools.__struct_fields__,
     "sandbox": Sandbox.__struct_fields__,
+    "exchange": Exchange.__struct_fields__,
 }
 WORDS = {
     "name": "a text",
@@ -89,6 +99,7 @@ WORDS = {
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
     "asks": "a list of elicitation, sampling and roots",
     "era": "auto, handshake or stateless",
+    "exchange": "a table of client_id, client_secret (a reference), audience, resource and scopes",
 }
 """What each key must be, for errors and the reference."""
 
@@ -173,6 +184,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "redact": told["redact"] if isinstance(told.get("redact"), bool) else None,
         "asks": told.get("asks"),
         "era": told.get("era"),
+        "exchange": members(told.get("exchange")) or None,
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
 

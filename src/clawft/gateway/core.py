@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
+from clawft.gateway.personal import Personal
 from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.registered import Registered
@@ -48,7 +49,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, end_of
+from clawft.provider.base import Changing, PersonalProvider, PromptProvider, Provider, ResourceProvider, end_of
 from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
@@ -58,6 +59,8 @@ SERVER_NAME = "clawft"
 KEY_BYTES = 32
 
 log = logging.getLogger("clawft.gateway")
+
+_ANYONE = Caller()
 
 
 class Gateway:
@@ -91,15 +94,18 @@ class Gateway:
         self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values, self.events, self._reaches)
+        self._personal = Personal()
+        self.resources = Resources(self.providers_of, self.events, self._reaches)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self._providers.values, form, self._shows, self._reaches)
+        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches)
         self._built: Snapshot | None = None
-        self._indexes: dict[tuple[Grant, str, str], Index] = {}
+        self._own: dict[str, Snapshot] = {}
+        """By proof: the catalogs of people who have servers of their own."""
+        self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
-        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: _not_there)
+        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: self._not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -107,7 +113,9 @@ class Gateway:
         """Offer what this provider has. `server` names the external server behind it, if there is one."""
         if provider.namespace in self._providers:
             raise InvalidConfig(f"there is already a provider for the namespace {provider.namespace!r}")
-        self._providers[provider.namespace] = Registered(provider, Origin(provider.namespace, server, trusted))
+        known = Registered(provider, Origin(provider.namespace, server, trusted))
+        self._providers[provider.namespace] = known
+        self._personal.add(provider)
         if isinstance(provider, Changing):
             provider.watch(self)
         self._announce(provider)
@@ -115,29 +123,35 @@ class Gateway:
     def unregister(self, namespace: str) -> None:
         gone = self._providers.pop(namespace, None)
         if gone is not None:
+            self._personal.remove(namespace)
             self._announce(gone.provider)
 
     def _announce(self, provider: Provider) -> None:
         self.tools_changed()
-        if isinstance(provider, PromptProvider):
+        if isinstance(provider, PromptProvider | PersonalProvider):
             self.prompts_changed()
-        if isinstance(provider, ResourceProvider):
+        if isinstance(provider, ResourceProvider | PersonalProvider):
             self.resources_changed()
 
-    def tools_changed(self) -> None:
+    def tools_changed(self, whose: str = "") -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
-        self._built = None
+        if whose:
+            self._own.pop(whose, None)
+        else:
+            self._built = None
+            self._own.clear()
         self._indexes.clear()
-        self.pages.forget()
-        self.events.publish(ListChanged(Topic.TOOLS))
+        self._lists_changed(Topic.TOOLS, whose)
 
-    def prompts_changed(self) -> None:
-        self.pages.forget()
-        self.events.publish(ListChanged(Topic.PROMPTS))
+    def prompts_changed(self, whose: str = "") -> None:
+        self._lists_changed(Topic.PROMPTS, whose)
 
-    def resources_changed(self) -> None:
+    def resources_changed(self, whose: str = "") -> None:
+        self._lists_changed(Topic.RESOURCES, whose)
+
+    def _lists_changed(self, topic: Topic, whose: str) -> None:
         self.pages.forget()
-        self.events.publish(ListChanged(Topic.RESOURCES))
+        self.events.publish(ListChanged(topic, whose))
 
     def elicitation_completed(self, id: str) -> None:
         self.events.publish(ElicitationCompleted(id))
@@ -148,14 +162,45 @@ class Gateway:
     def log(self, level: LogLevel, params: bytes, principal: str) -> None:
         self.events.publish(Said(level, params, principal))
 
-    def _offer(self, known: Registered) -> Offer:
+    def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
         end = end_of(known.provider)
 
         def bind(tool: Tool) -> Next:
             last = end if tool.needs == _NO_NEEDS else _able(end)
             return compose(self.guards, tool, known.origin, lambda finish: _as_reply(last, finish))
 
-        return Offer(known.origin, _tools_of(known.provider), bind)
+        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind)
+
+    # ── what single people have ──────────────────────────────────────────────────────────────────────────────────────
+
+    def providers_of(self, caller: Caller) -> Iterable[Registered]:
+        """All of them, as this caller has them."""
+        everything = self._providers.values()
+        return self._personal.all_seen(everything, caller) if self._personal else everything
+
+    async def settle(self, caller: Caller) -> None:
+        """Back when it is known what this caller has of its own."""
+        if caller.proof and self._personal:
+            await self._personal.settle(caller)
+
+    def _catalog(self, caller: Caller) -> Snapshot:
+        if not caller.proof or not self._personal:
+            return self._snapshot
+        built = self._own.get(caller.proof)
+        if built is None:
+            if len(self._own) >= _MAX_OWN:
+                self._own.clear()
+            offers = [self._offer(known, caller) for known in self._providers.values()]
+            built = self._own[caller.proof] = build(offers, self.form)
+        return built
+
+    async def _not_there(self, call: Call) -> Reply:
+        """A server that has nothing for this caller says why; whoever may not see it hears nothing of it."""
+        for known in self._providers.values() if self._personal else ():
+            spellings, refusal = self._personal.refusal(known, call.caller, call.asked)
+            if refusal is not None and self._shows(spellings, call.caller):
+                return Reply.error(str(refusal))
+        raise unknown(call.asked)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -173,17 +218,19 @@ class Gateway:
     def clashes(self) -> tuple[Clash, ...]:
         return self._snapshot.clashes
 
-    def find(self, name: str) -> Entry | None:
-        return self._snapshot.find(name)
+    def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
+        return self._catalog(caller).find(name)
 
-    def names_of(self, canonical: str) -> tuple[str, ...]:
+    def names_of(self, canonical: str, caller: Caller = _ANYONE) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
-        entry = self._snapshot.canonical.get(canonical)
+        entry = self._catalog(caller).canonical.get(canonical)
         return entry.names if entry else (canonical,)
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [self._as_seen(entry, caller) for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+        return [
+            self._as_seen(entry, caller) for entry in self._catalog(caller).entries if self._shows(entry.names, caller)
+        ]
 
     def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
         for guard in self._face_guards:
@@ -200,7 +247,7 @@ class Gateway:
         """The tools of this caller that fit best."""
         from clawft.catalog.search import Index  # most callers never search
 
-        audience = (caller.grant, caller.agent, caller.principal)
+        audience = (caller.grant, caller.agent, caller.principal, caller.proof)
         index = self._indexes.get(audience)
         if index is None:
             if len(self._indexes) >= _MAX_INDEXES:
@@ -210,12 +257,12 @@ class Gateway:
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
-        entry = self._snapshot.table.get(name)
+        entry = self._catalog(caller).table.get(name)
         return entry if entry is not None and self._shows(entry.names, caller) else None
 
-    def provider(self, namespace: str) -> Provider | None:
+    def provider(self, namespace: str, caller: Caller = _ANYONE) -> Provider | None:
         known = self._providers.get(namespace)
-        return known.provider if known is not None else None
+        return self._personal.seen(known.provider, caller) if known is not None else None
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         """A result that comes after its call was answered, as the guards let it pass."""
@@ -230,7 +277,7 @@ class Gateway:
         """Resources have no names that rules could match: they go with any tool of theirs, or with `resources`."""
         if self._shows(_names_of_resources(known.origin), caller):
             return True
-        own = (entry for entry in self._snapshot.entries if entry.origin == known.origin)
+        own = (entry for entry in self._catalog(caller).entries if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
 
     async def call(
@@ -243,7 +290,10 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = (self._built or self._snapshot).table.get(name)
+        entry = ((self._built or self._snapshot) if not caller.proof else self._catalog(caller)).table.get(name)
+        if entry is None and caller.proof:
+            await self.settle(caller)
+            entry = self._catalog(caller).table.get(name)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
@@ -258,6 +308,7 @@ class Gateway:
 
 
 _MAX_INDEXES = 64
+_MAX_OWN = 256
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs
@@ -267,10 +318,6 @@ _NOWHERE = Origin("")
 @lru_cache(maxsize=1_024)
 def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
-
-
-async def _not_there(call: Call) -> Reply:
-    raise unknown(call.asked)
 
 
 def _tools_of(provider: Provider) -> tuple[Tool, ...]:

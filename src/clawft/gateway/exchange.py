@@ -51,7 +51,15 @@ class Exchange:
         told = stateless.read_caller(request, headers)
         base = self._base
         caller = Caller(
-            base.principal, base.agent, told.client, Era.STATELESS, told.revision, told.capabilities, base.grant
+            base.principal,
+            base.agent,
+            told.client,
+            Era.STATELESS,
+            told.revision,
+            told.capabilities,
+            base.grant,
+            "",
+            base.proof,
         )
         dispatch.check_method(request.method, caller)
         if request.method not in CALLS:
@@ -71,6 +79,7 @@ class Exchange:
 
     async def _list(self, heard: Heard) -> bytes:
         method = heard.request.method
+        await self._gateway.settle(heard.caller)
         return dispatch.list_page(self._gateway, heard.caller, method, heard.request.params, self._finish_list)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,7 +112,7 @@ class Exchange:
         return reply if reply.kind is not Kind.TASK else Followed(self._gateway, caller).begun(reply, target.name)
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find(target.name, caller)
         if entry is None or entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
@@ -117,7 +126,7 @@ class Exchange:
         return self._gateway.tasks.start(caller, run, known)
 
     def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find(target.name, caller)
         if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
             return
         if not self._gateway.find_visible(target.name, caller):

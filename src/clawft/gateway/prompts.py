@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Reaches, Registered
+from clawft.gateway.registered import ProvidersOf, Reaches
 from clawft.model import Call, Caller, Origin, Prompt, Talk, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider
 
@@ -29,21 +29,19 @@ class NamedPrompt(Struct, frozen=True):
 
 
 class Prompts:
-    def __init__(
-        self, providers: Callable[[], Iterable[Registered]], form: Form, shows: Shows, reaches: Reaches
-    ) -> None:
+    def __init__(self, providers: ProvidersOf, form: Form, shows: Shows, reaches: Reaches) -> None:
         self._providers = providers
         self._form = form
         self._shows = shows
         self._reaches = reaches
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
-        return [named for named in self._named() if self._shows(named.names, caller)]
+        return [named for named in self._named(caller) if self._shows(named.names, caller)]
 
-    def _named(self) -> list[NamedPrompt]:
+    def _named(self, caller: Caller) -> list[NamedPrompt]:
         return [
             self._name(known.origin, known.provider, prompt)
-            for known in self._providers()
+            for known in self._providers(caller)
             if isinstance(known.provider, PromptProvider)
             for prompt in known.provider.list_prompts()
         ]
@@ -73,7 +71,7 @@ class Prompts:
             if not isinstance(found.provider, CompletionProvider):
                 return ()
             return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
-        for known in self._providers():
+        for known in self._providers(caller):
             if isinstance(known.provider, CompletionProvider) and self._reaches(known, caller):
                 values = await known.provider.complete(ref, argument, value)
                 if values:

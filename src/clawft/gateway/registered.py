@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -20,5 +20,7 @@ class Registered(Struct, frozen=True):
         return self.origin.server or self.origin.namespace
 
 
+ProvidersOf = Callable[[Caller], Iterable[Registered]]
+"""All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""

@@ -113,4 +113,4 @@ class Sessions:
 
 
 def _with_session(base: Caller, id: str) -> Caller:
-    return Caller(principal=base.principal, agent=base.agent, grant=base.grant, session=id[:8])
+    return Caller(principal=base.principal, agent=base.agent, grant=base.grant, session=id[:8], proof=base.proof)

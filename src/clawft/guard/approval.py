@@ -49,7 +49,7 @@ class ApprovalGuard:
     def __init__(
         self,
         book: Approvals,
-        offered: Callable[[str], Offered],
+        offered: Callable[[str, Caller], Offered],
         workspace: Path,
         *,
         asking: Asking = "untrusted",
@@ -120,7 +120,7 @@ class ApprovalGuard:
     async def _to_ask(self, call: Call) -> Subject | None:
         """What has to be asked; None if nothing, and then the next call is let through at once."""
         self._look()
-        offered = self._offered(call.origin.server)
+        offered = self._offered(call.origin.server, call.caller)
         shown = shown_tool(call.tool.wire, offered.instructions)
         use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
         found = self._book.judge(use)
@@ -144,7 +144,7 @@ class ApprovalGuard:
             self._note_declined(turn)
             return _declined(subject)
         if answer != ONCE:
-            tools = self._offered(subject.server).tools if answer == subject.everything else ()
+            tools = self._offered(subject.server, call.caller).tools if answer == subject.everything else ()
             await self._store(self._approvals(call, tools))
         return None
 
@@ -160,7 +160,7 @@ class ApprovalGuard:
 
     def _approvals(self, call: Call, others: Sequence[Tool]) -> list[Approval]:
         server = call.origin.server
-        instructions = self._offered(server).instructions
+        instructions = self._offered(server, call.caller).instructions
         tools = {tool.name: tool for tool in (*others, call.tool)}.values()
         return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
 
@@ -193,7 +193,7 @@ class ApprovalGuard:
             self._look()
         if not self._book.of(origin.server):
             return ""
-        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
+        shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
         use = self._use(caller, origin.server, tool.name, pin(shown))
         found = self._book.judge(use)
         if found.standing is not Standing.CHANGED:

@@ -28,6 +28,17 @@ class ToolRules(Struct, frozen=True):
     timeout_ms: dict[str, int] = {}
 
 
+class Exchange(Struct, frozen=True):
+    """Whoever calls is known there by name: the token they came with is exchanged for one of its own (RFC 8693)."""
+
+    client_id: str
+    client_secret: str = ""
+    """A reference, never the secret."""
+    audience: str = ""
+    resource: str = ""
+    scopes: tuple[str, ...] = ()
+
+
 class UpstreamSpec(Struct, frozen=True):
     """Either `command` with `args`, or `url`."""
 
@@ -51,6 +62,8 @@ class UpstreamSpec(Struct, frozen=True):
     """What it may ask the agent that calls it."""
     era: PinnedEra = "auto"
     """How it is spoken to; `auto` finds out."""
+    exchange: Exchange | None = None
+    """Every person has a session of their own with it, in their own name."""
     scope: str = ""
     """The layer of the configuration it came from."""
 

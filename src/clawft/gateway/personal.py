@@ -1,0 +1,50 @@
+"""Providers that have something else for each person, and what single callers have of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Iterator
+
+from clawft.catalog import names
+from clawft.errors import ClawftError
+from clawft.gateway.registered import Registered
+from clawft.model import Caller, Tool
+from clawft.provider.base import PersonalProvider, Provider
+
+
+class Personal:
+    """Empty for nearly everybody, and then asked nothing."""
+
+    def __init__(self) -> None:
+        self._providers: dict[str, PersonalProvider] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._providers)
+
+    def add(self, provider: Provider) -> None:
+        if isinstance(provider, PersonalProvider):
+            self._providers[provider.namespace] = provider
+
+    def remove(self, namespace: str) -> None:
+        self._providers.pop(namespace, None)
+
+    def seen(self, provider: Provider, caller: Caller) -> Provider:
+        """The provider as this caller has it: the same for all, unless it is personal and knows the caller."""
+        personal = self._providers.get(provider.namespace)
+        return provider if personal is None else personal.of(caller) or provider
+
+    def all_seen(self, known: Iterable[Registered], caller: Caller) -> Iterator[Registered]:
+        for each in known:
+            seen = self.seen(each.provider, caller)
+            yield each if seen is each.provider else Registered(seen, each.origin)
+
+    def settle(self, caller: Caller) -> Awaitable[object]:
+        """Back when it is known what this caller has of its own."""
+        return asyncio.gather(*(provider.ready(caller) for provider in self._providers.values()))
+
+    def refusal(self, known: Registered, caller: Caller, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
+        """Every spelling of a tool of this provider, if `name` is one of them, and why the caller does not have it."""
+        personal = self._providers.get(known.origin.namespace)
+        tool = Tool(name.partition(f"{known.owner}__")[2], b"")
+        spellings = names.accepted(known.origin, tool) if personal is not None and tool.name else ()
+        return (spellings, personal.refusal(caller)) if personal is not None and name in spellings else ((), None)
