@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -25,6 +25,8 @@ __all__ = [
     "Capabilities",
     "Deny",
     "Era",
+    "Errand",
+    "Finish",
     "ForeignPrompt",
     "ForeignResource",
     "ForeignTemplate",
@@ -41,11 +43,15 @@ __all__ = [
     "Resource",
     "ResourceContent",
     "ResourceTemplate",
+    "Sent",
+    "Shortcut",
     "Silent",
+    "Start",
     "Talk",
     "TaskSupport",
     "Tool",
     "Verdict",
+    "Witness",
 ]
 
 EMPTY_OBJECT = b"{}"
@@ -346,6 +352,49 @@ class Reply(Struct, frozen=True, gc=False):
 
 Next = Callable[[Call], Awaitable[Reply]]
 """One step of the way down: a guard's successor, or the provider at the end."""
+Finish = Callable[[Call, Reply], Reply]
+"""What is still done to a reply on its way back."""
+
+
+class Errand(Protocol):
+    """A call on its way that no task waits for, as its provider knows it. It is told one of these, once."""
+
+    def replied(self, reply: Reply) -> None: ...
+
+    def goes_on(self, rest: Next) -> None:
+        """There is more to it than an answer: the reply comes of this, and may have to be waited for."""
+        ...
+
+
+class Sent(Protocol):
+    def cancel(self) -> None:
+        """Its errand is told nothing more."""
+        ...
+
+
+Start = Callable[[Call, Errand], Sent | None]
+"""Send it on its way and return at once; None if this call needs more than one message and its answer."""
+
+
+@runtime_checkable
+class Witness(Protocol):
+    """Whoever keeps a record of all calls, however they went. `began` is a moment of `time.perf_counter`."""
+
+    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
+
+    def follow(self, call: Call, after: Next, began: float) -> Awaitable[Reply]:
+        """The same for a call that is still under way."""
+        ...
+
+
+class Shortcut(Struct, frozen=True):
+    """The way down for calls of one tool that no guard has to wait for."""
+
+    passes: tuple[Callable[[Call], bool], ...]
+    """Each guard's word that it has nothing to say about a call. Without all of them it goes the long way."""
+    start: Start
+    finish: Finish
+    witness: Witness
 
 
 # ── verdicts ─────────────────────────────────────────────────────────────────────────────────────────────────────────

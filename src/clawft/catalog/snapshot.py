@@ -8,15 +8,20 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog.names import Form, accepted, canonical, exported
-from clawft.model import Next, Origin, Tool
+from clawft.model import Next, Origin, Shortcut, Tool
+
+
+def _none(tool: Tool) -> Shortcut | None:
+    return None
 
 
 class Offer(Struct, frozen=True):
-    """What one provider brings. `bind` gives the composed way down for one of its tools."""
+    """What one provider brings. `bind` gives the composed way down for one of its tools, `shorten` the short one."""
 
     origin: Origin
     tools: tuple[Tool, ...]
     bind: Callable[[Tool], Next]
+    shorten: Callable[[Tool], Shortcut | None] = _none
 
 
 class Entry(Struct, frozen=True):
@@ -29,6 +34,7 @@ class Entry(Struct, frozen=True):
     origin: Origin
     wire: bytes
     run: Next
+    shortcut: Shortcut | None = None
 
 
 class Clash(Struct, frozen=True):
@@ -54,20 +60,20 @@ def build(offers: Sequence[Offer], form: Form = Form.PLAIN) -> Snapshot:
     entries: dict[str, Entry] = {}
     inside: dict[str, Entry] = {}
     clashes: list[Clash] = []
-    for origin, tool, bind in _in_order(offers, form):
-        own = canonical(origin, tool.name)
-        name = _export(origin, tool, form, entries)
+    for offer, tool in _in_order(offers, form):
+        own = canonical(offer.origin, tool.name)
+        name = _export(offer.origin, tool, form, entries)
         if name in entries or own in inside:
             clashes.append(Clash(name, f"{own} would get the name of {(entries.get(name) or inside[own]).canonical}"))
             continue
-        entries[name] = inside[own] = _entry(name, origin, tool, bind)
+        entries[name] = inside[own] = _entry(name, offer, tool)
     return Snapshot(tuple(entries.values()), _lookup(entries), inside, tuple(clashes))
 
 
-def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Origin, Tool, Callable[[Tool], Next]]]:
+def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Offer, Tool]]:
     """As registered; with bare names external servers come first, so that they win over built-ins."""
     ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is Form.BARE else offers
-    return [(offer.origin, tool, offer.bind) for offer in ordered for tool in offer.tools]
+    return [(offer, tool) for offer in ordered for tool in offer.tools]
 
 
 def _export(origin: Origin, tool: Tool, form: Form, taken: Mapping[str, Entry]) -> str:
@@ -77,9 +83,11 @@ def _export(origin: Origin, tool: Tool, form: Form, taken: Mapping[str, Entry]) 
     return name
 
 
-def _entry(name: str, origin: Origin, tool: Tool, bind: Callable[[Tool], Next]) -> Entry:
+def _entry(name: str, offer: Offer, tool: Tool) -> Entry:
+    origin = offer.origin
     names = tuple(dict.fromkeys((name, *accepted(origin, tool), *((tool.alias,) if tool.alias else ()))))
-    return Entry(name, canonical(origin, tool.name), names, tool, origin, rename(tool.wire, name), bind(tool))
+    wire = rename(tool.wire, name)
+    return Entry(name, canonical(origin, tool.name), names, tool, origin, wire, offer.bind(tool), offer.shorten(tool))
 
 
 def _lookup(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:

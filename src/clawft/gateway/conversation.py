@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ from msgspec import UNSET, Struct, UnsetType
 from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import CALLS, LISTS
+from clawft.gateway.dispatch import CALLS, LISTS, Target
+from clawft.gateway.errand import Errands
 from clawft.gateway.events import (
     ConversationEnded,
     ElicitationCompleted,
@@ -24,16 +25,15 @@ from clawft.gateway.events import (
     TaskChanged,
 )
 from clawft.gateway.older_tasks import OLDER, OlderTasks
-from clawft.gateway.running import Running, answered_now
+from clawft.gateway.running import Answer, Running, answered_now
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
-from clawft.model import EMPTY_OBJECT, Caller, Era, Question
+from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
-from clawft.wire.meta import RANK
-from clawft.wire.meta import read as read_meta
+from clawft.wire.meta import RANK, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.tasks import older
 from clawft.wire.visible import make_visible
@@ -58,6 +58,7 @@ class Conversation:
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
+        self._errands = Errands(gateway, self.running, self._shape, self._follow, handshake.error_code)
         self.caller = base
         self.opened = False
         self._seen: Seen | None = None
@@ -78,7 +79,14 @@ class Conversation:
 
     def answer(self, request: Request, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The bare result."""
-        return self._call(request, outlet) if request.method in CALLS else self._result(request, outlet)
+        return self._read_and_call(request, outlet) if request.method in CALLS else self._result(request, outlet)
+
+    def start(self, id: bytes, target: Target, deliver: Answer) -> bool:
+        """Have a call run without a task, on a pipe; False if it needs one."""
+        if target.meta or target.task is not UNSET:
+            return False
+        talk = self._plain_talk or self._settle_talk()
+        return self._errands.start(id, self.caller, target.name, target.arguments, talk, deliver)
 
     async def _result(self, request: Request, outlet: Outlet) -> bytes:
         method = request.method
@@ -98,22 +106,30 @@ class Conversation:
             raise dispatch.UnknownMethod(f"{method} is not served here")
         return await slow(self, request)
 
-    async def _call(self, request: Request, outlet: Outlet) -> bytes:
-        target = dispatch.read_target(request.method, request.params)
+    async def _read_and_call(self, request: Request, outlet: Outlet) -> bytes:
+        return await self.call(dispatch.read_target(request.method, request.params), outlet)
+
+    async def call(self, target: Target, outlet: Outlet) -> bytes:
+        """The bare result of what may ask back."""
         if target.task is not UNSET and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
-        token = read_meta(request.params).progress_token if target.meta or request.method != "tools/call" else UNSET
+        token = read_meta(target.meta).progress_token if target.meta else UNSET
         if token is UNSET and outlet is self._aside:
             talk = self._plain_talk or self._settle_talk()
         else:
             talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
+        return await self._follow(CALLS[target.method](self._gateway, self.caller, target, talk), target.method)
+
+    async def _follow(self, awaited: Awaitable[Reply], method: str = "tools/call") -> bytes:
         try:
-            reply = await CALLS[request.method](self._gateway, self.caller, target, talk)
+            return self._shape(await awaited, method)
         except UrlElicitationRequired as first:
             for visit in first.elicitations:
                 self._sent_to(visit.get("elicitationId"))
             raise
-        narrowed = _NARROWED.get(request.method) if self._narrows else None
+
+    def _shape(self, reply: Reply, method: str = "tools/call") -> bytes:
+        narrowed = _NARROWED.get(method) if self._narrows else None
         return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
 
     def _settle_talk(self) -> HandshakeTalk:

@@ -33,23 +33,33 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Finish, Guard, ListGuard, ReplyGuard, compose
+from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose, shortcut
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
     Era,
+    Finish,
     Grant,
     LogLevel,
     Next,
     Origin,
     Reply,
+    Shortcut,
     Silent,
     Talk,
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changing, PersonalProvider, PromptProvider, Provider, ResourceProvider, end_of
+from clawft.provider.base import (
+    Changing,
+    PersonalProvider,
+    PromptProvider,
+    Provider,
+    ResourceProvider,
+    StartingProvider,
+    end_of,
+)
 from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
@@ -169,7 +179,12 @@ class Gateway:
             last = end if tool.needs == _NO_NEEDS else _able(end)
             return compose(self.guards, tool, known.origin, lambda finish: _as_reply(last, finish))
 
-        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind)
+        def shorten(tool: Tool) -> Shortcut | None:
+            if not isinstance(known.provider, StartingProvider) or tool.needs != _NO_NEEDS:
+                return None
+            return shortcut(self.guards, tool, known.origin, known.provider.start)
+
+        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind, shorten)
 
     # ── what single people have ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,7 +234,7 @@ class Gateway:
         return self._snapshot.clashes
 
     def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
-        return self._catalog(caller).find(name)
+        return ((self._built or self._snapshot) if not caller.proof else self._catalog(caller)).table.get(name)
 
     def names_of(self, canonical: str, caller: Caller = _ANYONE) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
@@ -290,21 +305,24 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = ((self._built or self._snapshot) if not caller.proof else self._catalog(caller)).table.get(name)
+        entry = self.find(name, caller)
         if entry is None and caller.proof:
             await self.settle(caller)
-            entry = self._catalog(caller).table.get(name)
+            entry = self.find(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
         try:
             return await entry.run(call)
-        except ToolError as failed:
-            return Reply.error(str(failed))
-        except MissingCapability as lacking:
-            if caller.era is Era.STATELESS:
-                raise
-            return Reply.error(str(lacking))
+        except (ToolError, MissingCapability) as failed:
+            return _told(failed, caller)
+
+    async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
+        """The long end of a call that was started the short way."""
+        try:
+            return await short.witness.follow(call, _as_reply(rest, short.finish), began)
+        except (ToolError, MissingCapability) as failed:
+            return _told(failed, call.caller)
 
 
 _MAX_INDEXES = 64
@@ -318,6 +336,13 @@ _NOWHERE = Origin("")
 @lru_cache(maxsize=1_024)
 def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
+
+
+def _told(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
+    """A tool that fails gives a result like any other; what a client lacks has an error of its own in one era."""
+    if isinstance(failed, MissingCapability) and caller.era is Era.STATELESS:
+        raise failed
+    return Reply.error(str(failed))
 
 
 def _tools_of(provider: Provider) -> tuple[Tool, ...]:

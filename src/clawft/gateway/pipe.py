@@ -18,6 +18,7 @@ from clawft.errors import (
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import read_target
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Running
 from clawft.model import Caller, Era
@@ -108,12 +109,27 @@ class PipeCaller:
         elif self._era is _STATELESS:
             self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
         else:
-            answer = self._conversation.answer_now(request)
-            if answer is not None:
-                self._write(answer)
-            else:
-                work = self._conversation.answer(request, self)
-                self._running.start(request.id, work, handshake.error_code, self._deliver)
+            self._converse(request)
+
+    def _converse(self, request: Request) -> None:
+        conversation = self._conversation
+        if request.method == "tools/call":
+            self._call(request)
+        elif (answer := conversation.answer_now(request)) is not None:
+            self._write(answer)
+        else:
+            work = conversation.answer(request, self)
+            self._running.start(request.id, work, handshake.error_code, self._deliver)
+
+    def _call(self, request: Request) -> None:
+        try:
+            target = read_target(request.method, request.params)
+        except BadParams as wrong:
+            self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
+            return
+        if not self._conversation.start(request.id, target, self._deliver):
+            work = self._conversation.call(target, self)
+            self._running.start(request.id, work, handshake.error_code, self._deliver)
 
     def _deliver(self, answer: bytes) -> None:
         if answer:  # a cancelled request has none

@@ -29,7 +29,7 @@ NOTHING = b""
 
 
 class Job:
-    """One request in flight: queued, or run by a task."""
+    """One request in flight: queued, run by a task, or (see `errand`) on its way without one."""
 
     __slots__ = ("cancelled", "code_of", "deliver", "id", "key", "task", "work")
 
@@ -84,19 +84,28 @@ class Running:
 
     def start(self, id: bytes, work: Work, code_of: CodeOf, deliver: Answer) -> None:
         """Have it run soon. Delivered is its answer, the refusal to run it, or NOTHING if it was cancelled."""
-        refusal = self._refusal(id)
+        refusal = self.refusal(id)
         if refusal is not None:
             work.close()
             deliver(jsonrpc.failure_of(id, refusal))
             return
-        jobs, queue = self._jobs, self._queue
-        job = jobs[id] = Job(id, id, work, code_of, deliver)
-        queue.append(job)
-        if len(queue) == 1:
-            self._wake_worker()
+        job = Job(id, id, work, code_of, deliver)
+        self.add(job)
+        self.queue(job)
+
+    def add(self, job: Job) -> None:
+        """It is in flight from now on. `refusal` was asked for first."""
+        jobs = self._jobs
+        jobs[job.key] = job
         if len(jobs) >= self._limit and self._crowded is not None and not self._is_crowded:
             self._is_crowded = True
             self._crowded[0]()
+
+    def queue(self, job: Job) -> None:
+        """Have a worker run it."""
+        self._queue.append(job)
+        if len(self._queue) == 1:
+            self._wake_worker()
 
     def _wake_worker(self) -> None:
         """One worker for the queue. What it leaves there, because it has to wait, is for others: see below."""
@@ -136,7 +145,7 @@ class Running:
                     except BaseException as ended:  # noqa: BLE001 - raised again if it is not about this job
                         answer = self._instead(job, me, ended)
                     finally:
-                        self._forget(job)
+                        self.forget(job)
                     if job.cancelled:  # a tool may not let itself be cancelled
                         answer = self._taken_back(job, me)
                 if job.deliver is not None:
@@ -154,7 +163,7 @@ class Running:
 
     async def run_here(self, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> bytes:
         """Run it in the current task, which is its own. NOTHING if it was cancelled through us, by its `key`."""
-        refusal = self._refusal(key)
+        refusal = self.refusal(key)
         me = asyncio.current_task(self._loop)
         if refusal is not None or me is None:
             work.close()
@@ -166,7 +175,7 @@ class Running:
         except BaseException as ended:  # noqa: BLE001 - the same
             answer = self._instead(job, me, ended)
         finally:
-            self._forget(job)
+            self.forget(job)
         return self._taken_back(job, me) if job.cancelled else answer
 
     # ── both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +183,7 @@ class Running:
     def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
         """The answer where there is no result: exactly one, whatever broke."""
         if isinstance(ended, Exception):
-            return _failed(job.id, ended, job.code_of)
+            return failure_of(job.id, ended, job.code_of)
         if isinstance(ended, asyncio.CancelledError) and job.cancelled and me.cancelling() <= 1:
             return NOTHING
         if job.cancelled:
@@ -184,20 +193,21 @@ class Running:
     def _not_run(self, job: Job) -> bytes:
         """Cancelled while it was queued."""
         job.work.close()
-        self._forget(job)
-        return self._last_word(job.id)
+        self.forget(job)
+        return self.last_word(job.id)
 
     def _taken_back(self, job: Job, me: asyncio.Task[Any]) -> bytes:
         """The task that ran a cancelled request goes on."""
         me.uncancel()
-        return self._last_word(job.id)
+        return self.last_word(job.id)
 
-    def _last_word(self, id: bytes) -> bytes:
+    def last_word(self, id: bytes) -> bytes:
+        """The answer to a request that was cancelled."""
         if not self._closing:
             return NOTHING
         return jsonrpc.failure(id, INTERNAL_ERROR, "shutting down: the call did not finish in time")
 
-    def _forget(self, job: Job) -> None:
+    def forget(self, job: Job) -> None:
         del self._jobs[job.key]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
@@ -205,7 +215,7 @@ class Running:
             self._is_crowded = False
             self._crowded[1]()
 
-    def _refusal(self, key: bytes) -> ClawftError | None:
+    def refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:
             return Busy("shutting down", hint="connect again")
         if key in self._jobs:
@@ -255,10 +265,10 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
     try:
         return jsonrpc.result(id, work())
     except Exception as error:  # noqa: BLE001 - same
-        return _failed(id, error, code_of)
+        return failure_of(id, error, code_of)
 
 
-def _failed(id: bytes, error: Exception, code_of: CodeOf) -> bytes:
+def failure_of(id: bytes, error: Exception, code_of: CodeOf) -> bytes:
     """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
     if isinstance(error, ClawftError):
         return jsonrpc.failure_of(id, error, code_of(error))

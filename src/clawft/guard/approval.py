@@ -76,12 +76,14 @@ class ApprovalGuard:
             return False
         return not origin.trusted or (self._asking == "all" and not tool.annotations.read_only_hint)
 
-    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+    def passes(self, call: Call) -> bool:
+        """Whether this very tool was approved for this agent before."""
         if time.monotonic() >= self._look_at:
             self._look()
-        if self._open.get((call.caller.principal, call.caller.agent, call.name)) is call.tool:
-            return after(call)
-        return self._first_use(call, after)
+        return self._open.get((call.caller.principal, call.caller.agent, call.name)) is call.tool
+
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        return after(call) if self.passes(call) else self._first_use(call, after)
 
     def _look(self) -> None:
         self._look_at = time.monotonic() + LOOK_SECONDS

@@ -8,7 +8,7 @@ import logging
 import secrets
 import time
 from binascii import hexlify
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import Protocol
@@ -62,16 +62,25 @@ class Audit:
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
 
-    async def __call__(self, call: Call, after: Next) -> Reply:
-        started = _clock()
+    def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
+        return self.follow(call, after, _clock())
+
+    async def follow(self, call: Call, after: Next, began: float) -> Reply:
         try:
             reply = await after(call)
         except BaseException as ended:
-            self._note(call, started, _verdict_of(ended), _outcome_of(ended), 0)
+            self.noted(call, began, ended)
             raise
-        outcome = "error" if reply.is_error else ("ok" if reply.kind is _COMPLETE else reply.kind.value)
-        self._note(call, started, f"deny:{reply.refused}" if reply.refused else "allow", outcome, len(reply.result))
+        self.noted(call, began, reply)
         return reply
+
+    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
+        """One call is over, and this came of it."""
+        if isinstance(ended, BaseException):
+            self._note(call, began, _verdict_of(ended), _outcome_of(ended), 0)
+            return
+        outcome = "error" if ended.is_error else ("ok" if ended.kind is _COMPLETE else ended.kind.value)
+        self._note(call, began, f"deny:{ended.refused}" if ended.refused else "allow", outcome, len(ended.result))
 
     def _note(self, call: Call, started: float, verdict: str, outcome: str, size: int) -> None:
         waiting = self._waiting

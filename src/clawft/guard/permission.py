@@ -26,8 +26,11 @@ class Permission:
     def shows(self, names: Sequence[str], caller: Caller) -> bool:
         return visible(names, caller.grant)
 
+    def passes(self, call: Call) -> bool:
+        return call.caller.grant is _EVERYTHING or self._may(call)
+
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
-        if call.caller.grant is not _EVERYTHING and not self._may(call):
+        if not self.passes(call):
             raise unknown(call.asked or call.name)
         return after(call)
 

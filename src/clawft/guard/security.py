@@ -37,8 +37,11 @@ class Security:
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
 
+    def passes(self, call: Call) -> bool:
+        return not found_in.suspicious(call.arguments)
+
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
-        return self._judged(call, after) if found_in.suspicious(call.arguments) else after(call)
+        return after(call) if self.passes(call) else self._judged(call, after)
 
     async def _judged(self, call: Call, after: Next) -> Reply:
         verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()))

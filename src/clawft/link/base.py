@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clawft.errors import LinkError
+from clawft.errors import LinkError, MessageTooLong
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
@@ -45,6 +45,29 @@ class Credentials(Protocol):
 
     async def challenged(self, status: int, header: str, sent: str) -> bool:
         """The server wants a login, or a better one. True: send it again, with the header there is now."""
+        ...
+
+
+class Waiter(Protocol):
+    """Whoever wants to know the answer to one request, told once. A future is one."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, answer: Response | Failure, /) -> None: ...
+
+    def set_exception(self, error: LinkError | MessageTooLong, /) -> None: ...
+
+
+@runtime_checkable
+class Posting(Protocol):
+    """A link that takes requests without a task that waits for their answers."""
+
+    def post(self, rest: bytes, waiter: Waiter) -> int:
+        """Send a request, given as all that follows its id; returns the id. Raises LinkError if the link is gone."""
+        ...
+
+    def withdraw(self, id: int) -> None:
+        """Nobody wants the answer any more, and the server is told."""
         ...
 
 

@@ -11,7 +11,7 @@ import logging
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
@@ -38,7 +38,7 @@ class StreamLink:
         self._said = said
         self._launch = launch
         self._limit = limit
-        self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._waiting: Waiting[Waiter] = Waiting()
         self._closing = False
         self._broken: LinkError | None = None
         self._bad_lines = 0
@@ -70,18 +70,14 @@ class StreamLink:
         pass  # lines look the same in every revision
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
-        if self._broken is not None:
-            raise self._broken
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
-        id = self._waiting.open(waiter)
-        self._write(jsonrpc.request(id, outgoing.method, outgoing.params))
+        id = self.post(jsonrpc.after_id(outgoing.method, outgoing.params), waiter)
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
         try:
             return await waiter
         except asyncio.CancelledError:
-            self._waiting.close(id)
-            self._tell_cancelled(id, outgoing.method)
+            self.withdraw(id, silently=outgoing.method == "initialize")
             if patience is not None and patience.expired and not _is_cancelled():
                 raise patience.timeout() from None
             raise
@@ -89,8 +85,16 @@ class StreamLink:
             if patience is not None:
                 patience.end()
 
-    def _tell_cancelled(self, id: int, method: str) -> None:
-        if method != "initialize":
+    def post(self, rest: bytes, waiter: Waiter) -> int:
+        if self._broken is not None:
+            raise self._broken
+        id = self._waiting.open(waiter)
+        self._write(jsonrpc.request_of(id, rest))
+        return id
+
+    def withdraw(self, id: int, *, silently: bool = False) -> None:
+        self._waiting.close(id)
+        if not silently:
             self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
@@ -139,7 +143,7 @@ class StreamLink:
         else:
             self._incoming(message, None)
 
-    def _only_one(self, message: Response | Failure) -> asyncio.Future[Response | Failure] | None:
+    def _only_one(self, message: Response | Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
         nameless = isinstance(message, Failure) and message.id == jsonrpc.NULL
         return self._waiting.drain()[0] if nameless and len(self._waiting) == 1 else None

@@ -16,6 +16,7 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Errand,
     LogLevel,
     Next,
     Prompt,
@@ -23,6 +24,7 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
+    Sent,
     Tool,
 )
 
@@ -44,6 +46,15 @@ class RawProvider(Protocol):
     """A provider that takes the whole call, arguments still bytes, and can talk back while it runs."""
 
     async def run(self, call: Call) -> Reply: ...
+
+
+@runtime_checkable
+class StartingProvider(Protocol):
+    """A provider that can send a call on its way and have nothing wait for it."""
+
+    def start(self, call: Call, errand: Errand) -> Sent | None:
+        """None if this call needs more than one message and its answer: then it is run."""
+        ...
 
 
 @runtime_checkable

@@ -35,6 +35,13 @@ class Gate:
         self.running += 1
         return True
 
+    async def __aenter__(self) -> None:
+        if not self.try_enter():
+            await self.enter()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
     async def enter(self) -> None:
         """Raises Busy when running and waiting places are all taken."""
         if self.try_enter():

@@ -26,7 +26,7 @@ from clawft.errors import (
     ProtocolFailure,
     RequestTimeout,
 )
-from clawft.link.base import Link, Outgoing
+from clawft.link.base import Link, Outgoing, Posting
 from clawft.link.patience import Patience
 from clawft.model import Era
 from clawft.upstream.mirrored import Mirrors
@@ -74,6 +74,8 @@ class Listener(Protocol):
 class Session:
     def __init__(self, link: Link, listener: Listener, capabilities: Mapping[str, Any] | None = None) -> None:
         self.link = link
+        self.posting = link if isinstance(link, Posting) else None
+        """The link, if it takes requests that no task waits for."""
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}

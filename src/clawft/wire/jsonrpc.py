@@ -254,9 +254,17 @@ def is_notification(message: bytes) -> bool:
 
 
 def request(id: int, method: str, params: bytes = b"") -> bytes:
-    if not params:
-        return b'{"jsonrpc":"2.0","id":%d,"method":%b}' % (id, encode(method))
-    return b'{"jsonrpc":"2.0","id":%d,"method":%b,"params":%b}' % (id, encode(method), params)
+    return request_of(id, after_id(method, params))
+
+
+def request_of(id: int, rest: bytes) -> bytes:
+    """Of all that follows the id."""
+    return b'{"jsonrpc":"2.0","id":%d%b' % (id, rest)
+
+
+def after_id(method: str, params: bytes = b"") -> bytes:
+    """A request as far as it does not depend on its id."""
+    return b',"method":%b,"params":%b}' % (encode(method), params) if params else b',"method":%b}' % encode(method)
 
 
 def notification(method: str, params: bytes = b"") -> bytes:

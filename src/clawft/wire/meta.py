@@ -73,6 +73,7 @@ class _Implementation(Struct, frozen=True):
 
 
 _params = msgspec.json.Decoder(Params)
+_meta = msgspec.json.Decoder(Meta)
 _string = msgspec.json.Decoder(str)
 _capabilities = msgspec.json.Decoder(_ClientCapabilities)
 _implementation = msgspec.json.Decoder(_Implementation)
@@ -83,6 +84,14 @@ _NO_PARAMS = Params()
 def read(params: bytes) -> Meta:
     """The `_meta` of these params; empty if there is none. Raises BadParams if it is not what the protocol says."""
     return read_params(params).meta
+
+
+def read_meta(raw: bytes) -> Meta:
+    """A `_meta` that stands alone; raises the same."""
+    try:
+        return _meta.decode(raw)
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"_meta: {wrong}") from None
 
 
 def read_params(params: bytes) -> Params:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from clawft.errors import (
     HEADER_MISMATCH,
     MISSING_CAPABILITY,
     URL_ELICITATION_REQUIRED,
+    ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
     LinkClosed,
@@ -23,10 +25,11 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Outgoing
-from clawft.model import Call, Caller, Era, Kind, Reply, Tool
+from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
 from clawft.provider.server import carried, relay
 from clawft.provider.server.conversing import Conversing, may_park
 from clawft.provider.server.following import Following
+from clawft.provider.server.plain import Ended, Known, PlainCall, Way
 from clawft.provider.server.refusal import failed, lacking
 from clawft.provider.server.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.urls import ask_for_urls, consented, login_wanted
@@ -63,53 +66,72 @@ class Relaying:
         self._following = following
         self._conversing = conversing
         self.tasks = ForeignTasks(upstream, conversing)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, Known] = {}
+        self._way: Way | None = None
         self._server = upstream.spec.name
         self._was_called = False
         self.only_principal = ""
         """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
 
-    async def run(self, call: Call) -> Reply:
-        """What nearly all calls need stands here in one piece: each step down would be one more to wake up through."""
+    def start(self, call: Call, errand: Errand) -> PlainCall | None:
+        """Send it on its way, if it needs nothing but its answer."""
+        upstream = self._upstream
+        session = upstream.session
+        if session is None or not _is_plain(call, session) or self._own is not None:
+            return None
+        way = self._way if self._way is not None and self._way.session is session else self._find_way(session)
+        if way is None or not upstream.gate.try_enter():
+            return None
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
-        known = self._known.get(call.tool.name) or self._learn(call.tool.name)
-        upstream = self._upstream if self._own is None else self.of(call.caller)
-        session = upstream.session or await self._connected(call, known.seconds)
-        if not upstream.gate.try_enter():
-            await upstream.gate.enter()
         try:
-            if not _is_plain(call, session):
-                return await self._relay_specially(call, upstream, session, known.seconds)
-            flight = Flight(call, call.tool.name, known.seconds, known.hard_seconds)
-            upstream.flights[flight] = None
-            try:
-                answer = await session.link.request(Outgoing("tools/call", known.head + call.arguments + b"}"), flight)
-            except (ProcessExited, LinkClosed, SessionLost):
-                if not _may_repeat(call.tool):
-                    raise
-                return await self._relay_again(call, upstream, flight)
-            finally:
-                del upstream.flights[flight]
-                if flight.answering:
-                    flight.land(upstream.flights)
-            if isinstance(answer, Response):
-                return relay.reply_of(answer.result, stateless=False)
-            return await self._reply(call, upstream, session, answer, known.seconds, last=False)
-        except (LinkError, WireError, ProtocolFailure) as wrong:
-            raise failed(self._server, wrong) from None
-        finally:
+            return PlainCall(call, self._known.get(call.tool.name) or self._learn(call.tool.name), way, errand)
+        except LinkError:  # the link has just gone: whoever runs the call finds the next one
             upstream.gate.leave()
+            return None
+
+    def _find_way(self, session: Session) -> Way | None:
+        if session.posting is not None:
+            loop = asyncio.get_running_loop()
+            self._way = Way(self._upstream, session, session.posting, loop, self._settle)
+            return self._way
+        return None
+
+    async def _settle(self, plain: PlainCall, ended: Ended) -> Reply:
+        """The rest of a call that was sent on its way and came to more than a result."""
+        upstream, session = plain.way.upstream, plain.way.session
+        async with upstream.gate:
+            try:
+                if not isinstance(ended, ClawftError):
+                    return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
+                if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
+                    raise ended
+                return await self._relay_again(plain.call, upstream, plain)
+            except (LinkError, WireError, ProtocolFailure) as wrong:
+                raise failed(self._server, wrong) from None
+
+    async def run(self, call: Call) -> Reply:
+        if call.caller.principal != self.only_principal:
+            self._meet(call.caller.principal)
+        seconds = (self._known.get(call.tool.name) or self._learn(call.tool.name)).seconds
+        upstream = self._upstream if self._own is None else self.of(call.caller)
+        session = upstream.session or await self._connected(call, seconds)
+        async with upstream.gate:
+            try:
+                return await self._relay_anyhow(call, upstream, session, seconds)
+            except (LinkError, WireError, ProtocolFailure) as wrong:
+                raise failed(self._server, wrong) from None
 
     def _meet(self, principal: str) -> None:
         self.only_principal = "" if self._was_called else principal
         self._was_called = True
 
-    def _learn(self, tool: str) -> _Known:
+    def _learn(self, tool: str) -> Known:
         if len(self._known) >= MAX_ITEMS:  # of a server that changes their names again and again
             self._known.clear()
         seconds = self._upstream.spec.deadline_of(tool)
-        known = _Known(seconds, seconds * HARD_LIMIT_FACTOR, b'{"name":%b,"arguments":' % _encode(tool))
+        head = b',"method":"tools/call","params":{"name":%b,"arguments":' % _encode(tool)
+        known = Known(seconds, seconds * HARD_LIMIT_FACTOR, head)
         self._known[tool] = known
         return known
 
@@ -135,7 +157,7 @@ class Relaying:
         session = await self._connected(call, flight.left())
         return await self._relay(call, upstream, session, flight.left(), last=True)
 
-    async def _relay_specially(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+    async def _relay_anyhow(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
         if call.talk.level:
             await self._be_loud(upstream, call.talk.level)
         if call.tool.task == "required":
@@ -158,7 +180,7 @@ class Relaying:
             return await self._reply(call, upstream, session, answer, seconds, last=last)
         try:
             answer = await session.link.request(outgoing, flight)
-        except (ProcessExited, LinkClosed, SessionLost):
+        except _LOST:
             if last or not _may_repeat(call.tool):
                 raise
             return await self._relay_again(call, upstream, flight)
@@ -243,13 +265,7 @@ class Relaying:
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
 
 
-class _Known(Struct, frozen=True, gc=False):
-    """What all calls of one tool have in common."""
-
-    seconds: float
-    hard_seconds: float
-    head: bytes
-    """Its `params` as far as the arguments."""
+_LOST = (ProcessExited, LinkClosed, SessionLost)
 
 
 def _is_plain(call: Call, session: Session) -> bool:

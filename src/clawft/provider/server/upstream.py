@@ -21,11 +21,13 @@ from clawft.model import (
     Caller,
     CallToolResult,
     Era,
+    Errand,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
     Origin,
     Reply,
+    Sent,
     Tool,
 )
 from clawft.policy.globs import any_matches
@@ -108,6 +110,9 @@ class UpstreamProvider:
 
     def run(self, call: Call) -> Coroutine[Any, Any, Reply]:
         return self._relaying.run(call)
+
+    def start(self, call: Call, errand: Errand) -> Sent | None:
+        return self._relaying.start(call, errand)
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,96 @@
+"""Calls that no task waits for.
+
+Most calls of a server's tools need nothing but one message there and its answer back. To start a task for each, and to
+wake it up again, would cost more than all guards together. So where every guard lets a call pass at once, and its
+provider can send it on its way, the answer itself ends the call. What turns out to need more goes on in a worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from clawft.gateway.core import Gateway
+from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
+from clawft.model import Call, Caller, Next, Reply, Sent, Shortcut, Talk
+from clawft.wire import jsonrpc
+
+_clock = time.perf_counter
+
+Shape = Callable[[Reply], bytes]
+"""The bare result in the caller's dialect."""
+Follow = Callable[[Awaitable[Reply]], Work]
+"""The same for a reply that has to be waited for."""
+
+
+class Errands:
+    """Those of one conversation."""
+
+    def __init__(self, gateway: Gateway, running: Running, shape: Shape, follow: Follow, code_of: CodeOf) -> None:
+        self.gateway = gateway
+        self.running = running
+        self.shape = shape
+        self.follow = follow
+        self.code_of = code_of
+
+    def start(self, id: bytes, caller: Caller, name: str, arguments: bytes, talk: Talk, deliver: Answer) -> bool:
+        """False if this call has to go the long way; nothing has happened then."""
+        entry = self.gateway.find(name, caller)
+        short = entry.shortcut if entry is not None else None
+        if entry is None or short is None or self.running.refusal(id) is not None:
+            return False
+        call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, b"", talk, name)
+        for passes in short.passes:
+            if not passes(call):
+                return False
+        errand = Errand(self, id, call, short, deliver)
+        sent = errand.sent = short.start(call, errand)
+        if sent is None:
+            return False
+        self.gateway.calls += 1
+        self.running.add(errand)
+        return True
+
+
+class Errand(Job):
+    """One of them: ended by its answer, or by whoever cancels it."""
+
+    __slots__ = ("_all", "_began", "_call", "_short", "sent")
+
+    def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Answer) -> None:
+        self.key = self.id = id
+        self.deliver = deliver
+        self.code_of = all.code_of
+        self.task = None
+        self.cancelled = False
+        self.sent: Sent | None = None
+        self._all = all
+        self._call = call
+        self._short = short
+        self._began = _clock()
+
+    def replied(self, reply: Reply) -> None:
+        self._all.running.forget(self)
+        try:
+            reply = self._short.finish(self._call, reply)
+            self._short.witness.noted(self._call, self._began, reply)
+            answer = jsonrpc.result(self.id, self._all.shape(reply))
+        except Exception as broken:  # noqa: BLE001 - exactly one answer, whatever breaks
+            answer = failure_of(self.id, broken, self.code_of)
+        self.deliver(answer)
+
+    def goes_on(self, rest: Next) -> None:
+        self.sent = None
+        self.work = self._all.follow(self._all.gateway.go_on(self._call, self._short, self._began, rest))
+        self._all.running.queue(self)
+
+    def cancel(self) -> None:
+        if self.sent is None:
+            super().cancel()
+        elif not self.cancelled:
+            self.cancelled = True
+            self.sent.cancel()
+            self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
+            self._all.running.forget(self)
+            self.deliver(self._all.running.last_word(self.id))

@@ -1,0 +1,107 @@
+"""Calls that need nothing but one message to the server and its answer: no task waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from clawft.errors import ClawftError, ProtocolFailure
+from clawft.link.base import Posting
+from clawft.model import Call, Errand, Reply
+from clawft.provider.server import relay
+from clawft.upstream.flights import Flight
+from clawft.upstream.session import Session
+from clawft.upstream.upstream import Upstream
+from clawft.wire.jsonrpc import Failure, Response
+
+Ended = Response | Failure | ClawftError
+
+
+class Known(Struct, frozen=True, gc=False):
+    """What all calls of one tool have in common."""
+
+    seconds: float
+    hard_seconds: float
+    head: bytes
+    """The request from behind its id as far as the arguments."""
+
+
+class Way(Struct, frozen=True, gc=False):
+    """What all plain calls in one session have in common."""
+
+    upstream: Upstream
+    session: Session
+    link: Posting
+    loop: asyncio.AbstractEventLoop
+    settle: Callable[[PlainCall, Ended], Awaitable[Reply]]
+    """For the rest of a call that turned out to need more."""
+
+
+class PlainCall(Flight):
+    """One of them, on its way as soon as it is made, and the waiter of its own answer (see `link.base.Waiter`)."""
+
+    _over = False
+
+    def __init__(self, call: Call, known: Known, way: Way, errand: Errand) -> None:
+        self.call = call
+        self.way = way
+        self._what = call.tool.name
+        self._seconds = known.seconds
+        self._hard = known.hard_seconds
+        self._errand = errand
+        self._id = way.link.post(known.head + call.arguments + b"}}", self)
+        way.upstream.flights[self] = None
+        self.begin(self._run_out, way.loop)
+
+    # ── as a waiter ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def done(self) -> bool:
+        return self._over
+
+    def set_result(self, answer: Response | Failure) -> None:
+        self._end()
+        reply = _read(answer)
+        if reply is None:
+            self._go_on(answer)
+        else:
+            self._errand.replied(reply)
+
+    def set_exception(self, error: ClawftError) -> None:
+        self._end()
+        self._go_on(error)
+
+    # ── other ends ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def cancel(self) -> None:
+        if not self._over:
+            self._end()
+            self.way.link.withdraw(self._id)
+
+    def _run_out(self) -> None:
+        self._end()
+        self.way.link.withdraw(self._id)
+        self._go_on(self.timeout())
+
+    def _end(self) -> None:
+        self._over = True
+        self.end()
+        upstream = self.way.upstream
+        del upstream.flights[self]
+        if self.answering:
+            self.land(upstream.flights)
+        upstream.gate.leave()
+
+    def _go_on(self, ended: Ended) -> None:
+        self._errand.goes_on(lambda call: self.way.settle(self, ended))
+
+
+def _read(answer: Response | Failure) -> Reply | None:
+    """None if there is more to it than a result."""
+    if isinstance(answer, Failure):
+        return None
+    try:
+        return relay.reply_of(answer.result, stateless=False)
+    except ProtocolFailure:
+        return None  # whoever goes on with it says what is wrong
