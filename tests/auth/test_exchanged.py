@@ -6,17 +6,23 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import jwt
 import pytest
 
-from tests.auth.logins import weft_says
+from clawft.auth.renew import Renewal
+from clawft.auth.vault import Vault
+from tests.auth.logins import logged_in, weft_says
 from tests.gateway.team import Json, Team, team
 from tests.requirements import requirement
 from tests.servers.idp import EXCHANGE_SECRET
 from tests.servers.ledger import Ledger, ledger
-from tests.servers.pipe import mcp_server, text_of
+from tests.servers.pipe import STATELESS, mcp_server, modern_meta, text_of
+from tests.servers.raw_http import ask, message, open_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), requirement("LINK-26")]
+
+SOON_S = 30.0
 
 RULES = """
 [gateway.auth]
@@ -40,10 +46,16 @@ scopes = ["api.read"]
 
 @asynccontextmanager
 async def books(
-    folder: Path, names: tuple[str, ...] = ("ada", "bob"), *, exchanged: int = 3600, more: str = ""
+    folder: Path,
+    names: tuple[str, ...] = ("ada", "bob"),
+    *,
+    exchanged: int = 3600,
+    more: str = "",
+    trusted: bool = True,
 ) -> AsyncGenerator[tuple[Team, Ledger]]:
     async with ledger() as server:
         rules = RULES.replace("URL", server.url) + more
+        rules = rules if trusted else rules.replace('trust = "trusted"', "")
         async with team(folder, rules=rules, names=names, exchanged=exchanged) as people:
             server.issuer = people.provider.issuer
             yield people, server
@@ -162,11 +174,104 @@ async def test_a_resource_the_issuer_does_not_know_is_its_word(tmp_path: Path) -
         assert server.web.asked == [], "nothing is sent without a token"
 
 
+async def test_a_change_is_heard_by_the_person_it_is_for(tmp_path: Path) -> None:
+    async with books(tmp_path) as (people, server), listening(people, "ada") as ada, listening(people, "bob") as bob:
+        await server.heard_by("ada")
+        await server.heard_by("bob")
+        server.more["ada"] = ["spend"]
+        server.tell_changed("ada")
+        assert await next_notice(ada) == "notifications/tools/list_changed"
+        assert "ledger__spend" in await people.names("ada")
+        server.more["bob"] = ["save"]
+        server.tell_changed("bob")
+        assert await next_notice(bob) == "notifications/tools/list_changed"
+        assert await people.names("bob") == {"ledger__whoami", "ledger__only_bob", "ledger__save"}
+        people.served.stop()
+        assert (await next_notice(ada), await next_notice(bob)) == ("", ""), "nothing but the end"
+
+
+@asynccontextmanager
+async def listening(people: Team, person: str) -> AsyncGenerator[aiohttp.StreamReader]:
+    """Everything a listen of this person hears, once it is acknowledged."""
+    wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+    params = {"notifications": wanted, "_meta": modern_meta()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+    headers = {
+        "Authorization": f"Bearer {people.tokens[person]}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": STATELESS,
+        "Mcp-Method": "subscriptions/listen",
+    }
+    async with aiohttp.ClientSession() as client, client.post(people.served.url, json=body, headers=headers) as answer:
+        assert await next_notice(answer.content) == "notifications/subscriptions/acknowledged"
+        yield answer.content
+
+
+async def next_notice(stream: aiohttp.StreamReader) -> str:
+    """Its method; empty at the end."""
+    async with asyncio.timeout(SOON_S):
+        async for line in stream:
+            if line.startswith(b"data:"):
+                return json.loads(line[5:]).get("method", "")
+    return ""
+
+
+async def test_a_renewed_token_goes_on_in_the_same_session_and_a_weaker_one_does_not(tmp_path: Path) -> None:
+    async with books(tmp_path, ("ada",), exchanged=4) as (people, server):
+        await people.call("ada", "ledger__whoami")
+        vault = Vault(tmp_path / "ada")
+        renewed = await Renewal(vault).renew("mine", vault.read("mine")[0])
+        assert renewed.tokens.access_token != people.tokens["ada"]
+        again = Team(people.provider, people.served, {"ada": renewed.tokens.access_token})
+        assert said_by(await again.call("ada", "ledger__whoami")) == "ada called whoami"
+        assert list(server.sessions.values()) == ["ada"]
+
+        more = ("openid", "offline_access", "api.read", "api.write")
+        other = Vault(tmp_path / "other")
+        stronger = await logged_in(people.provider, other, resource=people.served.url, scopes=more)
+        third = Team(people.provider, people.served, {"ada": stronger.tokens.access_token})
+        assert said_by(await third.call("ada", "ledger__whoami")) == "ada called whoami"
+        assert list(server.sessions.values()) == ["ada", "ada"], "rights are not lent"
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-11-25"])
+async def test_a_session_of_the_handshake_era_has_the_persons_tools_at_once(tmp_path: Path, revision: str) -> None:
+    async with books(tmp_path, ("ada",)) as (people, server):
+        bearer = {"Authorization": f"Bearer {people.tokens['ada']}"}
+        session = await open_session(people.served.port, revision, bearer)
+        answer = await ask(session.port, session.post(message(1, "tools/list")))
+        listed = answer.messages()[-1]["result"]["tools"]
+        assert {"ledger__whoami", "ledger__only_ada"} <= {tool["name"] for tool in listed}
+        answer = await ask(session.port, session.call(2, "ledger__whoami", {}))
+        assert said_by(answer.messages()[-1]) == "ada called whoami"
+        assert list(server.sessions.values()) == ["ada"]
+
+
+async def test_the_token_of_the_gateways_own_file_is_nobodys_name(tmp_path: Path) -> None:
+    async with books(tmp_path, ()) as (people, server):
+        token = (tmp_path / "home" / "gateway.token").read_text().strip()
+        owner = Team(people.provider, people.served, {"owner": token})
+        assert not {name for name in await owner.names("owner") if name.startswith("ledger")}
+        told = said_by(await owner.call("owner", "ledger__whoami"))
+        assert f"with a token of {people.provider.issuer}" in told
+        assert server.web.asked == []
+
+
+async def test_a_server_that_nobody_trusts_is_approved_by_each_person(tmp_path: Path) -> None:
+    async with books(tmp_path, trusted=False) as (people, server):
+        assert "ledger__only_ada" in await people.names("ada")
+        told = said_by(await people.call("ada", "ledger__whoami"))
+        assert "needs the person's approval" in told
+        assert server.web.about("tools/call") == []
+
+
 async def test_whoever_may_not_see_the_server_does_not_hear_why_it_has_nothing(tmp_path: Path) -> None:
-    async with books(tmp_path, ("dan",)) as (people, _):
+    async with books(tmp_path, ("dan",)) as (people, server):
         there = await people.call("dan", "ledger__whoami")
         nowhere = await people.call("dan", "ghost__whoami")
         assert json.dumps(there).replace("ledger", "X") == json.dumps(nowhere).replace("ghost", "X")
+        assert await people.names("dan")
+        assert server.web.asked == [], "nor does the server hear of them"
 
 
 async def test_without_a_person_the_server_says_what_to_do(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from aiohttp import web
 from tests.servers.web import Asked, Web, serve
 
 REVISION = "2025-11-25"
+PATIENCE_S = 30.0
 
 
 class Ledger:
@@ -31,6 +32,7 @@ class Ledger:
         """Tokens that are not taken, though they are good."""
         self._keys: jwt.PyJWKClient | None = None
         self._streams: dict[str, asyncio.Queue[str]] = {}
+        self._news = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -48,6 +50,13 @@ class Ledger:
 
     def tools_of(self, person: str) -> list[str]:
         return ["whoami", f"only_{person}", *self.more.get(person, [])]
+
+    async def heard_by(self, person: str) -> None:
+        """Back when this person's session listens."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not any(self.sessions[session] == person for session in self._streams):
+                self._news.clear()
+                await self._news.wait()
 
     def tell_changed(self, person: str) -> None:
         for session, whose in self.sessions.items():
@@ -103,6 +112,7 @@ class Ledger:
     async def _listen(self, asked: Asked, session: str) -> web.StreamResponse:
         events = await asked.stream()
         queue = self._streams[session] = asyncio.Queue[str]()
+        self._news.set()
         while True:
             await events.send({"jsonrpc": "2.0", "method": await queue.get()})
 

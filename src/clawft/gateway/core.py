@@ -104,7 +104,7 @@ class Gateway:
         self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self._personal = Personal()
+        self._personal = Personal(form)
         self.resources = Resources(self.providers_of, self.events, self._reaches)
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches)
@@ -125,7 +125,7 @@ class Gateway:
             raise InvalidConfig(f"there is already a provider for the namespace {provider.namespace!r}")
         known = Registered(provider, Origin(provider.namespace, server, trusted))
         self._providers[provider.namespace] = known
-        self._personal.add(provider)
+        self._personal.add(known)
         if isinstance(provider, Changing):
             provider.watch(self)
         self._announce(provider)

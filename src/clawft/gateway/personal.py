@@ -6,27 +6,34 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Iterator
 
 from clawft.catalog import names
+from clawft.catalog.names import Form
 from clawft.errors import ClawftError
 from clawft.gateway.registered import Registered
 from clawft.model import Caller, Tool
+from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider
 
 
 class Personal:
     """Empty for nearly everybody, and then asked nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form) -> None:
+        self._form = form
         self._providers: dict[str, PersonalProvider] = {}
+        self._heads: dict[str, tuple[str, ...]] = {}
+        """By namespace: how the names of its tools begin."""
 
     def __bool__(self) -> bool:
         return bool(self._providers)
 
-    def add(self, provider: Provider) -> None:
-        if isinstance(provider, PersonalProvider):
-            self._providers[provider.namespace] = provider
+    def add(self, known: Registered) -> None:
+        if isinstance(known.provider, PersonalProvider):
+            self._providers[known.origin.namespace] = known.provider
+            self._heads[known.origin.namespace] = names.accepted(known.origin, Tool("", b""))
 
     def remove(self, namespace: str) -> None:
         self._providers.pop(namespace, None)
+        self._heads.pop(namespace, None)
 
     def seen(self, provider: Provider, caller: Caller) -> Provider:
         """The provider as this caller has it: the same for all, unless it is personal and knows the caller."""
@@ -39,8 +46,13 @@ class Personal:
             yield each if seen is each.provider else Registered(seen, each.origin)
 
     def settle(self, caller: Caller) -> Awaitable[object]:
-        """Back when it is known what this caller has of its own."""
-        return asyncio.gather(*(provider.ready(caller) for provider in self._providers.values()))
+        """Back when it is known what this caller has of its own. A server they see nothing of does not meet them."""
+        met = (provider for namespace, provider in self._providers.items() if self._may_see(namespace, caller))
+        return asyncio.gather(*(provider.ready(caller) for provider in met))
+
+    def _may_see(self, namespace: str, caller: Caller) -> bool:
+        """Bare names do not tell whose they are."""
+        return self._form is Form.BARE or may_see_some(self._heads[namespace], caller.grant)
 
     def refusal(self, known: Registered, caller: Caller, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
         """Every spelling of a tool of this provider, if `name` is one of them, and why the caller does not have it."""

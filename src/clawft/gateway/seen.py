@@ -7,12 +7,15 @@ change.
 from __future__ import annotations
 
 import hashlib
+import logging
 from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import LISTS, audience_of
 from clawft.gateway.events import ListChanged, Topic
 from clawft.model import LOCAL, Caller
+
+log = logging.getLogger("clawft.gateway")
 
 _METHODS = {
     Topic.TOOLS: ("tools/list",),
@@ -40,7 +43,11 @@ class Seen:
     def _face(self, topic: Topic) -> bytes:
         """A digest of the whole list; made once for all conversations of this audience."""
         whole = partial(_digest, self._gateway, self._caller, topic)
-        return self._gateway.pages.page(f"{topic.value} seen", audience_of(self._caller), None, whole, bytes)
+        try:
+            return self._gateway.pages.page(f"{topic.value} seen", audience_of(self._caller), None, whole, bytes)
+        except Exception:  # a provider that breaks; whoever asks for the list hears of it
+            log.exception("the %s of a caller cannot be looked at", topic.value)
+            return b""
 
 
 def _digest(gateway: Gateway, caller: Caller, topic: Topic) -> list[bytes]:
