@@ -18,7 +18,7 @@ import msgspec
 from clawft._version import __version__
 from clawft.catalog import names
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
+from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
@@ -110,7 +110,7 @@ class Gateway:
         self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches)
         self._built: Snapshot | None = None
         self._own: dict[str, Snapshot] = {}
-        """By proof: the catalogs of people who have servers of their own."""
+        """By proof: what people have of servers that know them by name."""
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
@@ -198,16 +198,21 @@ class Gateway:
         if caller.proof and self._personal:
             await self._personal.settle(caller)
 
-    def _catalog(self, caller: Caller) -> Snapshot:
+    def _own_of(self, caller: Caller) -> Snapshot:
+        """What this caller has beside everybody."""
         if not caller.proof or not self._personal:
-            return self._snapshot
+            return NOTHING
         built = self._own.get(caller.proof)
         if built is None:
             if len(self._own) >= _MAX_OWN:
                 self._own.clear()
-            offers = [self._offer(known, caller) for known in self._providers.values()]
-            built = self._own[caller.proof] = build(offers, self.form)
+            own = [self._offer(known, caller) for known in self._providers.values() if self._personal.has(known)]
+            built = self._own[caller.proof] = build(own, self.form, self._snapshot)
         return built
+
+    def _entries_of(self, caller: Caller) -> tuple[Entry, ...]:
+        own = self._own_of(caller).entries
+        return (*self._snapshot.entries, *own) if own else self._snapshot.entries
 
     async def _not_there(self, call: Call) -> Reply:
         """A server that has nothing for this caller says why; whoever may not see it hears nothing of it."""
@@ -234,18 +239,18 @@ class Gateway:
         return self._snapshot.clashes
 
     def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
-        return ((self._built or self._snapshot) if not caller.proof else self._catalog(caller)).table.get(name)
+        entry = (self._built or self._snapshot).table.get(name)
+        return entry if entry is not None or not caller.proof else self._own_of(caller).table.get(name)
 
     def names_of(self, canonical: str, caller: Caller = _ANYONE) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
-        entry = self._catalog(caller).canonical.get(canonical)
+        entry = self._snapshot.canonical.get(canonical) or self._own_of(caller).canonical.get(canonical)
         return entry.names if entry else (canonical,)
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [
-            self._as_seen(entry, caller) for entry in self._catalog(caller).entries if self._shows(entry.names, caller)
-        ]
+        shown = (entry for entry in self._entries_of(caller) if self._shows(entry.names, caller))
+        return [self._as_seen(entry, caller) for entry in shown]
 
     def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
         for guard in self._face_guards:
@@ -272,7 +277,7 @@ class Gateway:
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
-        entry = self._catalog(caller).table.get(name)
+        entry = self.find(name, caller)
         return entry if entry is not None and self._shows(entry.names, caller) else None
 
     def provider(self, namespace: str, caller: Caller = _ANYONE) -> Provider | None:
@@ -292,7 +297,7 @@ class Gateway:
         """Resources have no names that rules could match: they go with any tool of theirs, or with `resources`."""
         if self._shows(_names_of_resources(known.origin), caller):
             return True
-        own = (entry for entry in self._catalog(caller).entries if entry.origin == known.origin)
+        own = (entry for entry in self._entries_of(caller) if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
 
     async def call(

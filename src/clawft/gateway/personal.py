@@ -35,6 +35,9 @@ class Personal:
         self._providers.pop(namespace, None)
         self._heads.pop(namespace, None)
 
+    def has(self, known: Registered) -> bool:
+        return known.origin.namespace in self._providers
+
     def seen(self, provider: Provider, caller: Caller) -> Provider:
         """The provider as this caller has it: the same for all, unless it is personal and knows the caller."""
         personal = self._providers.get(provider.namespace)
