@@ -57,7 +57,7 @@ def _message(data: bytes) -> None:
     for line in jsonrpc.decode_batch(data) if jsonrpc.is_batch(data) else [data]:
         message = jsonrpc.decode(line)
         if isinstance(message, jsonrpc.Request):
-            stateless.may_claim(message)
+            stateless.may_name_version(message.params)
             stateless.claims(message)
             stateless.read_caller(message, {})
 

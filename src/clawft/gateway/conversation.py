@@ -118,14 +118,19 @@ class Conversation:
             talk = self._plain_talk or self._settle_talk()
         else:
             talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
-        return await self._follow(CALLS[target.method](self._gateway, self.caller, target, talk), target.method)
-
-    async def _follow(self, awaited: Awaitable[Reply], method: str = "tools/call") -> bytes:
         try:
-            return self._shape(await awaited, method)
+            reply = await CALLS[target.method](self._gateway, self.caller, target, talk)
         except UrlElicitationRequired as first:
-            for visit in first.elicitations:
-                self._sent_to(visit.get("elicitationId"))
+            self._remember_visits(first)
+            raise
+        return self._shape(reply, target.method)
+
+    async def _follow(self, go_on: Callable[[], Awaitable[Reply]]) -> bytes:
+        """The same for a call that was started without a task."""
+        try:
+            return self._shape(await go_on())
+        except UrlElicitationRequired as first:
+            self._remember_visits(first)
             raise
 
     def _shape(self, reply: Reply, method: str = "tools/call") -> bytes:
@@ -240,6 +245,10 @@ class Conversation:
     async def ask_aside(self, question: Question) -> Mapping[str, Any]:
         """One that belongs to no call."""
         return await self._ask(self._aside, question)
+
+    def _remember_visits(self, asked: UrlElicitationRequired) -> None:
+        for visit in asked.elicitations:
+            self._sent_to(visit.get("elicitationId"))
 
     def _sent_to(self, visit: object) -> None:
         if isinstance(visit, str):

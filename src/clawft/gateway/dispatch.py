@@ -119,9 +119,9 @@ class Target(Struct, frozen=True, gc=False):
     method: str
     name: str
     arguments: bytes
-    meta: bytes
-    responses: dict[str, Raw] | UnsetType
-    state: str | UnsetType
+    meta: bytes = b""
+    responses: dict[str, Raw] | UnsetType = UNSET
+    state: str | UnsetType = UNSET
     task: Raw | UnsetType = UNSET
     """The wish to have it run as a task, in the way of 2025-11-25."""
 

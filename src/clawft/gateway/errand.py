@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
@@ -20,7 +21,7 @@ _clock = time.perf_counter
 
 Shape = Callable[[Reply], bytes]
 """The bare result in the caller's dialect."""
-Follow = Callable[[Awaitable[Reply]], Work]
+Follow = Callable[[Callable[[], Awaitable[Reply]]], Work]
 """The same for a reply that has to be waited for."""
 
 
@@ -45,8 +46,8 @@ class Errands:
             if not passes(call):
                 return False
         errand = Errand(self, id, call, short, deliver)
-        sent = errand.sent = short.start(call, errand)
-        if sent is None:
+        errand.sent = short.start(call, errand)
+        if errand.sent is None:
             return False
         self.gateway.calls += 1
         self.running.add(errand)
@@ -58,31 +59,33 @@ class Errand(Job):
 
     __slots__ = ("_all", "_began", "_call", "_short", "sent")
 
+    sent: Sent | None
+    """Its way to cancel it; None as soon as it is over, or a matter of workers."""
+
     def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Answer) -> None:
         self.key = self.id = id
         self.deliver = deliver
-        self.code_of = all.code_of
-        self.task = None
         self.cancelled = False
-        self.sent: Sent | None = None
         self._all = all
         self._call = call
         self._short = short
         self._began = _clock()
 
     def replied(self, reply: Reply) -> None:
+        self.sent = None
         self._all.running.forget(self)
         try:
             reply = self._short.finish(self._call, reply)
             self._short.witness.noted(self._call, self._began, reply)
             answer = jsonrpc.result(self.id, self._all.shape(reply))
         except Exception as broken:  # noqa: BLE001 - exactly one answer, whatever breaks
-            answer = failure_of(self.id, broken, self.code_of)
+            answer = failure_of(self.id, broken, self._all.code_of)
         self.deliver(answer)
 
     def goes_on(self, rest: Next) -> None:
-        self.sent = None
-        self.work = self._all.follow(self._all.gateway.go_on(self._call, self._short, self._began, rest))
+        self.sent = self.task = None
+        self.code_of = self._all.code_of
+        self.work = self._all.follow(partial(self._all.gateway.go_on, self._call, self._short, self._began, rest))
         self._all.running.queue(self)
 
     def cancel(self) -> None:
@@ -91,6 +94,7 @@ class Errand(Job):
         elif not self.cancelled:
             self.cancelled = True
             self.sent.cancel()
+            self.sent = None
             self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._all.running.forget(self)
             self.deliver(self._all.running.last_word(self.id))

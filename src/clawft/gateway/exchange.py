@@ -20,6 +20,7 @@ from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
+from clawft.wire.calls import METHOD, UsualCall
 from clawft.wire.headers import BadMirror, Headers, Mirror
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import TASKS
@@ -28,6 +29,10 @@ from clawft.wire.revisions import STATELESS
 from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
 
 _encode = msgspec.json.encode
+
+
+_STATELESS = Era.STATELESS  # found once, and not for each request
+_USUAL = Request(b"", METHOD)
 
 
 class Heard(Struct, frozen=True, gc=False):
@@ -49,18 +54,7 @@ class Exchange:
     def read(self, request: Request, headers: Headers | None = None) -> Heard:
         """Who calls, and what. Raises what the ladder of the dialect refuses."""
         told = stateless.read_caller(request, headers)
-        base = self._base
-        caller = Caller(
-            base.principal,
-            base.agent,
-            told.client,
-            Era.STATELESS,
-            told.revision,
-            told.capabilities,
-            base.grant,
-            "",
-            base.proof,
-        )
+        caller = self._caller(told)
         dispatch.check_method(request.method, caller)
         if request.method not in CALLS:
             return Heard(request, caller, told)
@@ -68,6 +62,22 @@ class Exchange:
         if headers is not None and request.method == "tools/call":
             self._check_params(target, caller, headers)
         return Heard(request, caller, told, target)
+
+    def read_usual(self, usual: UsualCall, headers: Headers | None = None) -> Heard | None:
+        """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other."""
+        told = stateless.read_usual_caller(usual.name, usual.meta, headers)
+        if told is None:
+            return None
+        target = Target(METHOD, usual.name, usual.arguments, usual.meta)
+        caller = self._caller(told)
+        if headers is not None:
+            self._check_params(target, caller, headers)
+        return Heard(_USUAL, caller, told, target)
+
+    def _caller(self, told: Told) -> Caller:
+        base = self._base
+        can, grant = told.capabilities, base.grant
+        return Caller(base.principal, base.agent, told.client, _STATELESS, told.revision, can, grant, "", base.proof)
 
     def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
@@ -89,27 +99,26 @@ class Exchange:
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
         talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, opened, brought)
         try:
-            reply = await self._run(target, caller, talk)
+            if target.method == METHOD and self._wants_task(target, caller):
+                reply = self._start_task(target, caller, {})
+            else:
+                reply = await CALLS[target.method](self._gateway, caller, target, talk)
+                if reply.kind is Kind.TASK:
+                    reply = Followed(self._gateway, caller).begun(reply, target.name)
+        except Detached:
+            reply = self._start_task(target, caller, talk.used)
         except InputRequired as asked:
-            digest = digest_of(target.method, target.name, target.arguments)
-            house = () if asked.carry else asked.questions
-            state = self._gateway.seal.close(talk.used, caller, digest, house, asked.carry)
-            reply = input_required(asked.questions, state)
+            reply = self._asked(target, caller, talk, asked)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
         return stateless.finish_result(reply.result, self._gateway.server_info, reply.kind, cache)
 
+    def _asked(self, target: Target, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
+        digest = digest_of(target.method, target.name, target.arguments)
+        house = () if asked.carry else asked.questions
+        return input_required(asked.questions, self._gateway.seal.close(talk.used, caller, digest, house, asked.carry))
+
     def _open(self, target: Target, state: str, caller: Caller) -> Opened:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
-
-    async def _run(self, target: Target, caller: Caller, talk: StatelessTalk) -> Reply:
-        """At once, or as a task if the tool is made for it and the caller can poll."""
-        if target.method == "tools/call" and self._wants_task(target, caller):
-            return self._start_task(target, caller, {})
-        try:
-            reply = await CALLS[target.method](self._gateway, caller, target, talk)
-        except Detached:
-            return self._start_task(target, caller, talk.used)
-        return reply if reply.kind is not Kind.TASK else Followed(self._gateway, caller).begun(reply, target.name)
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
         entry = self._gateway.find(target.name, caller)

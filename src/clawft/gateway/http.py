@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
 from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
@@ -19,8 +19,9 @@ from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
+from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
-from clawft.wire.jsonrpc import Message, Request
+from clawft.wire.jsonrpc import Request
 from clawft.wire.revisions import HANDSHAKE
 
 ENDPOINT = "/mcp"
@@ -54,16 +55,10 @@ class HttpApp:
         self._status = Status(gateway, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _lifespan(receive, send)
-        elif scope["type"] == "http":
-            await self._serve(scope, receive, send)
-
-    async def drain(self, grace: float) -> None:
-        """New requests are refused, running ones get `grace` seconds, streams end."""
-        await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await _lifespan(receive, send)
+            return
         headers: Sequence[Header] = scope["headers"]
         look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -81,6 +76,10 @@ class HttpApp:
                 await self._enter(Visit(scope, look, caller, receive, send))
             else:
                 await self._enter_in_turn(Visit(scope, look, caller, receive, send))
+
+    async def drain(self, grace: float) -> None:
+        """New requests are refused, running ones get `grace` seconds, streams end."""
+        await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
     def _in_doubt(self, scope: Scope, look: Look, refusal: Refusal) -> Refusal:
         """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
@@ -114,31 +113,38 @@ class HttpApp:
         allowed = b"POST" if visit.look.stateless else b"POST, GET, DELETE"
         return asgi.answer(visit.send, 405, b"method not allowed", [TEXT, (b"allow", allowed)])
 
-    async def _post(self, visit: Visit) -> None:
+    def _post(self, visit: Visit) -> Awaitable[None]:
         """One message in. Every way out of here has answered."""
         if visit.look.unfit is not None:
-            await _refuse(visit.send, visit.look.unfit)
-            return
+            return _refuse(visit.send, visit.look.unfit)
         try:
-            body = await visit.body(self._max_body)
-            door, message = self._choose(body, visit.look)
+            body = visit.whole_body(self._max_body)
+            return self._receive(visit) if body is None else self._take(visit, body)
+        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
+            return refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    async def _receive(self, visit: Visit) -> None:
+        """The same for a body that is still on its way."""
+        try:
+            answered = self._take(visit, await visit.body(self._max_body))
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
-            return
-        await door(visit, message, body)
+            answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+        await answered
 
-    def _choose(self, body: bytes, look: Look) -> tuple[Door, Message | None]:
-        """The door of the era this message belongs to; None for a batch, which only sessions may know."""
-        if look.stateless:
-            return self._stateless.post, jsonrpc.decode(body)
+    def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
+        """Through the door of the era this message belongs to."""
+        if visit.look.stateless:
+            usual = read_usual(body)
+            called = None if usual is None else self._stateless.call(visit, usual)
+            return self._stateless.post(visit, jsonrpc.decode(body), body) if called is None else called
         if jsonrpc.is_batch(body):
-            return self._sessions.post, None
+            return self._sessions.post(visit, None, body)
         message = jsonrpc.decode(body)
         if isinstance(message, Request) and stateless.claims(message):
-            return self._stateless.post, message
-        return self._sessions.post, message
+            return self._stateless.post(visit, message, body)
+        return self._sessions.post(visit, message, body)
 
     def _look(self, pairs: Sequence[Header]) -> Look:
         headers = dict(pairs)
@@ -149,9 +155,6 @@ class HttpApp:
             out_of_place=self._access.check_place(headers),
             unfit=_unfit(headers),
         )
-
-
-Door = Callable[[Visit, Message | None, bytes], Awaitable[None]]
 
 
 def _is_stateless(headers: Headers) -> bool:

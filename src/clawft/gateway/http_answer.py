@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
@@ -60,13 +60,14 @@ class HttpAnswer:
         if self._stream is not None:
             await self._end_stream(self._stream, message)
         elif not self._gone:
-            await self._send_whole(message)
+            sending = self._send_whole(message)
+            if sending is not None:
+                await sending
 
-    async def _send_whole(self, message: bytes) -> None:
+    def _send_whole(self, message: bytes) -> Awaitable[None] | None:
         if message:
-            await self._visit.answer(self._status(message), message, JSON_HEADERS)
-        else:
-            await self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
+            return self._visit.answer(self._status(message), message, JSON_HEADERS)
+        return self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
 
     async def _end_stream(self, stream: EventStream, message: bytes) -> None:
         if message:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Awaitable
 
 from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
 from clawft.gateway.core import Gateway
-from clawft.gateway.exchange import Exchange
+from clawft.gateway.exchange import Exchange, Heard
 from clawft.gateway.http_answer import HttpAnswer
 from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import Running
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.wire import jsonrpc, stateless
+from clawft.wire.calls import UsualCall
 from clawft.wire.codes import status_of
 from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Message, Notification, Request
@@ -26,22 +28,33 @@ class StatelessDoor:
         self.running = Running(MAX_IN_FLIGHT)
         self._keys = itertools.count(1)
 
-    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
+    def post(self, visit: Visit, message: Message | None, body: bytes) -> Awaitable[None]:
         if isinstance(message, Request):
-            await self._request(visit, message)
-        elif isinstance(message, Notification):
-            await asgi.answer(visit.send, 202)  # nothing a notification could do without a session
-        else:
-            wrong = BadEnvelope("send one request or notification; clients of this era send no answers")
-            await _refuse(visit.send, None, wrong)
+            return self._request(visit, message)
+        if isinstance(message, Notification):
+            return asgi.answer(visit.send, 202)  # nothing a notification could do without a session
+        wrong = BadEnvelope("send one request or notification; clients of this era send no answers")
+        return _refuse(visit.send, None, wrong)
 
-    async def _request(self, visit: Visit, request: Request) -> None:
+    def _request(self, visit: Visit, request: Request) -> Awaitable[None]:
         exchange = Exchange(self._gateway, visit.caller)
         try:
-            heard = exchange.read(request, _routing(visit))
+            return self._answer(visit, request.id, exchange, exchange.read(request, _routing(visit)))
         except ClawftError as wrong:
-            await _refuse(visit.send, request.id, wrong)
-            return
+            return _refuse(visit.send, request.id, wrong)
+
+    def call(self, visit: Visit, usual: UsualCall) -> Awaitable[None] | None:
+        """The same for the usual tools/call; None if it has to be read like any other request."""
+        if visit.look.repeated:
+            return None
+        exchange = Exchange(self._gateway, visit.caller)
+        try:
+            heard = exchange.read_usual(usual, visit.headers)
+        except ClawftError as wrong:
+            return _refuse(visit.send, usual.id, wrong)
+        return None if heard is None else self._answer(visit, usual.id, exchange, heard)
+
+    async def _answer(self, visit: Visit, id: bytes, exchange: Exchange, heard: Heard) -> None:
         back = HttpAnswer(visit, status=status_of)
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
 
@@ -51,7 +64,7 @@ class StatelessDoor:
 
         stop_watching = visit.watch(leave)
         try:
-            await back.serve(self.running, key, request.id, exchange.answer(heard, back), stateless.error_code)
+            await back.serve(self.running, key, id, exchange.answer(heard, back), stateless.error_code)
         finally:
             stop_watching()
 

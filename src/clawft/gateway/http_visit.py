@@ -38,14 +38,20 @@ class Visit:
         self.send = send
         self._shortcut: Shortcut | None = scope.get("extensions", _NONE).get(asgi.SHORTCUT)
 
+    def whole_body(self, limit: int) -> bytes | None:
+        """The body, if it is all there. Raises MessageTooLong above the limit."""
+        body = self._shortcut.take_body() if self._shortcut is not None else None
+        return None if body is None else asgi.within(limit, body)
+
     def body(self, limit: int) -> Awaitable[bytes]:
         """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
-        return asgi.read_body(self.receive, limit, self._shortcut)
+        return asgi.read_body(self.receive, limit)
 
-    async def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> None:
-        """One whole answer."""
-        if self._shortcut is None or not self._shortcut.answer(status, headers, body):
-            await asgi.answer(self.send, status, body, headers)
+    def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
+        """One whole answer; None if it is on its way already."""
+        if self._shortcut is not None and self._shortcut.answer(status, headers, body):
+            return None
+        return asgi.answer(self.send, status, body, headers)
 
     def watch(self, gone: Callable[[], object]) -> Callable[[], object]:
         """Have `gone` called when the caller leaves; call what this returns when that is no longer of interest."""

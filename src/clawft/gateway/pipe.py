@@ -18,14 +18,15 @@ from clawft.errors import (
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import read_target
+from clawft.gateway.dispatch import Target, read_target
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Running
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
+from clawft.wire.calls import METHOD, read_usual
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
-from clawft.wire.jsonrpc import Message, Notification, Request
+from clawft.wire.jsonrpc import Notification, Request
 from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
@@ -70,66 +71,74 @@ class PipeCaller:
     def accept(self, line: bytes | TooLong) -> None:
         """Never raises: one message that breaks something must not end the conversation with all others."""
         try:
-            self._accept(line)
+            self._take(line)
         except Exception:
             log.exception("a message broke")
             self._write(jsonrpc.failure(None, INTERNAL_ERROR, "internal error"))
 
-    def _accept(self, line: bytes | TooLong) -> None:
+    def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
             return
+        usual = read_usual(line) if self._settled else None
+        if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
+            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta))
+            return
         try:
             message = jsonrpc.decode(line)
-        except ParseError as wrong:
-            self._write(jsonrpc.failure_of(None, wrong))
-        except BadEnvelope as wrong:
-            if jsonrpc.is_batch(line):
-                self._accept_batch(line)
-            else:
-                self._write(jsonrpc.failure_of(wrong.id, wrong))
-        else:
-            self._take(message)
-
-    def _take(self, message: Message) -> None:
+        except (ParseError, BadEnvelope) as wrong:
+            self._misread(line, wrong)
+            return
         if isinstance(message, Request):
-            try:
-                self._request(message)
-            except RecursionError:  # the door reads a little deeper than the rooms behind it
-                self._write(jsonrpc.failure_of(message.id, BadParams("params are nested too deeply")))
+            self._request(message)
         elif isinstance(message, Notification):
             self._notice(message)
         else:
             self._conversation.fill(message)
 
-    def _request(self, request: Request) -> None:
-        refusal = self._settle_era(request)
-        if refusal is not None:
-            self._write(jsonrpc.failure_of(request.id, refusal))
-        elif self._era is _STATELESS:
-            self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
+    def _misread(self, line: bytes, wrong: ParseError | BadEnvelope) -> None:
+        if isinstance(wrong, ParseError):
+            self._write(jsonrpc.failure_of(None, wrong))
+        elif jsonrpc.is_batch(line):
+            self._accept_batch(line)
         else:
-            self._converse(request)
+            self._write(jsonrpc.failure_of(wrong.id, wrong))
+
+    def _request(self, request: Request) -> None:
+        try:
+            settled = self._settled and not stateless.may_name_version(request.params)
+            refusal = None if settled else self._settle_era(request)
+            if refusal is not None:
+                self._write(jsonrpc.failure_of(request.id, refusal))
+            elif self._era is _STATELESS:
+                self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
+            elif request.method == METHOD:
+                self._read_and_call(request)
+            else:
+                self._converse(request)
+        except RecursionError:  # the door reads a little deeper than the rooms behind it
+            self._write(jsonrpc.failure_of(request.id, BadParams("params are nested too deeply")))
 
     def _converse(self, request: Request) -> None:
-        conversation = self._conversation
-        if request.method == "tools/call":
-            self._call(request)
-        elif (answer := conversation.answer_now(request)) is not None:
+        answer = self._conversation.answer_now(request)
+        if answer is not None:
             self._write(answer)
         else:
-            work = conversation.answer(request, self)
+            work = self._conversation.answer(request, self)
             self._running.start(request.id, work, handshake.error_code, self._deliver)
 
-    def _call(self, request: Request) -> None:
+    def _read_and_call(self, request: Request) -> None:
         try:
             target = read_target(request.method, request.params)
         except BadParams as wrong:
             self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
-            return
-        if not self._conversation.start(request.id, target, self._deliver):
+        else:
+            self._call(request.id, target)
+
+    def _call(self, id: bytes, target: Target) -> None:
+        if not self._conversation.start(id, target, self._deliver):
             work = self._conversation.call(target, self)
-            self._running.start(request.id, work, handshake.error_code, self._deliver)
+            self._running.start(id, work, handshake.error_code, self._deliver)
 
     def _deliver(self, answer: bytes) -> None:
         if answer:  # a cancelled request has none
@@ -137,8 +146,6 @@ class PipeCaller:
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
         """The first request decides; afterwards the other era is refused."""
-        if self._settled and not stateless.may_claim(request):
-            return None
         claims_stateless = stateless.claims(request)
         if self._era is None:
             if claims_stateless:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ToolNotFound
-from clawft.model import Call, Kind, Next, Origin, Reply, Tool
+from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 from clawft.wire.visible import make_visible
 
 FLUSH_SECONDS = 0.1
@@ -27,6 +27,7 @@ MAX_WAITING = 20_000
 log = logging.getLogger("clawft.audit")
 
 _now, _clock = time.time, time.perf_counter
+_sha256 = hashlib.sha256
 _COMPLETE = Kind.COMPLETE  # found once, and not for each call
 
 
@@ -58,6 +59,10 @@ class Audit:
         self._writing: Future[None] | None = None
         self._count = 0
         self._run = secrets.token_hex(4).encode()
+        self._second, self._stamp = 0, b""
+        self._caller: Caller | None = None
+        self._tool, self._head = "", b""
+        """The last second, and who called what last: the next line is likely to begin in the same way."""
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -76,19 +81,17 @@ class Audit:
 
     def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None:
         """One call is over, and this came of it."""
+        took, waiting = _clock() - began, self._waiting
         if isinstance(ended, BaseException):
-            self._note(call, began, _verdict_of(ended), _outcome_of(ended), 0)
-            return
-        outcome = "error" if ended.is_error else ("ok" if ended.kind is _COMPLETE else ended.kind.value)
-        self._note(call, began, f"deny:{ended.refused}" if ended.refused else "allow", outcome, len(ended.result))
-
-    def _note(self, call: Call, started: float, verdict: str, outcome: str, size: int) -> None:
-        waiting = self._waiting
-        waiting.append(_Happened(_now(), call, verdict, outcome, _clock() - started, size))
-        if len(waiting) >= MAX_WAITING:
-            self.flush()
-        elif self._timer is None:
+            waiting.append(_Happened(_now(), call, _verdict_of(ended), _outcome_of(ended), took, 0))
+        else:
+            outcome = "error" if ended.is_error else ("ok" if ended.kind is _COMPLETE else ended.kind.value)
+            verdict = f"deny:{ended.refused}" if ended.refused else "allow"
+            waiting.append(_Happened(_now(), call, verdict, outcome, took, len(ended.result)))
+        if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)
+        elif len(waiting) >= MAX_WAITING:
+            self.flush()
 
     def _flush_aside(self) -> None:
         """Write the batch in the writer thread; one at a time, in order."""
@@ -121,19 +124,24 @@ class Audit:
     def _line(self, happened: _Happened) -> bytes:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""
         call = happened.call
+        second = int(happened.when)
+        if second != self._second:
+            self._second, self._stamp = second, _timestamp(second)
+        if call.caller is not self._caller or call.name is not self._tool:
+            self._caller, self._tool, self._head = call.caller, call.name, _head(call)
         self._count += 1
         values = b',"arguments":' + _recorded(call.arguments) if self._values and self._keeps_values(call) else b""
         return _LINE % (
-            _timestamp(int(happened.when)),
-            happened.when % 1 * 1000,
+            self._stamp,
+            (happened.when - second) * 1000,
             self._run,
             self._count,
-            _head(call.caller.principal, call.caller.agent, call.caller.client, call.name, call.origin.server),
+            self._head,
             _said(happened.verdict, happened.outcome),
             happened.seconds * 1000,
             len(call.arguments),
             happened.size,
-            hexlify(hashlib.sha256(call.arguments).digest()[:16]),
+            hexlify(_sha256(call.arguments).digest()[:16]),
             b"" if call.origin.trusted else b',"trusted":false',
             values,
         )
@@ -158,14 +166,18 @@ MAX_VALUES = 64 * 1024
 _LINE = b'{"time":"%b.%03dZ","id":"%b-%d",%b,%b,"ms":%.3f,"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
 
 
-@lru_cache(maxsize=2)
 def _timestamp(second: int) -> bytes:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)).encode()
 
 
-@lru_cache(maxsize=4096)
-def _head(principal: str, agent: str, client: str, tool: str, server: str) -> bytes:
+def _head(call: Call) -> bytes:
     """Who called what, as the inside of a JSON object."""
+    caller = call.caller
+    return _told(caller.principal, caller.agent, caller.client, call.name, call.origin.server)
+
+
+@lru_cache(maxsize=4096)
+def _told(principal: str, agent: str, client: str, tool: str, server: str) -> bytes:
     told = {"caller": principal, "agent": agent, "client": client, "tool": tool}
     if server:
         told["server"] = server

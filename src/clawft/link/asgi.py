@@ -45,14 +45,16 @@ class Shortcut(Protocol):
         ...
 
 
-async def read_body(receive: Receive, limit: int = MAX_BODY, shortcut: Shortcut | None = None) -> bytes:
+async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
     """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
-    body = shortcut.take_body() if shortcut is not None else None
-    if body is None:
-        message = await receive()
-        if message["type"] != "http.request" or message.get("more_body"):
-            return await _read_parts(message, receive, limit)
-        body = cast("bytes", message.get("body", b""))
+    message = await receive()
+    if message["type"] != "http.request" or message.get("more_body"):
+        return await _read_parts(message, receive, limit)
+    return within(limit, cast("bytes", message.get("body", b"")))
+
+
+def within(limit: int, body: bytes) -> bytes:
+    """The body; raises MessageTooLong above the limit."""
     if len(body) > limit:
         raise _too_long(limit)
     return body

@@ -62,11 +62,11 @@ class Waiter(Protocol):
 class Posting(Protocol):
     """A link that takes requests without a task that waits for their answers."""
 
-    def post(self, rest: bytes, waiter: Waiter) -> int:
+    def post(self, rest: bytes, waiter: Waiter) -> bytes:
         """Send a request, given as all that follows its id; returns the id. Raises LinkError if the link is gone."""
         ...
 
-    def withdraw(self, id: int) -> None:
+    def withdraw(self, id: bytes) -> None:
         """Nobody wants the answer any more, and the server is told."""
         ...
 

@@ -85,17 +85,17 @@ class StreamLink:
             if patience is not None:
                 patience.end()
 
-    def post(self, rest: bytes, waiter: Waiter) -> int:
+    def post(self, rest: bytes, waiter: Waiter) -> bytes:
         if self._broken is not None:
             raise self._broken
-        id = self._waiting.open(waiter)
+        id = self._waiting.open_as(waiter)
         self._write(jsonrpc.request_of(id, rest))
         return id
 
-    def withdraw(self, id: int, *, silently: bool = False) -> None:
+    def withdraw(self, id: bytes, *, silently: bool = False) -> None:
         self._waiting.close(id)
         if not silently:
-            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
+            self._write(jsonrpc.notification("notifications/cancelled", b'{"requestId":%b}' % id))
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         self._write(jsonrpc.notification(method, params))
@@ -108,7 +108,8 @@ class StreamLink:
             return
         self._writer.write(message)
         if self._writer.full and self._writer.unread() > MAX_UNREAD_BYTES:
-            self._lose(LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait"))
+            deaf = LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait")
+            self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
 
     async def close(self) -> None:
         """The stop ladder; may be called twice."""
@@ -136,17 +137,19 @@ class StreamLink:
         except WireError as wrong:
             self._note_bad_line(line, wrong)
             return
-        if isinstance(message, _ANSWERS):
+        if isinstance(message, Response):
+            waiter = self._waiting.take(message.id)
+        elif isinstance(message, Failure):
             waiter = self._waiting.take(message.id) or self._only_one(message)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(message)
         else:
             self._incoming(message, None)
+            return
+        if waiter is not None and not waiter.done():
+            waiter.set_result(message)
 
-    def _only_one(self, message: Response | Failure) -> Waiter | None:
+    def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
-        nameless = isinstance(message, Failure) and message.id == jsonrpc.NULL
-        return self._waiting.drain()[0] if nameless and len(self._waiting) == 1 else None
+        return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
 
     def _note_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
@@ -191,7 +194,6 @@ class StreamLink:
                 waiter.set_exception(error)
 
 
-_ANSWERS = (Response, Failure)
 _SHOWN_BAD_LINES = 5
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +17,7 @@ from clawft.provider.schema import Signature, read_signature
 from clawft.wire.meta import NEEDS, write_needs
 
 Task = Literal["forbidden", "optional", "required"]
-Run = Callable[[bytes, ToolContext | None], Awaitable[Reply]]
+Run = Callable[[bytes, ToolContext | None], Coroutine[Any, Any, Reply]]
 
 _log = logging.getLogger("clawft.tool")
 _encode = msgspec.json.encode

@@ -9,7 +9,7 @@ provider = FunctionProvider("demo", [greet], workspace=Path.cwd(), store=MemoryS
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -143,11 +143,11 @@ class FunctionProvider:
     def list_tools(self) -> Sequence[Tool]:
         return self._listed
 
-    async def run(self, call: Call) -> Reply:
+    def run(self, call: Call) -> Coroutine[Any, Any, Reply]:
         found = self._tools.get(call.tool.name)
         if found is None:
             raise ToolNotFound(f"unknown tool: {call.tool.name}")
-        return await found.run(call.arguments, self._context(call, found) if found.wants_context else None)
+        return found.run(call.arguments, self._context(call, found) if found.wants_context else None)
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
         """Call by native name or alias, as nobody in particular."""

@@ -19,9 +19,15 @@ class Waiting(Generic[Slot]):
         return len(self._slots)
 
     def open(self, slot: Slot) -> int:
-        self._last += 1
-        self._slots[b"%d" % self._last] = slot
+        self.open_as(slot)
         return self._last
+
+    def open_as(self, slot: Slot) -> bytes:
+        """The same, with the id as it stands in a message."""
+        self._last += 1
+        id = b"%d" % self._last
+        self._slots[id] = slot
+        return id
 
     def take(self, id: bytes) -> Slot | None:
         """The waiter of this answer, exactly once."""
@@ -30,9 +36,9 @@ class Waiting(Generic[Slot]):
             self.dropped += 1
         return slot
 
-    def close(self, id: int) -> None:
+    def close(self, id: int | bytes) -> None:
         """Nobody waits any more; a late answer will be dropped."""
-        self._slots.pop(b"%d" % id, None)
+        self._slots.pop(id if isinstance(id, bytes) else b"%d" % id, None)
 
     def drain(self) -> list[Slot]:
         """The link is gone: everyone who waits."""

@@ -75,6 +75,13 @@ def check_mirrors(method: str, version: str, params: Params, headers: Headers) -
             _check(headers, NAME, name, decode_value)
 
 
+def says_plainly(headers: Headers, version: str, method: str, name: str) -> bool:
+    """Whether all of them say it in the usual way."""
+    if headers.get(VERSION) != version.encode() or headers.get(METHOD) != method.encode():
+        return False
+    return _says_plainly(headers.get(NAME), name)
+
+
 def _says_plainly(header: bytes | None, text: str) -> bool:
     """The usual case, without decoding: an ASCII name, spelled as it is."""
     return header == text.encode() and text.isascii() and not text.startswith("=?")

@@ -148,7 +148,8 @@ def _check_utf8(line: bytes) -> None:
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
     id = None if envelope.id is UNSET else copied((envelope.id,))
     params = b"" if envelope.params is UNSET else copied((envelope.params,))
-    if id is not None and len(line) == _USUAL + len(id) + len(method) + len(params) and _is_usual(envelope, id, params):
+    filled = 0 if id is None else _USUAL + len(id) + len(method) + len(params)  # see `_is_tight`
+    if id is not None and len(line) == filled and id.isdigit() and params[:1] == b"{" and envelope.jsonrpc == "2.0":
         return Request(id, method, params)
     if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
@@ -161,11 +162,6 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
     if not _is_tight(line, id, method, params):
         _refuse_duplicates(line, id, params)
     return Notification(method, params) if id is None else Request(id, method, params)
-
-
-def _is_usual(envelope: _Envelope, id: bytes, params: bytes) -> bool:
-    """What is left to check of a request whose parts fill the line: see `_is_tight`."""
-    return id.isdigit() and params[:1] == b"{" and envelope.jsonrpc == "2.0"
 
 
 def _read_answer(envelope: _Envelope) -> Response | Failure:
@@ -254,12 +250,12 @@ def is_notification(message: bytes) -> bool:
 
 
 def request(id: int, method: str, params: bytes = b"") -> bytes:
-    return request_of(id, after_id(method, params))
+    return request_of(b"%d" % id, after_id(method, params))
 
 
-def request_of(id: int, rest: bytes) -> bytes:
+def request_of(id: bytes, rest: bytes) -> bytes:
     """Of all that follows the id."""
-    return b'{"jsonrpc":"2.0","id":%d%b' % (id, rest)
+    return b'{"jsonrpc":"2.0","id":' + id + rest
 
 
 def after_id(method: str, params: bytes = b"") -> bytes:

@@ -10,7 +10,8 @@ from msgspec import UNSET, Raw, Struct
 from clawft.errors import BadParams, ClawftError, UnsupportedRevision
 from clawft.model import Capabilities, Kind
 from clawft.wire import meta as metas
-from clawft.wire.headers import Headers, check_mirrors
+from clawft.wire.calls import METHOD
+from clawft.wire.headers import Headers, check_mirrors, says_plainly
 from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
@@ -18,6 +19,8 @@ from clawft.wire.revisions import REVISIONS, STATELESS
 _VERSION = metas.VERSION.removeprefix(metas.PREFIX).encode()
 """Without its prefix: JSON may spell the slash of the key with a backslash."""
 
+MAX_KNOWN_META = 2_048
+"""Bytes of a `_meta` that is worth remembering."""
 LIST_TTL_MS = 5_000
 READ_TTL_MS = 0
 
@@ -31,14 +34,14 @@ class Told(Struct, frozen=True):
     meta: Meta
 
 
-def may_claim(request: Request) -> bool:
-    """Could this be a request of the stateless dialect? A quick look, right whenever it says no."""
-    return _VERSION in request.params
+def may_name_version(params: bytes) -> bool:
+    """Could this be of the stateless dialect? A quick look, right whenever it says no."""
+    return _VERSION in params
 
 
 def claims(request: Request) -> bool:
     """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
-    if not may_claim(request):
+    if not may_name_version(request.params):
         return False
     try:
         return metas.read(request.params).version is not UNSET
@@ -49,19 +52,48 @@ def claims(request: Request) -> bool:
 def read_caller(request: Request, headers: Headers | None = None) -> Told:
     """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
     params = metas.read_params(request.params)
-    meta = params.meta
+    version = _version_of(params.meta)
+    if headers is not None:
+        check_mirrors(request.method, version, params, headers)
+    return _told_by(params.meta, version)
+
+
+def read_usual_caller(name: str, meta: bytes, headers: Headers | None) -> Told | None:
+    """The same for the usual tools/call; None if it stumbles over a rung, and has to climb all of them to learn which.
+
+    A client says the same of itself with every request.
+    """
+    try:
+        told = _known(meta) if len(meta) <= MAX_KNOWN_META else None
+    except ClawftError:
+        return None
+    if told is None or (headers is not None and not says_plainly(headers, told.revision, METHOD, name)):
+        return None
+    return told
+
+
+@lru_cache(maxsize=256)
+def _known(meta: bytes) -> Told:
+    read = metas.read_meta(meta)
+    return _told_by(read, _version_of(read))
+
+
+def _version_of(meta: Meta) -> str:
     if meta.version is UNSET or meta.capabilities is UNSET:
         missing = metas.VERSION if meta.version is UNSET else metas.CAPABILITIES
         raise BadParams(f"_meta lacks {missing}", hint="every request of 2026-07-28 carries it")
-    if headers is not None:
-        check_mirrors(request.method, meta.version, params, headers)
-    if meta.version not in STATELESS:
-        raise unsupported(meta.version)
+    return meta.version
+
+
+def _told_by(meta: Meta, version: str) -> Told:
+    if version not in STATELESS:
+        raise unsupported(version)
     if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
         raise BadParams(f"unknown log level {meta.log_level!r}", hint=f"one of {', '.join(metas.LEVELS)}")
     client = b"" if meta.client is UNSET else copied((meta.client,))
-    capabilities, name = _read_told(copied((meta.capabilities,)), client)
-    return Told(meta.version, capabilities, name, meta)
+    offered = b"{}" if meta.capabilities is UNSET else copied((meta.capabilities,))
+    capabilities, name = _read_told(offered, client)
+    return Told(version, capabilities, name, meta)
 
 
 @lru_cache(maxsize=256)

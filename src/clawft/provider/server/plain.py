@@ -53,7 +53,7 @@ class PlainCall(Flight):
         self._errand = errand
         self._id = way.link.post(known.head + call.arguments + b"}}", self)
         way.upstream.flights[self] = None
-        self.begin(self._run_out, way.loop)
+        self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
 
     # ── as a waiter ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -62,11 +62,13 @@ class PlainCall(Flight):
 
     def set_result(self, answer: Response | Failure) -> None:
         self._end()
-        reply = _read(answer)
-        if reply is None:
-            self._go_on(answer)
-        else:
-            self._errand.replied(reply)
+        try:
+            if isinstance(answer, Response):
+                self._errand.replied(relay.reply_of(answer.result, stateless=False))
+                return
+        except ProtocolFailure:
+            pass  # whoever goes on with it says what is wrong
+        self._go_on(answer)
 
     def set_exception(self, error: ClawftError) -> None:
         self._end()
@@ -79,7 +81,8 @@ class PlainCall(Flight):
             self._end()
             self.way.link.withdraw(self._id)
 
-    def _run_out(self) -> None:
+    def ring(self) -> None:
+        super().ring()
         self._end()
         self.way.link.withdraw(self._id)
         self._go_on(self.timeout())
@@ -97,11 +100,5 @@ class PlainCall(Flight):
         self._errand.goes_on(lambda call: self.way.settle(self, ended))
 
 
-def _read(answer: Response | Failure) -> Reply | None:
-    """None if there is more to it than a result."""
-    if isinstance(answer, Failure):
-        return None
-    try:
-        return relay.reply_of(answer.result, stateless=False)
-    except ProtocolFailure:
-        return None  # whoever goes on with it says what is wrong
+def _no_matter() -> None:
+    pass

@@ -21,13 +21,10 @@ from clawft.model import (
     Caller,
     CallToolResult,
     Era,
-    Errand,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
     Origin,
-    Reply,
-    Sent,
     Tool,
 )
 from clawft.policy.globs import any_matches
@@ -77,7 +74,8 @@ class UpstreamProvider:
         self.following = Following()
         kept = Park() if park is None else park
         self._conversing = Conversing(upstream.spec, self.following, kept, roots, self._visited)
-        self._relaying = Relaying(upstream, self.following, self._conversing, own)
+        self._relaying = relaying = Relaying(upstream, self.following, self._conversing, own)
+        self.run, self.start = relaying.run, relaying.start
         self._changes: Changes | None = None
         self._readable = Readable(None)
         self._kept = KeptReads()
@@ -107,12 +105,6 @@ class UpstreamProvider:
         tool = next((tool for tool in self._upstream.tools if tool.name == name), Tool(name, b""))
         call = Call(Caller(), name, tool, Origin(self.namespace, self.server), _encode(arguments))
         return as_result((await self.run(call)).result)
-
-    def run(self, call: Call) -> Coroutine[Any, Any, Reply]:
-        return self._relaying.run(call)
-
-    def start(self, call: Call, errand: Errand) -> Sent | None:
-        return self._relaying.start(call, errand)
 
     # ── notices ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
