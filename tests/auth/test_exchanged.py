@@ -6,23 +6,20 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import aiohttp
 import jwt
 import pytest
 
 from clawft.auth.renew import Renewal
 from clawft.auth.vault import Vault
 from tests.auth.logins import logged_in, weft_says
-from tests.gateway.team import Json, Team, team
+from tests.gateway.team import Json, Team, next_notice, team
 from tests.requirements import requirement
 from tests.servers.idp import EXCHANGE_SECRET
 from tests.servers.ledger import Ledger, ledger
-from tests.servers.pipe import STATELESS, mcp_server, modern_meta, text_of
+from tests.servers.pipe import mcp_server, text_of
 from tests.servers.raw_http import ask, message, open_session
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), requirement("LINK-26")]
-
-SOON_S = 30.0
 
 RULES = """
 [gateway.auth]
@@ -175,7 +172,7 @@ async def test_a_resource_the_issuer_does_not_know_is_its_word(tmp_path: Path) -
 
 
 async def test_a_change_is_heard_by_the_person_it_is_for(tmp_path: Path) -> None:
-    async with books(tmp_path) as (people, server), listening(people, "ada") as ada, listening(people, "bob") as bob:
+    async with books(tmp_path) as (people, server), people.listening("ada") as ada, people.listening("bob") as bob:
         await server.heard_by("ada")
         await server.heard_by("bob")
         server.more["ada"] = ["spend"]
@@ -188,32 +185,6 @@ async def test_a_change_is_heard_by_the_person_it_is_for(tmp_path: Path) -> None
         assert await people.names("bob") == {"ledger__whoami", "ledger__only_bob", "ledger__save"}
         people.served.stop()
         assert (await next_notice(ada), await next_notice(bob)) == ("", ""), "nothing but the end"
-
-
-@asynccontextmanager
-async def listening(people: Team, person: str) -> AsyncGenerator[aiohttp.StreamReader]:
-    """Everything a listen of this person hears, once it is acknowledged."""
-    wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
-    params = {"notifications": wanted, "_meta": modern_meta()}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-    headers = {
-        "Authorization": f"Bearer {people.tokens[person]}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": STATELESS,
-        "Mcp-Method": "subscriptions/listen",
-    }
-    async with aiohttp.ClientSession() as client, client.post(people.served.url, json=body, headers=headers) as answer:
-        assert await next_notice(answer.content) == "notifications/subscriptions/acknowledged"
-        yield answer.content
-
-
-async def next_notice(stream: aiohttp.StreamReader) -> str:
-    """Its method; empty at the end."""
-    async with asyncio.timeout(SOON_S):
-        async for line in stream:
-            if line.startswith(b"data:"):
-                return json.loads(line[5:]).get("method", "")
-    return ""
 
 
 async def test_a_renewed_token_goes_on_in_the_same_session_and_a_weaker_one_does_not(tmp_path: Path) -> None:
@@ -284,6 +255,9 @@ async def test_without_a_person_the_server_says_what_to_do(tmp_path: Path) -> No
         row = json.loads(said)
         assert (code, row["state"]) == (1, "needs-auth")
         assert "in the name of people who come with a token of https://login.example" in row["error"]
+        code, said = await weft_says(home, "servers", "test", "ledger")
+        assert code == 1
+        assert "in the name of people" in said
         async with mcp_server(tmp_path) as pipe:
             await pipe.open()
             told = text_of(await pipe.ask("tools/call", {"name": "ledger__whoami", "arguments": {}}))

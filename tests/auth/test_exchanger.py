@@ -228,6 +228,16 @@ def test_a_renewed_token_takes_the_place_of_the_one_before_and_a_weaker_one_does
     assert proofs.token(first) == "renewed"
 
 
+def test_no_token_is_kept_where_none_would_be_exchanged() -> None:
+    wanted = False
+    proofs = Proofs(lambda: wanted)
+    name = proofs.keep(person(), TOKEN)
+    assert (len(proofs), proofs.token(name)) == (0, "")
+    wanted = True
+    assert proofs.keep(person(), TOKEN) == name
+    assert proofs.token(name) == TOKEN
+
+
 def test_tokens_are_forgotten_when_they_expire_and_when_there_are_too_many() -> None:
     proofs = Proofs()
     gone = proofs.keep(person(until=int(time.time()) - 1), "late")
@@ -242,7 +252,7 @@ def test_tokens_are_forgotten_when_they_expire_and_when_there_are_too_many() -> 
 async def test_an_expired_token_is_not_exchanged() -> None:
     async with issuer() as server:
         proof = server.proofs.keep(person(until=int(time.time()) - 1), TOKEN)
-        with pytest.raises(LoginFailed, match="has expired") as refused:
+        with pytest.raises(LoginFailed, match="not at hand any more") as refused:
             await server.exchanger.exchange("crm", Wanted("weft"), proof)
         assert not isinstance(refused.value, TokenRefused)
         assert server.asked == []

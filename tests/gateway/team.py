@@ -1,5 +1,6 @@
 """People with tokens of a real provider on one real gateway: what each asks, in the stateless dialect."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +14,8 @@ from tests.auth.logins import logged_in
 from tests.servers.idp import Idp, idp
 from tests.servers.pipe import STATELESS, modern_meta
 from tests.servers.weft import Served, gateway
+
+SOON_S = 30.0
 
 RULES = """
 [gateway.auth]
@@ -33,13 +36,16 @@ class Team:
     def __init__(self, provider: Idp, served: Served, tokens: Mapping[str, str]) -> None:
         self.provider, self.served, self.tokens = provider, served, tokens
 
-    async def post(self, token: str, method: str, params: Json | None = None) -> tuple[int, Mapping[str, str], Json]:
-        headers = {
+    def _headers(self, token: str, method: str) -> dict[str, str]:
+        return {
             "Authorization": f"Bearer {token}",
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": STATELESS,
             "Mcp-Method": method,
         }
+
+    async def post(self, token: str, method: str, params: Json | None = None) -> tuple[int, Mapping[str, str], Json]:
+        headers = self._headers(token, method)
         if params and ("name" in params or "uri" in params):
             headers["Mcp-Name"] = params.get("name") or params["uri"]
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": modern_meta()}}
@@ -50,6 +56,20 @@ class Team:
             text = await answer.text()
             return answer.status, dict(answer.headers), json.loads(text) if text.startswith("{") else {"text": text}
 
+    @asynccontextmanager
+    async def listening(self, person: str) -> AsyncGenerator[aiohttp.StreamReader]:
+        """Everything a listen of this person hears, once it is acknowledged."""
+        wanted = {"toolsListChanged": True, "promptsListChanged": True, "resourcesListChanged": True}
+        params = {"notifications": wanted, "_meta": modern_meta()}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
+        headers = self._headers(self.tokens[person], "subscriptions/listen")
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(self.served.url, json=body, headers=headers) as answer,
+        ):
+            assert await next_notice(answer.content) == "notifications/subscriptions/acknowledged"
+            yield answer.content
+
     async def names(self, person: str) -> set[str]:
         _, _, told = await self.post(self.tokens[person], "tools/list")
         assert told["result"]["cacheScope"] == "private"
@@ -57,6 +77,15 @@ class Team:
 
     async def call(self, person: str, tool: str, **arguments: Any) -> Json:
         return (await self.post(self.tokens[person], "tools/call", {"name": tool, "arguments": arguments}))[2]
+
+
+async def next_notice(stream: aiohttp.StreamReader) -> str:
+    """The method of the next message of a stream; empty at the end."""
+    async with asyncio.timeout(SOON_S):
+        async for line in stream:
+            if line.startswith(b"data:"):
+                return json.loads(line[5:]).get("method", "")
+    return ""
 
 
 @asynccontextmanager

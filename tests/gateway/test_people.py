@@ -21,10 +21,13 @@ from clawft.gateway import sessions, turnstile
 from clawft.model import Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
-from tests.gateway.team import Json, Team, team
+from tests.gateway.team import Json, Team, next_notice, team
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET
 from tests.servers.raw_http import ask, connect, message, modern, open_session
+from tests.servers.weft import ROOT
+
+TINY = ROOT / "tests" / "servers" / "tiny.py"
 
 
 @pytest.mark.slow
@@ -61,6 +64,36 @@ async def test_each_person_sees_and_calls_their_own_tools_only(tmp_path: Path) -
         assert f"{people.provider.issuer}#ada" in audit
         for token in people.tokens.values():
             assert token not in audit + said
+
+
+GRANTED = """
+[gateway.auth]
+issuer = "{issuer}"
+grants = [
+  {{ subject = "ada", allow = ["memory__*"] }},
+  {{ subject = "bob", allow = ["tiny__*", "memory__*"] }},
+]
+"""
+
+
+@pytest.mark.slow
+@requirement("GUARD-07", "SHELL-17")
+async def test_only_whoever_may_see_a_new_server_hears_that_there_is_one(tmp_path: Path) -> None:
+    async with (
+        team(tmp_path, rules=GRANTED) as people,
+        people.listening("ada") as ada,
+        people.listening("bob") as bob,
+    ):
+        folder = tmp_path / "home" / "mcp_servers"
+        folder.mkdir()
+        (folder / "tiny.toml").write_text(f'command = "{sys.executable}"\nargs = ["{TINY}"]\ntrust = "trusted"\n')
+        heard = {await next_notice(bob) for _ in range(3)}
+        assert heard == {f"notifications/{topic}/list_changed" for topic in ("tools", "prompts", "resources")}
+        assert "tiny__echo" in await people.names("bob")
+        (folder / "tiny.toml").unlink()
+        await next_notice(bob)
+        people.served.stop()
+        assert await next_notice(ada) == "", "nothing but the end"
 
 
 @pytest.mark.slow

@@ -256,7 +256,11 @@ class App:
         """What people came with, for servers that are called in their name."""
         from clawft.auth.proofs import Proofs  # most gateways know one person
 
-        return Proofs()
+        return Proofs(self._exchanges)
+
+    def _exchanges(self) -> bool:
+        found = self.servers.found.values() if self.files.name_any else ()
+        return any(each.spec.exchange is not None for each in found)
 
     @cached_property
     def offers(self) -> LoginOffers:

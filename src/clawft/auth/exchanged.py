@@ -52,7 +52,7 @@ class Exchanger:
         """Raises LoginFailed if there is nothing to exchange, TokenRefused with the issuer's reason."""
         token = self._proofs.token(proof)
         if not token:
-            raise LoginFailed(f"the token you came with has expired: {name} can be called with a new one")
+            raise LoginFailed(f"the token you came with is not at hand any more: call {name} with a new one")
         server = await self._find()
         client = Client(wanted.client_id, wanted.client_secret, _method(wanted, server))
         fields = exchange_fields(token, wanted.audience, wanted.resource, wanted.scopes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 
 import msgspec
 
@@ -22,7 +23,9 @@ MAX_PROOFS = 4_096
 class Proofs:
     """Of people with tokens of one issuer."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Callable[[], bool] = lambda: True) -> None:
+        """`wanted`: whether anybody would exchange a token now; if not, none is kept."""
+        self._wanted = wanted
         self._kept: OrderedDict[str, tuple[Hidden, int]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -31,6 +34,8 @@ class Proofs:
     def keep(self, person: Person, token: str) -> str:
         """The name under which the token can be had, as long as it is good."""
         name = _name_of(person)
+        if not self._wanted():
+            return name
         known = self._kept.get(name)
         if known is None or known[1] <= person.expires_at:
             self._kept[name] = (Hidden(token), person.expires_at)

@@ -109,8 +109,6 @@ class Gateway:
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches)
         self._built: Snapshot | None = None
-        self._own: dict[str, Snapshot] = {}
-        """By proof: what people have of servers that know them by name."""
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
@@ -145,11 +143,9 @@ class Gateway:
 
     def tools_changed(self, whose: str = "") -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
-        if whose:
-            self._own.pop(whose, None)
-        else:
+        if not whose:
             self._built = None
-            self._own.clear()
+        self._personal.forget(whose)
         self._indexes.clear()
         self._lists_changed(Topic.TOOLS, whose)
 
@@ -202,13 +198,11 @@ class Gateway:
         """What this caller has beside everybody."""
         if not caller.proof or not self._personal:
             return NOTHING
-        built = self._own.get(caller.proof)
-        if built is None:
-            if len(self._own) >= _MAX_OWN:
-                self._own.clear()
-            own = [self._offer(known, caller) for known in self._providers.values() if self._personal.has(known)]
-            built = self._own[caller.proof] = build(own, self.form, self._snapshot)
-        return built
+        return self._personal.snapshot(caller, lambda: self._build_own(caller))
+
+    def _build_own(self, caller: Caller) -> Snapshot:
+        own = [self._offer(known, caller) for known in self._providers.values() if self._personal.has(known)]
+        return build(own, self.form, self._snapshot)
 
     def _entries_of(self, caller: Caller) -> tuple[Entry, ...]:
         own = self._own_of(caller).entries
@@ -331,7 +325,6 @@ class Gateway:
 
 
 _MAX_INDEXES = 64
-_MAX_OWN = 256
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NO_NEEDS = _NO_TOOL.needs

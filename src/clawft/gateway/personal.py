@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from clawft.catalog import names
 from clawft.catalog.names import Form
+from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
 from clawft.gateway.registered import Registered
 from clawft.model import Caller, Tool
 from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider
+
+_MAX_BUILT = 256
 
 
 class Personal:
@@ -22,6 +25,8 @@ class Personal:
         self._providers: dict[str, PersonalProvider] = {}
         self._heads: dict[str, tuple[str, ...]] = {}
         """By namespace: how the names of its tools begin."""
+        self._built: dict[str, Snapshot] = {}
+        """By proof: what single people have."""
 
     def __bool__(self) -> bool:
         return bool(self._providers)
@@ -47,6 +52,22 @@ class Personal:
         for each in known:
             seen = self.seen(each.provider, caller)
             yield each if seen is each.provider else Registered(seen, each.origin)
+
+    def snapshot(self, caller: Caller, build: Callable[[], Snapshot]) -> Snapshot:
+        """What this caller has, built when somebody looks."""
+        built = self._built.get(caller.proof)
+        if built is None:
+            if len(self._built) >= _MAX_BUILT:
+                self._built.clear()
+            built = self._built[caller.proof] = build()
+        return built
+
+    def forget(self, whose: str) -> None:
+        """It is out of date: for the caller with this proof, or for all."""
+        if whose:
+            self._built.pop(whose, None)
+        else:
+            self._built.clear()
 
     def settle(self, caller: Caller) -> Awaitable[object]:
         """Back when it is known what this caller has of its own. A server they see nothing of does not meet them."""
