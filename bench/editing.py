@@ -1,5 +1,6 @@
 """The IDE tools without an editor: how long an agent waits for a warm language server, through the whole of weft."""
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.contenders import CONTENDERS, LEGS, OURS
+from bench.family import Family, command_line
 from bench.load import Client
 from bench.measure import Plan, rounds
 from bench.messages import WrongAnswer
@@ -19,6 +21,8 @@ FILES = 20
 HOVERS = 50
 EDITS = 10
 WAIT_MS = 60_000
+VERSION_S = 30.0
+LANGUAGE_SERVER = "-langserver"
 CLASS = "class C{at}_{n}:\n    def meth_{n}(self, a: int) -> str:\n        return str(a)\n"
 MAIN = 'from m0 import C0_1\n\ndef greet(name: str) -> str:\n    return "😀 hi " + name\n\nC0_1().meth_1(3)\n'
 
@@ -30,7 +34,8 @@ def run_editing(plan: Plan) -> tuple[list[Editing], list[Absent]]:
         try:
             with started_in(place, CONTENDERS[OURS], LEGS["stdio"]) as running:
                 _ask(running.client, "diagnostics", path="main.py", wait_ms=WAIT_MS)  # now it is warm
-                return [_measure(running.client, number) for number in rounds(plan.starts, plan.starts_s)], []
+                server = language_server(running.process.family)
+                return [_measure(running.client, server, number) for number in rounds(plan.starts, plan.starts_s)], []
         except Failures as failure:
             return [], [Absent(OURS, STAGE, str(failure))]
 
@@ -42,7 +47,18 @@ def write_project(folder: Path) -> None:
         (folder / f"m{at}.py").write_text("\n".join(CLASS.format(at=at, n=n) for n in range(10)))
 
 
-def _measure(client: Client, number: int) -> Editing:
+def language_server(below: Family) -> str:
+    """The one that runs, by name and version: which it is depends on what this machine has."""
+    words = (Path(word) for pid in below.own for word in command_line(pid))
+    program = next((word for word in words if word.name.endswith(LANGUAGE_SERVER)), None)
+    if program is None:
+        raise WrongAnswer("no language server runs")
+    checker = program.with_name(program.name.removesuffix(LANGUAGE_SERVER))
+    told = subprocess.run([checker, "--version"], capture_output=True, text=True, timeout=VERSION_S, check=False).stdout
+    return (told.splitlines() or [checker.name])[0]
+
+
+def _measure(client: Client, server: str, number: int) -> Editing:
     top = {"start_line": 0, "start_character": 0, "end_line": 0, "end_character": 0, "new_text": "# one more\n"}
     return Editing(
         contender=OURS,
@@ -51,6 +67,7 @@ def _measure(client: Client, number: int) -> Editing:
         hover_ms=_p50(HOVERS, lambda: _ask(client, "hover", path="main.py", anchor="meth_1")),
         references_ms=_p50(HOVERS, lambda: _ask(client, "references", path="m0.py", symbol="meth_1")),
         edit_ms=_p50(EDITS, lambda: _ask(client, "edit", path="main.py", wait_ms=WAIT_MS, **top)),
+        server=server,
     )
 
 

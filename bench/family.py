@@ -26,7 +26,11 @@ def family(root: int) -> Family:
 
 
 def is_upstream(pid: int) -> bool:
-    return _read(f"/proc/{pid}/cmdline").split("\0")[1:2] == [UPSTREAM]
+    return command_line(pid)[1:2] == [UPSTREAM]
+
+
+def command_line(pid: int) -> list[str]:
+    return _read(f"/proc/{pid}/cmdline").split("\0")
 
 
 def cpu_ns(pid: int) -> int:

@@ -118,7 +118,8 @@ def _editing(results: Results) -> str:
         ["references p50 ms", _range(spread(row.references_ms for row in results.editing))],
         ["edit to fresh diagnostics p50 ms", _range(spread(row.edit_ms for row in results.editing))],
     ]
-    return table("the IDE tools without an editor, basedpyright warm", ["", "weft"], rows)
+    servers = " and ".join(sorted({row.server for row in results.editing}))
+    return table(f"the IDE tools without an editor, {servers} warm", ["", "weft"], rows)
 
 
 def _searches(results: Results) -> str:

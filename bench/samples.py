@@ -83,6 +83,8 @@ class Editing(Struct, frozen=True):
     references_ms: float
     edit_ms: float
     """From the edit to diagnostics of the new text."""
+    server: str = ""
+    """The language server that answered, with its version."""
     window: int = 0
 
 

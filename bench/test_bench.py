@@ -180,10 +180,11 @@ def test_the_report_fits_the_screen() -> None:
     ]
     starts = [Start("sdk", stage, 0, 1_234.0, 1_234.0, 123.0, 100) for stage in STARTS]
     crowd = [WarmStart("gateway", CROWD.name, 0, 1_234.0, 1_234.0, 100, 100, 12_345.0, 12.0, 123.0, 500)]
-    editing = [Editing(OURS, EDITING, 0, 12.3, 12.3, 1_234.0)]
+    editing = [Editing(OURS, EDITING, 0, 12.3, 12.3, 1_234.0, "basedpyright 1.40.2")]
     results = Results(samples, starts, crowd, editing=editing, modules=["clawft"])
     told = report(results, judge(read(), results, STAGES))
     assert max(map(len, told.splitlines())) <= WIDEST
+    assert "without an editor, basedpyright 1.40.2 warm" in told
 
 
 def test_every_budget_names_what_is_measured() -> None:

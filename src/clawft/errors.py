@@ -14,6 +14,7 @@
     │   ├── BadParams             parameters of the method itself
     │   ├── ToolNotFound          unknown tool, prompt or namespace (a hidden tool looks the same)
     │   ├── ResourceNotFound
+    │   ├── NotApproved           a person has to approve it first
     │   ├── MissingCapability     the caller did not declare what the tool needs
     │   ├── UrlElicitationRequired  a person must visit an address first (2025-11-25)
     │   └── Busy                  a bound on calls in flight is reached, or we are shutting down
@@ -143,6 +144,11 @@ class ResourceNotFound(BadParams):
 
     def __init__(self, uri: str) -> None:
         super().__init__(f"resource not found: {uri}", data={"uri": uri})
+
+
+class NotApproved(RequestRefused):
+    code = INVALID_REQUEST
+    blame = "nobody: a person decides"
 
 
 class MissingCapability(RequestRefused):

@@ -6,7 +6,7 @@ the JSON bytes they arrived as, so that what we do not understand survives.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -191,6 +191,14 @@ class Prompt(Struct, frozen=True, omit_defaults=True):
     title: str | UnsetType = UNSET
     description: str | UnsetType = UNSET
     arguments: tuple[PromptArgument, ...] = ()
+
+
+class Completion(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Values that may stand for an argument. How many there are in all, only their owner knows, if anybody."""
+
+    values: Sequence[str]
+    total: int | None = None
+    has_more: bool | None = None
 
 
 class ForeignResource(Resource, frozen=True):

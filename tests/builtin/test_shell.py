@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import uvloop
 
@@ -21,6 +20,7 @@ from clawft.provider.function import FunctionProvider
 from clawft.provider.manifest import Manifest
 from clawft.sandbox.probe import leash, probe
 from clawft.store.memory import MemoryStore
+from tests.builtin.build.trusting import running_in
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -50,18 +50,6 @@ async def until(true: Callable[[], bool], seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
         while not true():  # noqa: ASYNC110 - no event tells of another process's end
             await asyncio.sleep(0.01)
-
-
-def running_in(folder: Path) -> list[psutil.Process]:
-    """Who works there. Inside a sandbox processes have other numbers than out here."""
-    return [each for each in psutil.process_iter() if _folder_of(each) == str(folder.resolve())]
-
-
-def _folder_of(process: psutil.Process) -> str:
-    try:
-        return process.cwd() if process.status() != psutil.STATUS_ZOMBIE else ""
-    except psutil.Error:
-        return ""
 
 
 @requirement("EXEC-01", "T-7.9")

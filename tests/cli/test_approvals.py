@@ -20,6 +20,7 @@ from tests.servers.weft import environment as weft_environment
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+HONEST = Path(__file__).parents[1] / "servers" / "honest.py"
 PYTHON = sys.executable
 GRANT = ("approvals", "grant")
 
@@ -86,6 +87,7 @@ def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
     ("words", "told"),
     [
         (("nobody", "x"), "weft servers list"),
+        (("oen", "x"), "did you mean one?"),
         (("one", "eco"), "did you mean echo?"),
         (("one",), "weft approvals grant one '*'"),
         (("one", "echo", "--days", "-1"), "--days"),
@@ -95,6 +97,16 @@ def test_a_mistake_names_the_next_step(run: Any, stranger: Path, words: tuple[st
     done = run(*GRANT, *words)
     assert done.code != 0
     assert told in done.err
+
+
+@requirement("POOL-20")
+def test_what_all_tools_share_is_said_once_and_a_mistake_in_taking_back_is_named(run: Any) -> None:
+    assert run("servers", "add", "kind", "--", PYTHON, str(HONEST)).code == 0
+    granted = run(*GRANT, "kind", "*")
+    assert granted.out.count("approved: ") > 1
+    assert granted.out.count("be kind") == 1
+    assert "did you mean echo?" in run("approvals", "revoke", "kind", "eco").err
+    assert "did you mean kind?" in run("approvals", "revoke", "kidn").err
 
 
 @requirement("POOL-19")
@@ -213,6 +225,31 @@ def test_another_program_under_the_same_path_waits_again(run: Any, workspace: Pa
     assert state_of(run) == "waiting"
 
 
+@requirement("CONF-16", "POOL-19")
+def test_another_script_under_the_same_path_waits_again(run: Any, workspace: Path) -> None:
+    """The program is the interpreter, and as it was; what it is told to run is not."""
+    script, data = workspace / "server.py", workspace / "notes.db"
+    script.write_text(TINY.read_text())
+    data.write_text("one")
+    before = os.stat(script)
+    entry = {"command": PYTHON, "args": ["server.py", "--describe", str(data)], "cwd": str(workspace)}
+    (workspace / ".mcp.json").write_text(config(theirs=entry))
+    granted = run(*GRANT, "theirs")
+    assert "server.py" in granted.out
+    assert state_of(run) == "connected"
+    data.write_text("two")  # which decides nothing
+    assert state_of(run) == "connected"
+    script.write_text(script.read_text().replace("A tiny", "A TINY"))
+    os.utime(script, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert state_of(run) == "waiting"
+    (changed,) = run("approvals", "diff", "--json").json["changes"]
+    (field,) = changed["fields"]
+    assert (field["field"], list(field["approved"]), list(field["now"])) == ("scripts", ["server.py"], ["server.py"])
+    assert "scripts" in run("approvals", "diff").out
+    assert run(*GRANT, "theirs").code == 0
+    assert state_of(run) == "connected"
+
+
 @requirement("CONF-16", "CONF-15")
 def test_a_launch_is_approved_for_one_workspace(run: Any, workspace: Path, tmp_path: Path) -> None:
     (workspace / ".mcp.json").write_text(config(theirs=[]))
@@ -276,6 +313,28 @@ async def test_a_running_weft_hears_of_grants_and_revocations(tmp_path: Path) ->
         await until(pipe, "theirs__echo", "weft approvals grant theirs echo")
         assert (await weft(tmp_path, "approvals", "revoke", "theirs")).returncode == 0
         await until(pipe, "theirs__echo", "unknown tool")
+
+
+@requirement("GUARD-13", "POOL-17")
+def test_the_explanation_of_a_call_says_whether_it_would_be_asked_about(run: Any, stranger: Path) -> None:
+    def explained() -> dict[str, Any]:
+        return run("policy", "explain", "one__echo", "text=1", "--json").json
+
+    told = explained()
+    assert (told["verdict"], told["rule"], told["hint"]) == ("ask", "approval", "weft approvals grant one echo")
+    assert "weft approvals grant one echo" in run("policy", "explain", "one__echo", "text=1").out
+    run(*GRANT, "one", "ec*", "--new")
+    assert explained()["verdict"] == "allow"
+    run(*GRANT, "one", "echo")
+    (row,) = [each for each in explained()["looked"] if each["rule"] == "approval"]
+    assert row["reason"] == "it was approved as it is (weft approvals list one)"
+    stranger.write_text("Says something else.")
+    told = explained()
+    assert (told["verdict"], "is not the one you approved" in told["reason"]) == ("ask", True)
+    ours = run("policy", "explain", "file__read", "path=x", "--json").json
+    assert [each["reason"] for each in ours["looked"] if each["rule"] == "approval"] == [
+        "our own tools are not asked about"
+    ]
 
 
 @requirement("POOL-19")

@@ -78,6 +78,7 @@ def test_what_is_there_already_is_skipped_or_kept_as_a_copy(run: Any, home: Path
     run("servers", "import", "--from", "claude-code", "--force", HOME=str(user))
     assert "tiny.py" in mine.read_text()
     assert mine.with_name("one.toml.bak").read_text() == 'url = "http://127.0.0.1:1/"\n'
+    assert "weft servers import --force" in run("servers", "import", "--from", "claude-code", HOME=str(user)).err
 
 
 @requirement("MGR-19", "CONF-14")

@@ -172,6 +172,23 @@ def test_open_doors_are_found(run: Any, home: Path) -> None:
     assert token.stat().st_mode & 0o777 == 0o644, "a doctor looks, it does not operate"
 
 
+@requirement("AGENT-14")
+def test_a_home_is_closed_to_others_whoever_makes_it(run: Any, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh"
+    assert "open to other users" not in run("doctor", CLAWFT_HOME=str(fresh)).out
+    assert fresh.stat().st_mode & 0o777 == 0o700
+
+
+@requirement("AGENT-14")
+def test_a_home_that_cannot_be_made_is_a_finding_and_names_the_way_out(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    nowhere = {"CLAWFT_HOME": str(tmp_path / "file" / "home")}
+    done = run("doctor", "--json", **nowhere)
+    assert done.code == 1
+    assert "cannot be made" in findings(done, "home")[0][1]
+    assert "export CLAWFT_HOME=DIR" in next(each["hint"] for each in done.json["findings"] if each["what"] == "home")
+
+
 @requirement("AGENT-14", "CONF-13")
 def test_a_wrong_configuration_is_a_finding_and_no_crash(run: Any, home: Path) -> None:
     (home / "config.toml").write_text("[tools]\nalow = []\n")

@@ -158,6 +158,14 @@ def test_list_shows_every_name_and_where_it_comes_from(run: Any, home: Path, wor
 
 
 @requirement("MGR-19")
+def test_the_tools_of_one_server_are_listed_without_starting_the_others(run: Any) -> None:
+    given = ("--mcp-config", config(one=[], slow=["--mute"]), "--mcp-debug")
+    listed = run("tools", "list", "one", "--json", *given)
+    assert {tool["server"] for tool in listed.json["tools"]} == {"one"}
+    assert "[slow]" not in listed.err
+
+
+@requirement("MGR-19")
 def test_no_servers_says_how_to_get_some(run: Any) -> None:
     for verb in ("list", "status"):
         done = run("servers", verb)
@@ -205,6 +213,9 @@ def test_status_of_one_has_its_last_words_and_origin(run: Any, home: Path) -> No
     assert "words on stderr" in done.out
     assert "tiny-tiny 1.2.3" in done.out
     assert f"{home}/mcp_servers/one.toml:1" in done.out
+    add(run, "slow", "--mute")
+    alone = run("servers", "status", "one", "--mcp-debug")
+    assert "[slow]" not in alone.err
     missing = run("servers", "status", "on")
     assert (missing.code, missing.out) == (1, "")
     assert "did you mean one?" in missing.err
@@ -231,6 +242,9 @@ def test_test_fails_with_the_reason(run: Any) -> None:
     assert (done.code, done.out) == (1, "")
     assert "no key" in done.err
     assert run("servers", "test", "nobody", *given).code == 1
+    unknown = run("tools", "call", "bad__x", *given)
+    assert unknown.code == 1
+    assert unknown.err.endswith("weft: bad__x: bad is not connected\nhint: weft servers test bad\n")
 
 
 # ── add, remove, enable, disable ─────────────────────────────────────────────────────────────────────────────────────
@@ -260,6 +274,8 @@ def test_add_takes_an_address(run: Any) -> None:
     ("words", "said"),
     [
         (["git", "--", PYTHON], "'git' is the namespace of built-in tools"),
+        (["git", "--", PYTHON, "a b"], f"weft servers add my-git -- {PYTHON} 'a b'"),
+        (["my wiki", "https://x.example"], "weft servers add my-wiki https://x.example"),
         (["a__b", "--", PYTHON], "may not contain '__'"),
         (["x"], "either a URL, or -- and a command"),
         (["x", "http://a", "--", PYTHON], "either a URL, or -- and a command"),
@@ -341,11 +357,14 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
     (folder / "clear.toml").write_text(f'command = "{PYTHON}"\nenv = {{ API_KEY = "sk-abcdefgh" }}\n')
     (folder / "gone.toml").write_text('command = "/no/such/program"\n')
     (folder / "git.toml").write_text(f'command = "{PYTHON}"\n')
+    wants = 'A = "secret://env/UNSET_A", B = "x ${secret://env/UNSET_B}", C = "${secret://env/UNSET_C:-c}"'
+    (folder / "wants.toml").write_text(f'command = "{PYTHON}"\nenv = {{ {wants}, D = "secret://env/PATH" }}\n')
     (workspace / ".mcp.json").write_text(config(theirs=[]))
     done = run("doctor", "--json")
     found = [(each["level"], each["said"]) for each in done.json["findings"] if each["what"] == "servers"]
     assert done.code == 1
-    assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "warn", "warn"]
+    assert sorted(level for level, _ in found) == ["fail", "fail", "ok", "ok", "warn", "warn", "warn", "warn"]
+    assert [said.partition("variable ")[2] for _, said in found if "needs" in said] == ["UNSET_A", "UNSET_B"]
     said = " ".join(text for _, text in found)
     assert "API_KEY holds what looks like a secret" in said
     assert "sk-abcdefgh" not in said

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clawft.cli.gateway import cannot_listen, connect_lines
+from clawft.cli.gateway import cannot_listen, connect_lines, from_here
 from clawft.cli.main import COMMANDS, verbs_of
 from tests.requirements import requirement
 
@@ -103,6 +103,22 @@ def test_the_lines_carry_the_token_and_survive_a_shell() -> None:
     )
     assert json.loads(argv.stdout)["headers"] == {"Authorization": "Bearer s3cret"}
     assert lines["Claude Code"].endswith('--header "Authorization: Bearer s3cret"')
+    written = json.loads(lines["Cursor, in .cursor/mcp.json"])["mcpServers"]["weft"]
+    assert written == {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer s3cret"}}
+
+
+@requirement("SHELL-16")
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        ("http://0.0.0.0:1/mcp", ("http://127.0.0.1:1/mcp", True)),
+        ("http://[::]:1/mcp", ("http://[::1]:1/mcp", True)),
+        ("http://127.0.0.1:1/mcp", ("http://127.0.0.1:1/mcp", False)),
+        ("http://10.0.0.0:1/mcp", ("http://10.0.0.0:1/mcp", False)),
+    ],
+)
+def test_the_lines_name_an_address_that_a_client_can_use(bound: str, told: tuple[str, bool]) -> None:
+    assert from_here(bound) == told
 
 
 @requirement("SHELL-16", "AGENT-14")
@@ -111,7 +127,7 @@ def test_a_port_in_use_says_what_to_do(run: Any) -> None:
         port = taken.getsockname()[1]
         done = run("gateway", "--port", str(port))
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"weft: 127.0.0.1:{port} is in use\nhint: --port 0")
+    assert done.err.startswith(f"weft: 127.0.0.1:{port} is in use\nhint: weft gateway --port 0 ")
 
 
 @requirement("SHELL-16")

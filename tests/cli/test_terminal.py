@@ -60,7 +60,12 @@ def _read(descriptor: int) -> bytes:
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize(
     "words",
-    [["tools", "list", "--tokens"], ["tools", "show", "file__search"], ["doctor"], ["resources", "list"]],
+    [
+        ["tools", "list", "--tokens"],
+        ["tools", "show", "file__search"],
+        ["doctor"],
+        ["resources", "list"],
+    ],
     ids=lambda words: "-".join(words[:2]),
 )
 def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: int) -> None:
@@ -115,6 +120,16 @@ def test_the_person_at_the_terminal_is_asked(
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_the_tools_of_the_audit_and_the_files_of_servers_are_readable_at_80_columns(at_terminal: Any, run: Any) -> None:
+    assert run("servers", "add", "theirs", "--", sys.executable, str(TINY)).code == 0
+    assert run("tools", "call", "weft__list_resources").code == 0
+    line = COLOUR.sub("", at_terminal("audit", "tail")).splitlines()[-1]
+    assert "weft__list_resources" in line
+    assert re.match(r"\d\d:\d\d:\d\d ", line)
+    assert "  theirs.toml:1  " in COLOUR.sub("", at_terminal("servers", "list"))
 
 
 @requirement("AGENT-14")
@@ -213,7 +228,8 @@ def test_status_redraws_and_follows_the_files(started: Any, home: Path) -> None:
 
 @requirement("POOL-18", "AGENT-14")
 @pytest.mark.parametrize(
-    ("typed", "told"), [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9", "declined")]
+    ("typed", "told"),
+    [("2", "tiny: 1"), ("always", "tiny: 1"), ("", "declined"), ("9\nno", "declined"), ("y\n2", "tiny: 1")],
 )
 def test_a_person_at_the_terminal_is_asked_there(
     weft: list[str], workspace: Path, environment: dict[str, str], run: Any, typed: str, told: str

@@ -49,6 +49,20 @@ def test_the_common_options_choose_tools_and_names(run: Any) -> None:
     assert names("--no-builtin") == []
 
 
+@requirement("AGENT-14")
+def test_a_list_may_be_of_some_servers_families_or_names(run: Any) -> None:
+    def names(*only: str) -> list[str]:
+        return [tool["name"] for tool in run("tools", "list", "--json", *only).json["tools"]]
+
+    assert names("file") == ["file__read", "file__write", "file__list", "file__search"]
+    assert names("*__search", "weft") == [
+        "file__search", "memory__search", "weft__read_result", "weft__list_resources", "weft__read_resource"
+    ]  # fmt: skip
+    nothing = run("tools", "list", "fiel")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert "no tool is of fiel; `weft tools list` shows all tools" in nothing.err
+
+
 @requirement("AGENT-14", "CONF-07")
 def test_an_agent_has_its_own_list(run: Any, home: Path) -> None:
     (home / "agents" / "reader").mkdir(parents=True)
@@ -120,6 +134,14 @@ def test_a_value_can_come_from_a_file_or_stdin(run: Any, workspace: Path, tmp_pa
     assert run("tools", "call", "file__write", "path=y", "content=@-", stdin="from stdin").code == 0
     assert (workspace / "x").read_text() == "a=b & 'c'\n"
     assert (workspace / "y").read_text() == "from stdin"
+
+
+@requirement("PROV-23", "AGENT-14")
+def test_a_call_that_lacks_an_argument_says_where_they_are_listed(run: Any) -> None:
+    done = run("tools", "call", "file__read")
+    assert done.code == 1
+    assert "missing 'path'" in done.err
+    assert done.err.endswith("hint: weft tools show file__read\n")
 
 
 @requirement("PROV-23", "AGENT-14")

@@ -94,6 +94,12 @@ allow = ["push"]
 hosts = ["git.example.org"]
 local = false
 variables = ["SSH_AUTH_SOCK"]
+sandbox = "require"
+[cargo]
+hosts = ["crates.example"]
+sandbox = "off"
+[build]
+sandbox = "strict"
 [gateway]
 page_size = 5
 question_seconds = 30
@@ -142,7 +148,9 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
-    assert settings.shell_sandbox == "strict"
+    assert (settings.shell_sandbox, settings.git_sandbox) == ("strict", "require")
+    assert (settings.cargo_hosts, settings.cargo_sandbox) == (("crates.example",), "off")
+    assert settings.build_sandbox == "strict"
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")
@@ -181,6 +189,7 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
         ("\n[tool]\nallow = []", 3, "unknown key 'tool.allow', did you mean 'tools.allow'?"),
         ("[mcp_server]", 1, "unknown key 'mcp_server', did you mean 'mcp_servers'?"),
         ("[security]\ncomand_policy = { allow = [] }", 2, "did you mean 'security.command_policy.allow'?"),
+        ('[servers.a]\nurl = "x"', 2, "unknown key 'servers.a.url', did you mean 'mcp_servers'?"),
         ("# hi\nzzzzzz = 1", 2, "unknown key 'zzzzzz'"),
         ("tools = 3", 1, "tools must be a table"),
         ('[tools]\n\nallow = "x"', 3, "tools.allow must be a list of globs"),

@@ -94,6 +94,13 @@ LEGS = (
     Leg("client 2025-11-25", "client-2025-11-25", SCORED, 18),
     Leg("client 2026-07-28", "client-2026-07-28", SCORED, 32),
     Leg("tasks extension (unscored)", "server-2026-07-28", EXTENSION, 10, scored=False),
+    # One scenario wants a refusal where we run the task for an agent that cannot follow it: decision 0017.
+    Leg(
+        "tasks through us, behind us 2025-11-25 (unscored)", "through-handshake-2026-07-28", EXTENSION, 10, scored=False
+    ),
+    Leg(
+        "tasks through us, behind us 2026-07-28 (unscored)", "through-stateless-2026-07-28", EXTENSION, 10, scored=False
+    ),
     Leg("pending 2025-11-25 (unscored)", "server-2025-11-25", LATER, 3, scored=False),
     Leg("pending 2026-07-28 (unscored)", "server-2026-07-28", LATER, 3, scored=False),
 )

@@ -82,6 +82,28 @@ async def test_the_filesystem_server_writes_to_the_workspace(tmp_path: Path) -> 
         assert "kept" in await called(provider, "read_text_file", path=str(workspace / "note.txt"))
 
 
+@requirement("POOL-22")
+async def test_the_memory_server_keeps_its_graph(tmp_path: Path) -> None:
+    """Where its variable says; by itself it would write beside its own program, and no server may."""
+    graph = tmp_path / "workspace" / "graph.jsonl"
+    argv, env = [*peers.bin("mcp-server-memory")], {"MEMORY_FILE_PATH": str(graph)}
+    entity = {"name": "loom", "entityType": "machine", "observations": ["weaves"]}
+    for known in ([], ["loom"]):
+        async with connected(tmp_path, argv, env=env) as (_, provider):
+            told = json.loads(await called(provider, "read_graph"))
+            assert [each["name"] for each in told["entities"]] == known
+            await called(provider, "create_entities", entities=[entity])
+    assert "weaves" in graph.read_text()
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("setting", ["auto", "strict"])
+async def test_the_server_for_thinking_step_by_step(tmp_path: Path, setting: str) -> None:
+    step = {"thought": "first", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
+    async with connected(tmp_path, peers.bin("mcp-server-sequential-thinking"), sandbox=setting) as (_, provider):
+        assert json.loads(await called(provider, "sequentialthinking", **step))["thoughtHistoryLength"] == 1
+
+
 def python_server(name: str) -> str:
     program = Path(sys.executable).with_name(f"mcp-server-{name}")
     if not program.exists():

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
 from clawft.link.base import Outgoing
+from clawft.link.http_client import refusal
 from clawft.link.http_out import HttpLink
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -312,7 +313,7 @@ async def test_closing_fails_what_is_in_flight_and_twice_is_once() -> None:
 async def test_nobody_there_is_an_error_and_not_retried() -> None:
     link = HttpLink("http://127.0.0.1:9/mcp")
     await link.open(lambda message, stream: None, lambda error: None)
-    with pytest.raises(LinkClosed, match="cannot be reached"):
+    with pytest.raises(LinkClosed, match=r"^http://127\.0\.0\.1:9/mcp cannot be reached: Connection refused$"):
         await link.request(PING)
     await link.close()
 
@@ -328,3 +329,11 @@ async def test_many_requests_at_once_each_get_their_own_answer() -> None:
         for each in answers:
             assert isinstance(each, Response)
             assert json.loads(each.result) == {"was": int(each.id)}
+
+
+@requirement("LINK-20")
+def test_a_page_for_people_is_not_shown_as_the_reason() -> None:
+    page = refusal("http://x/", 404, b"\n<!DOCTYPE html><title>Not found</title>")
+    assert page.message == "http://x/ answered with status 404: a web page, and no message"
+    assert "/mcp" in page.hint
+    assert refusal("http://x/", 500, b"out\n of  order").message == "http://x/ answered with status 500: out of order"

@@ -70,8 +70,9 @@ async def test_a_prompt_and_the_completion_of_its_argument(cell: Cell, houses: H
         result = await agent.result("prompts/get", name="greet", arguments={"who": "ada"})
         assert result["messages"][0]["content"]["text"] == "Hello ada"
         for ref in ({"type": "ref/prompt", "name": "greet"}, {"type": "ref/resource", "uri": "matrix://page/{n}"}):
-            done = await agent.result("completion/complete", ref=ref, argument={"name": "who", "value": "a"})
-            assert done["completion"]["values"] == ["a!"]
+            asked = {"ref": ref, "argument": {"name": "who", "value": "a"}}
+            done = await agent.result("completion/complete", **asked, context={"arguments": {"where": "here"}})
+            assert done["completion"] == {"values": ["a!", "here"], "total": 700, "hasMore": True}
 
 
 @requirement("RES-04")

@@ -40,6 +40,10 @@ async def test_progress_reaches_the_call_it_belongs_to(cell: Cell, houses: House
         assert {each.params["progressToken"] for each in told} == {"mine"}
         if cell.transport == "http":
             assert {each.stream for each in told} == {id}
+        for method, params in (("prompts/get", {"name": "greet"}), ("resources/read", {"uri": "matrix://page/3"})):
+            assert "result" in await agent.ask(method, **params, _meta={"progressToken": method})
+            told = agent.notices("notifications/progress", lambda p, token=method: p["progressToken"] == token)
+            assert [each.params["progress"] for each in told] == [1, 2, 3]
 
 
 @requirement("RES-11")

@@ -13,6 +13,7 @@ import pytest
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
+from clawft.link.base import Outgoing
 from clawft.model import Caller
 from clawft.provider.server import rounds
 from clawft.provider.server.parked import Park
@@ -27,6 +28,8 @@ from tests.upstream.support import Tables, answers, pool, table, until
 pytestmark = pytest.mark.slow  # processes that take their time
 
 CAN: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+TASKS = "io.modelcontextprotocol/tasks"
+STAMP = "2026-01-01T00:00:00Z"
 ADA = {"action": "accept", "content": {"name": "ada"}}
 LOCAL = Caller()
 
@@ -324,6 +327,29 @@ async def test_a_server_cannot_get_a_yes_that_the_house_takes_for_its_own(tmp_pa
         assert (sent["inputResponses"], sent["requestState"]) == (yes, "s")
         opened = mine.gateway.seal.open(again["requestState"], LOCAL, digest_of("tools/call", "sly__take", b"{}"))
         assert (opened.answers, opened.asked) == ({}, frozenset())
+
+
+@requirement("RES-10")
+async def test_what_a_server_begins_after_its_question_may_be_a_task(tmp_path: Path) -> None:
+    """For an agent that follows tasks it is one; another gets the result the server would have told."""
+    hello: Json = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+    shape: Json = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None}
+    done: Json = {**shape, "resultType": "complete", "status": "completed", "result": {"content": []}}
+
+    def call(outgoing: Outgoing) -> Json:
+        if "inputResponses" in json.loads(outgoing.params):
+            return {**shape, "resultType": "task", "status": "working"}
+        form: Json = {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}}
+        asked: Json = {"q": {"method": "elicitation/create", "params": form}}
+        return {"resultType": "input_required", "inputRequests": asked, "requestState": "s"}
+
+    ways = Tables({"slow": answers("take", **{"server/discover": hello, "tools/call": call, "tasks/get": done})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        follower: Json = {**CAN, "extensions": {TASKS: {}}}
+        for agent, kind in ((CAN, "complete"), (follower, "task")):
+            asked = (await caller.call("slow__take", modern(agent)))["result"]
+            told = modern(agent, inputResponses={"q": ADA}, requestState=asked["requestState"])
+            assert (await caller.call("slow__take", told))["result"]["resultType"] == kind
 
 
 # ── addresses (2025-11-25) ───────────────────────────────────────────────────────────────────────────────────────────

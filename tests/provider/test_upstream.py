@@ -26,7 +26,7 @@ from clawft.errors import (
 from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
-from clawft.model import Call, Caller, Kind, Origin, Reply, Silent, Tool
+from clawft.model import Call, Caller, Completion, Kind, Origin, Reply, Silent, Tool
 from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
@@ -282,6 +282,27 @@ async def test_a_result_that_is_no_result_is_an_error_with_the_servers_name(tmp_
 # ── resources, prompts, completion ───────────────────────────────────────────────────────────────────────────────────
 
 
+A = Completion(["a!"], total=9)
+IN_CONTEXT = Completion(["a!", '{"arguments": {"b": "c"}}'], total=9)
+NOTHING = Completion(())
+
+
+@requirement("RES-11")
+async def test_what_was_chosen_before_reaches_the_servers_whose_revision_knows_of_it(tmp_path: Path) -> None:
+    knowing = [child(version, "--version", version) for version in ("2025-06-18", "2025-11-25")]
+    older = [child(version, "--version", version) for version in ("2024-11-05", "2025-03-26")]
+    undeclared = child("first", "--version", "2024-11-05", "--no-capabilities")
+    async with served(tmp_path, *knowing, *older, undeclared, child("new", "--era", "stateless")) as (*_, providers):
+        for spec in (*knowing, child("new")):
+            assert await completed(provider(providers, spec.name)) == IN_CONTEXT
+        for spec in (*older, undeclared):
+            assert await completed(provider(providers, spec.name)) == A
+
+
+async def completed(one: UpstreamProvider) -> Completion:
+    return await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {"b": "c"})
+
+
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
 async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> None:
     async with served(tmp_path, child("a"), child("new", "--era", "stateless")) as (_, _, providers):
@@ -298,8 +319,8 @@ async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> N
             assert await one.read_resource("other://x") is None
             got = await one.get_prompt(call(one, "greet", who="ada"))
             assert json.loads(got)["messages"][0]["content"]["text"] == '{"who": "ada"}'
-            assert await one.complete({"type": "ref/prompt", "name": "greet"}, "who", "a") == ["a!"]
-            assert await one.complete({"type": "ref/resource", "uri": "other://{x}"}, "x", "a") == ()
+            assert await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {}) == A
+            assert await one.complete_after({"type": "ref/resource", "uri": "other://{x}"}, "x", "a", {}) == NOTHING
 
 
 @requirement("RES-01")

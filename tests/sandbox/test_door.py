@@ -50,8 +50,8 @@ for line in sys.stdin:
         (b"CONNECT a.example:443 HTTP/1.1\r\n\r\n", Wish("a.example", 443, tunnel=True)),
         (b"CONNECT [::1]:80 HTTP/1.1\r\n\r\n", Wish("::1", 80, tunnel=True)),
         (
-            b"GET http://a.example/b?c HTTP/1.1\r\nX: y\r\n\r\n",
-            Wish("a.example", 80, tunnel=False, first=b"GET /b?c HTTP/1.1\r\nX: y\r\n\r\n"),
+            b"GET http://a.example/b?c HTTP/1.1\r\nX: y\r\nProxy-Connection: keep-alive\r\n\r\n",
+            Wish("a.example", 80, tunnel=False, first=b"GET /b?c HTTP/1.1\r\nConnection: close\r\nX: y\r\n\r\n"),
         ),
         (b"GET / HTTP/1.1\r\n\r\n", None),
         (b"GET https://a.example/ HTTP/1.1\r\n\r\n", None),

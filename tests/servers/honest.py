@@ -29,7 +29,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for flag in ("--ignore-eof", "--ignore-term", "--nameless-errors", "--odd-version", "--no-capabilities"):
         parser.add_argument(flag, action="store_true")
-    for text in ("--child", "--mute", "--die-on", "--log"):
+    for text in ("--child", "--mute", "--die-on", "--log", "--version"):
         parser.add_argument(text, default="")
     parser.add_argument("--era", default="handshake")
     parser.add_argument("--late", type=float, default=0.0)
@@ -121,7 +121,7 @@ def capabilities() -> Json:
 
 
 def hello(params: Json) -> Json:
-    version = "1999-01-01" if OPTIONS.odd_version else params["protocolVersion"]
+    version = "1999-01-01" if OPTIONS.odd_version else OPTIONS.version or params["protocolVersion"]
     return {
         "protocolVersion": version,
         "capabilities": capabilities(),
@@ -162,7 +162,8 @@ def result(method: str, params: Json) -> Json | None:  # noqa: PLR0912 - one bra
                 "messages": [{"role": "user", "content": {"type": "text", "text": json.dumps(params["arguments"])}}]
             }
         case "completion/complete":
-            return {"completion": {"values": [params["argument"]["value"] + "!"]}}
+            more = [params["context"]] if "context" in params else []
+            return {"completion": {"values": [params["argument"]["value"] + "!", *map(json.dumps, more)], "total": 9}}
         case "subscriptions/listen":
             return None
         case _:

@@ -2,8 +2,8 @@
 
 usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute] [--describe FILE]
 
-`--describe` takes the description of `echo` from a file, `--say` writes a line to stderr at the start, `--crash` ends
-at once with status 3, `--mute` reads and never answers.
+`--describe` takes the description of `echo` and of its prompt from a file, `--say` writes a line to stderr at the
+start, `--crash` ends at once with status 3, `--mute` reads and never answers.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
@@ -90,7 +90,7 @@ def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "tools/call":
             return {"content": [{"type": "text", "text": call(params["name"], params.get("arguments") or {})}]}
         case "prompts/list":
-            return {"prompts": [{"name": "hello", "description": "Say hello."}]}
+            return {"prompts": [{"name": "hello", "description": TOOLS[0]["description"]}]}
         case "prompts/get":
             return {"messages": [{"role": "user", "content": {"type": "text", "text": f"hello {OPTIONS.title}"}}]}
         case "resources/list":

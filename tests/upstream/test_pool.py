@@ -1,6 +1,7 @@
 """All servers: what is wanted, what runs, what happens when they fail."""
 
 import asyncio
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
 from clawft.link.base import Outgoing
-from clawft.upstream import backoff, health, upstream
+from clawft.upstream import backoff, health, session, upstream
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
 from tests.requirements import requirement
@@ -241,6 +242,20 @@ async def test_a_login_is_needed_and_then_not_tried_again(tmp_path: Path) -> Non
         done = await mine.connect(table("a"))
         assert (state(mine, "a"), done.errors) == (State.NEEDS_AUTH, {"a": "wants a login"})
         assert len(ways.links["a"]) == 1
+
+
+@requirement("MGR-15", "LINK-08")
+async def test_a_program_that_never_answers_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what it wrote to stdout: that is where programs which are no servers, or not yet, tell about themselves."""
+    monkeypatch.setattr(session, "PROBE_SECONDS", 0.5)
+    monkeypatch.setattr(session, "CONNECT_SECONDS", 0.5)
+    noise = "print('listening on port 3000', flush=True); import time; time.sleep(60)"
+    async with pool(tmp_path) as mine:
+        await mine.set_servers({"web": UpstreamSpec("web", command=sys.executable, args=("-c", noise))})
+        await until(lambda: bool(mine.server_status("web").error))
+        said = mine.server_status("web").error
+        assert "initialize: no answer within 500 ms" in said
+        assert "where only messages may be) listening on port 3000" in said
 
 
 @requirement("MGR-15", "FR-008", "SESS-05", "SESS-20")

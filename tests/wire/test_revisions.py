@@ -47,6 +47,7 @@ def test_what_each_revision_knows() -> None:
     knows = {name: _known(name) for name in REVISIONS}
     since_2025_03 = {"annotations", "audio", "progress_message"}
     since_2025_06 = since_2025_03 | {"structured", "titles", "resource_links", "elicitation", "version_header"}
+    since_2025_06 |= {"completion_context"}
     assert knows == {
         "2024-11-05": set[str](),
         "2025-03-26": since_2025_03 | {"batches"},

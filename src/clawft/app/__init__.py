@@ -5,8 +5,8 @@
 """
 
 from clawft.app.house import App
-from clawft.app.kept import gateway_token
+from clawft.app.kept import gateway_token, token_file
 from clawft.app.loop import run, stop_signal
 from clawft.app.serving import LOOPBACK
 
-__all__ = ["LOOPBACK", "App", "gateway_token", "run", "stop_signal"]
+__all__ = ["LOOPBACK", "App", "gateway_token", "run", "stop_signal", "token_file"]

@@ -30,7 +30,20 @@ def _git(settings: Settings) -> object:
         hosts=settings.git_hosts,
         local=settings.git_local,
         variables=settings.git_variables,
+        sandbox=settings.git_sandbox,
     )
+
+
+def _cargo(settings: Settings) -> object:
+    from clawft.builtin.cargo.asked import CargoSettings  # loaded with the family
+
+    return CargoSettings(sandbox=settings.cargo_sandbox, hosts=settings.cargo_hosts)
+
+
+def _build(settings: Settings) -> object:
+    from clawft.builtin.build.family import BuildSettings  # loaded with the family
+
+    return BuildSettings(sandbox=settings.build_sandbox)
 
 
 def _shell(settings: Settings) -> object:
@@ -46,6 +59,8 @@ def _url_policy(settings: Settings) -> object:
 _MAKERS: Mapping[str, Callable[[Settings], object]] = {
     "web": _web,
     "git": _git,
+    "cargo": _cargo,
+    "build": _build,
     "shell": _shell,
     "oauth2": _url_policy,
     "rest": _url_policy,

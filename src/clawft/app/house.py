@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -31,7 +31,8 @@ from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Call, Caller, Grant
+from clawft.model import Call, Caller, Grant, Tool
+from clawft.policy.beside import beside_tools
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
@@ -92,20 +93,26 @@ class App:
 
     # ── guards ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @cached_property
+    def approving(self) -> ApprovalGuard:
+        settings = self.settings
+        return ApprovalGuard(
+            self.approvals,
+            self.offered,
+            settings.workspace,
+            asking=settings.ask,
+            days=settings.approval_days,
+            relisted=self._relist,
+            beside=self.beside,
+        )
+
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
         settings = self.settings
         guards: list[Guard] = [
             self._audit,
             Permission(self._names_of),
-            ApprovalGuard(
-                self.approvals,
-                self.offered,
-                settings.workspace,
-                asking=settings.ask,
-                days=settings.approval_days,
-                relisted=self._relist,
-            ),
+            self.approving,
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit),
             Redaction(self._redacts),
@@ -121,13 +128,22 @@ class App:
 
     def offered(self, server: str, caller: Caller | None = None) -> Offered:
         """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
-        upstream = self.pool.find(server)
-        if caller is not None and upstream.spec.exchange is not None:
-            from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
-
-            own = self.gateway.provider(f"mcp:{server}", caller)
-            upstream = own.upstream if isinstance(own, UpstreamProvider) else upstream
+        upstream = self._as_had_by(caller, server)
         return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+
+    def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
+        """What it has beside its tools, for the same."""
+        known = self._as_had_by(caller, server).answers
+        return beside_tools(known.prompts, resources=bool(known.resources or known.templates)) if known else ()
+
+    def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
+        shared = self.pool.find(server)
+        if caller is None or shared.spec.exchange is None:
+            return shared
+        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
+
+        own = self.gateway.provider(f"mcp:{server}", caller)
+        return own.upstream if isinstance(own, UpstreamProvider) else shared
 
     def _redacts(self, server: str) -> bool:
         """What a server's own entry says, else what holds for all."""

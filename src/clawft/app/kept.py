@@ -8,9 +8,13 @@ from pathlib import Path
 from clawft.store.home import private_dir, write_private
 
 
+def token_file(home: Path) -> Path:
+    return home / "gateway.token"
+
+
 def gateway_token(home: Path) -> str:
     """The token that opens our HTTP gateway."""
-    return _kept(home / "gateway.token").decode().strip()
+    return _kept(token_file(home)).decode().strip()
 
 
 def sealing_key(home: Path) -> bytes:

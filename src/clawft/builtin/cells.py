@@ -1,15 +1,17 @@
 """The cell a built-in family's commands run in: what its manifest grants, held by what this machine has."""
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from clawft.provider.manifest import Manifest, expand, places
-from clawft.sandbox.bounds import Around, bounds_of
-from clawft.sandbox.cell import Cell
-from clawft.sandbox.probe import means
+from clawft.sandbox.bounds import Around, Rule, bounds_of, may_be_opened, with_rules
+from clawft.sandbox.cell import OPENING, Cell
+from clawft.sandbox.probe import Means, means
 from clawft.sandbox.program import folders_of
 from clawft.store.home import home
 
@@ -23,23 +25,61 @@ OURS = (".clawft", ".mcp.json")
 """Of the workspace for reading only. Git's own files are not: `git` is among these commands, and writes them."""
 
 
-def cell_for(manifest: Manifest, setting: str, workspace: Path, argv: Sequence[str], cwd: str) -> Cell:
-    """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server."""
+def cell_for(
+    manifest: Manifest,
+    setting: str,
+    workspace: Path,
+    argv: Sequence[str],
+    cwd: str,
+    *,
+    also: Iterable[Rule] = (),
+    network: tuple[str, ...] | None = None,
+) -> Cell:
+    """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server.
+
+    `also` has the last word about paths; `network` lists hosts in place of the manifest's.
+    """
+    granted = (*manifest.permissions.filesystem, *CACHES)
+    bounds = bounds_of(setting, around(workspace, argv, cwd, granted, kept=OURS))
+    if bounds is not None:
+        hosts = manifest.permissions.network if network is None else network
+        hosts = () if setting == "strict" else hosts
+        bounds = with_rules(msgspec.structs.replace(bounds, network=hosts), also)
+    return Cell(bounds, this_machine())
+
+
+def around(
+    workspace: Path, argv: Sequence[str], cwd: str, granted: Iterable[str] = (), *, kept: tuple[str, ...] = ()
+) -> Around:
+    """The folders around a command that runs in `cwd`."""
     known = places(workspace)
     user, place = os.path.realpath(known["~"]), str(workspace.resolve())
     program, _ = folders_of([os.path.join(cwd, argv[0])], user, cwd)  # one that is relative runs from there
-    granted = [str(expand(entry, known)) for entry in (*manifest.permissions.filesystem, *CACHES)]
-    around = Around(
+    named = [str(expand(entry, known)) for entry in granted]
+    return Around(
         home=user,
         state=os.path.realpath(home()),
         workspace=place,
         cwd=place,
         own="",
-        program=program,
-        kept=OURS,
-        named=tuple(os.path.realpath(path) for path in granted if os.path.isdir(path)),
+        program=(*program, *_opening(user)),
+        kept=kept,
+        named=tuple(os.path.realpath(path) for path in named if os.path.isdir(path)),
     )
-    bounds = bounds_of(setting, around)
-    if bounds is not None and setting != "strict":
-        bounds = msgspec.structs.replace(bounds, network=manifest.permissions.network)
-    return Cell(bounds, means(home() / "cache"))
+
+
+@cache
+def _opening(user: str) -> tuple[str, ...]:
+    """What opens the way out runs inside."""
+    return folders_of((sys.executable, OPENING), user, "/")[0]
+
+
+def worked_on(folder: Path) -> tuple[Rule, ...]:
+    """A folder to write to although the workspace around it is not: one that is a whole home stays for reading."""
+    user = os.path.realpath(places(folder)["~"])
+    return (Rule(str(folder), "write"),) if may_be_opened(str(folder), user) else ()
+
+
+def this_machine() -> Means:
+    """What it has to hold a command with; tried out if nobody has since it was started."""
+    return means(home() / "cache")

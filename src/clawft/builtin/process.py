@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from msgspec import Struct
@@ -59,19 +60,24 @@ def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[st
 
 
 async def run(start: Start, stdout: Hear, stderr: Hear) -> Ended:
-    """OSError if it cannot be started."""
+    """OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had."""
     how = await _how(start)
     try:
-        transport, pipes = await _spawn(start, how, stdout, stderr)
-        try:
-            _feed(transport, start.stdin)
-            timed_out = await _until_done(pipes, start.timeout_s)
-            await _end(pipes, transport.get_pid(), walled=how.walled)
-            return Ended(_status(transport), timed_out, pipes.enough.done())
-        finally:
-            await _leave(pipes, transport, walled=how.walled)
+        with _way_out(how, stderr):
+            return await _run(start, how, stdout, stderr)
     finally:
         await _clear_up(how)
+
+
+async def _run(start: Start, how: How, stdout: Hear, stderr: Hear) -> Ended:
+    transport, pipes = await _spawn(start, how, stdout, stderr)
+    try:
+        _feed(transport, start.stdin)
+        timed_out = await _until_done(pipes, start.timeout_s)
+        await _end(pipes, transport.get_pid(), walled=how.walled)
+        return Ended(_status(transport), timed_out, pipes.enough.done())
+    finally:
+        await _leave(pipes, transport, walled=how.walled)
 
 
 async def _how(start: Start) -> How:
@@ -105,6 +111,24 @@ async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[as
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
+
+
+@contextmanager
+def _way_out(how: How, stderr: Hear) -> Generator[None]:
+    """Serve the hosts its cell lists for as long as it runs; what is refused is heard as if it had said so."""
+    if how.handed is None:
+        yield
+        return
+    from clawft.sandbox.door import Door  # only for those who list hosts
+
+    def tell(refused: str) -> None:
+        stderr(f"sandbox: {refused}\n".encode())
+
+    door = Door(how.handed, how.hosts, tell)
+    try:
+        yield
+    finally:
+        door.close()
 
 
 async def _clear_up(how: How) -> None:
@@ -165,7 +189,7 @@ def path_of(folder: int) -> str:
 
 def _named(folder: int | str) -> str:
     """The same by its own name: a descriptor means nothing inside a cell."""
-    return folder if isinstance(folder, str) else os.path.realpath(path_of(folder))
+    return os.path.realpath(folder if isinstance(folder, str) else path_of(folder))
 
 
 def _recorded_path(folder: int) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.errors import ExecutionFailed, ResourceNotFound
+from clawft.errors import ExecutionFailed, NotApproved, ResourceNotFound
 from clawft.model import Caller, Resource, ResourceContent, Talk
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -52,6 +52,8 @@ def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any
             contents = await read(uri, server, ctx.caller, ctx.talk)
         except ResourceNotFound:
             raise ExecutionFailed(f"there is no resource {uri}", hint="weft__list_resources names them") from None
+        except NotApproved as refused:
+            raise ExecutionFailed(refused.message) from None
         if isinstance(contents, bytes):
             return msgspec.json.decode(contents, type=_ReadResult).contents
         return list(contents)

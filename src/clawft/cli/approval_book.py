@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.guard.approval import Offered
     from clawft.guard.approvals import Approvals
+    from clawft.model import Tool
     from clawft.policy.approval import Approval
 
 LAUNCH = "(launch)"
@@ -57,16 +58,26 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
         if known:
             await start_servers(app, only=known)
             await app.pool.settled(SETTLE_SECONDS)
-        return {name: app.offered(name) for name in known}
+        return {name: _whole(app.offered(name), app.beside(name)) for name in known}
 
     now = with_app(options, work, servers=False)
     return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}
 
 
+def _whole(found: Offered, beside: Sequence[Tool]) -> Offered:
+    import msgspec  # loaded by now
+
+    return msgspec.structs.replace(found, tools=(*found.tools, *beside))
+
+
 def _last_said(server: str) -> Offered | None:
     from clawft.guard.approval import Offered  # loaded by now
+    from clawft.policy.beside import beside_tools
     from clawft.upstream.cache import SchemaCache, folder
     from clawft.upstream.offered import read_tools
 
     known = SchemaCache(folder(home_folder())).last(server)
-    return Offered(read_tools(known.tools, server), known.instructions) if known is not None else None
+    if known is None:
+        return None
+    beside = beside_tools(known.prompts, resources=bool(known.resources or known.templates))
+    return Offered((*read_tools(known.tools, server), *beside), known.instructions)

@@ -12,6 +12,7 @@ from clawft.cli.approval_book import LAUNCH, book, described, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
+from clawft.cli.server_names import no_server
 from clawft.config.nearest import nearest
 from clawft.errors import ServerNotFound, ToolNotFound
 
@@ -54,6 +55,13 @@ def _waiting(options: Options) -> dict[str, Found]:
     from clawft.config.servers import discover  # only where servers are looked for
 
     return dict(discover(sources(options)).waiting)
+
+
+def _servers(options: Options) -> list[str]:
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    known = discover(sources(options))
+    return [*known.found, *known.waiting]
 
 
 def _waits(name: str, found: Found) -> dict[str, str]:
@@ -124,7 +132,7 @@ def _tools(
     from clawft.policy.pin import shown_tool
 
     if offers is None:
-        raise ServerNotFound(f"there is no server {server!r}", hint="weft servers list")
+        raise no_server(server, _servers(options))
     now = time.time()
     scope: dict[str, Any] = {
         "expires": _end(options, now),
@@ -153,14 +161,19 @@ def _end(options: Options, now: float) -> float | None:
 
 
 def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
-    """What was approved, in full: this is the moment to read it."""
+    """What was approved, in full: this is the moment to read it. What all tools of a server share is said once."""
     if options.json:
         print_json({done: [described(each, time.time()) for each in given]})
         return 0
+    from clawft.policy.pin import INSTRUCTIONS  # loaded by now
+
+    said: set[tuple[str, str]] = set()
     for each in given:
         print(f"{done}: {each.server} {each.tool or LAUNCH}")
         if done == "approved":
-            print_fields([(f"  {name}", one_line(text)) for name, text in approval_diff.fields(each)])
+            fields = [(name, text) for name, text in approval_diff.fields(each) if (each.server, text) not in said]
+            print_fields([(f"  {name}", one_line(text)) for name, text in fields])
+            said.update((each.server, text) for name, text in fields if name == INSTRUCTIONS)
     tell("a running weft follows within a second")
     return 0
 
@@ -184,12 +197,18 @@ def _revoke(options: Options) -> int:
 
     book().change(without)
     if not gone:
-        known = sorted({each.server for each in book().all()})
         raise ServerNotFound(
-            f"nothing of {options.server} is approved{' under that name' if globs else ''}",
-            hint=f"approved is something of: {', '.join(known)}" if known else "weft approvals list",
+            f"nothing of {server} is approved{' under that name' if globs else ''}",
+            hint=_approved_instead(server, globs),
         )
     return _tell("revoked", gone, options)
+
+
+def _approved_instead(server: str, globs: Sequence[str]) -> str:
+    """The nearest of what is approved: a tool of this server, or a server."""
+    tools = [each.tool for each in book().all() if each.server == server and each.tool]
+    near = nearest(globs[0], tools) if globs and tools else nearest(server, {each.server for each in book().all()})
+    return f"did you mean {near}?" if near and near != server else "weft approvals list"
 
 
 def _is_meant(each: Approval, server: str, globs: Sequence[str]) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clawft.cli.reply import Waiting
-from clawft.cli.screen import is_terminal, safe, tell
+from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
 from clawft.model import Question
 
 TICK_SECONDS = 0.1
+MAX_TRIES = 3
+NO = ("", "n", "no")
 DECLINED: Mapping[str, Any] = {"action": "decline"}
 
 
@@ -38,13 +40,25 @@ class Asking(Waiting):
             return DECLINED
         name, values = found
         self.pause()
-        tell(safe(str(question.params.get("message", ""))))
-        offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
+        tell_paragraph(str(question.params.get("message", "")))
+        chosen = await _chosen(values)
+        self.resume()
+        return DECLINED if chosen is None else {"action": "accept", "content": {name: chosen}}
+
+
+async def _chosen(values: Sequence[Any]) -> Any:
+    """One of the values, or None for no. Whoever types something else may have meant yes: they are asked again."""
+    offered = "  ".join(f"[{at}] {safe(_words(value))}" for at, value in enumerate(values, 1))
+    for _ in range(MAX_TRIES):
         tell(f"{offered}  [Enter] no")
         answer = (await _line()).strip()
-        self.resume()
-        chosen = next((value for at, value in enumerate(values, 1) if answer in (str(at), _words(value))), None)
-        return DECLINED if chosen is None else {"action": "accept", "content": {name: chosen}}
+        if answer.lower() in NO:
+            return None
+        for at, value in enumerate(values, 1):
+            if answer in (str(at), _words(value)):
+                return value
+        tell(f"{safe(answer)!r} is none of these: type a number, or Enter alone for no")
+    return None
 
 
 def _choice(question: Question) -> tuple[str, Sequence[Any]] | None:

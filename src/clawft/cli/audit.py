@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import one_line, print_fields, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_fields, print_json, print_table, tell, width
 from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.store.journal import Broken
+    from clawft.store.journal import Broken, Intact
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
+FRACTIONS_BELOW = 10
+"""Milliseconds from which on nobody at a terminal wants to see their fractions."""
 
 
 class NotRecorded(ClawftError):
@@ -52,8 +55,16 @@ def _members(line: bytes | msgspec.Raw) -> dict[str, Any]:
 
 
 def _row(line: Mapping[str, Any]) -> tuple[str, ...]:
-    when = str(line.get("time", ""))[:19].replace("T", " ")
-    return when, *(one_line(str(line.get(name, ""))) for name in ("id", "verdict", "outcome", "ms", "tool"))
+    """Whole for a pipe; at a terminal short, so that the names of tools have room."""
+    when, took = str(line.get("time", ""))[:19].replace("T", " "), line.get("ms", "")
+    if width():
+        when, took = when.removeprefix(time.strftime("%Y-%m-%d ", time.gmtime())), _rounded(took)
+    id, verdict, outcome, tool = (one_line(str(line.get(name, ""))) for name in ("id", "verdict", "outcome", "tool"))
+    return when, id, verdict, outcome, one_line(str(took)), tool
+
+
+def _rounded(took: object) -> object:
+    return f"{took:.0f}" if isinstance(took, float) and took >= FRACTIONS_BELOW else took
 
 
 def _show_options(parser: Parser) -> None:
@@ -84,9 +95,13 @@ def _verify(options: Options) -> int:
 
     result = verify(audit_file(home_folder()))
     if isinstance(result, Intact):
-        return _verified(options, {"ok": True, "lines": result.lines}, f"{result.lines} lines, none was touched")
+        return _verified(options, {"ok": True, "lines": result.lines}, untouched(result))
     found = {"ok": False, "file": result.file, "line": result.line, "reason": result.reason}
     return _verified(options, found, touched(result))
+
+
+def untouched(result: Intact) -> str:
+    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched"
 
 
 def touched(result: Broken) -> str:

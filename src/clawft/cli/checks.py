@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from clawft.cli.audit import touched
+from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
 
 if TYPE_CHECKING:
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
     from clawft.config.layers import Found
+    from clawft.sandbox.probe import Means
 
 MAX_FILES = 2000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
+INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -59,13 +62,25 @@ def runtime() -> Iterator[Finding]:
 def sandbox(folder: Path) -> Iterator[Finding]:
     from clawft.sandbox.probe import means  # tries programs out
 
-    found = means(folder / "cache")
-    if found.level == "bwrap":
-        yield ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
-    elif found.level == "landlock":
-        yield warn("sandbox", f"{found.name}: {found.reason}", "apt-get install bubblewrap, or your system's way")
-    else:
-        yield warn("sandbox", f"servers run without one: {found.reason}", "see docs/guides/sandbox.md")
+    yield sandbox_with(means(folder / "cache"))
+
+
+def sandbox_with(found: Means) -> Finding:
+    """What is held here, and what is not although somebody may have asked for it."""
+    if found.level == "none":
+        lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
+        return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
+    if found.level == "landlock":
+        return warn("sandbox", f"{found.name}: {_lost(found)}; {found.reason}", INSTALL_BUBBLEWRAP)
+    if not found.offline:
+        return warn("sandbox", f"{found.name}: files are held; {NO_LISTS}", "weft needs to make network namespaces")
+    return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
+
+
+def _lost(found: Means) -> str:
+    """What Landlock does not hold."""
+    outliving = "" if found.alone else "; processes that leave their group can outlive weft"
+    return f"files are held; {NO_LISTS}; sockets of other programs can be reached{outliving}"
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -73,13 +88,14 @@ def sandbox(folder: Path) -> Iterator[Finding]:
 
 def home(folder: Path) -> Iterator[Finding]:
     """Only the user may read what is in here, and above all change it."""
-    if not folder.exists():
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
+        yield fail("home", said, f"export CLAWFT_HOME=DIR names another folder; or make it yours: ls -ld {there}")
+    elif there != folder:
         yield ok("home", f"{folder} is not there yet; it is made when it is needed")
+    if there != folder:
         return
-    if not os.access(folder, os.W_OK):
-        yield fail(
-            "home", f"{folder} is not writable", f"make it yours, or set another with CLAWFT_HOME: ls -ld {folder}"
-        )
     exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
     if _mode(folder) & OTHERS:
         yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {folder}")
@@ -152,7 +168,7 @@ def audit(folder: Path) -> Iterator[Finding]:
 
     result = verify(audit_file(folder))
     if isinstance(result, Intact):
-        yield ok("audit", f"{result.lines} lines, none was touched")
+        yield ok("audit", untouched(result))
     else:
         yield fail(
             "audit",
@@ -237,6 +253,16 @@ def servers(app: App) -> Iterator[Finding]:
         yield from (warn("servers", said, hint) for said, hint in clear_secrets(found))
         if found.spec.enabled:
             yield _program(found)
+            yield from _variables(found)
+
+
+def _variables(found: Found) -> Iterator[Finding]:
+    """What a server refers to and nobody has set: it would not start."""
+    from clawft.store.secrets import unset_variables  # loaded with the servers
+
+    spec = found.spec
+    for name in unset_variables(*spec.env.values(), *spec.headers.values(), spec.url):
+        yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
 def _program(found: Found) -> Finding:

@@ -68,6 +68,8 @@ def _tools(options: Options) -> list[Finding]:
         return with_app(options, work, servers=False)
     except ClawftError as failure:
         return [fail("tools", failure.message, failure.hint)]
+    except OSError as failure:  # of a home that cannot be written, most of the time
+        return [fail("tools", f"{failure.filename}: {failure.strerror}", "correct what is said above, and look again")]
 
 
 def _print(finding: Finding) -> None:

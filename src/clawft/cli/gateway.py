@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # help needs none of it
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
 MAX_PORT = 65_535
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - read, not bound
+"""Where all addresses of this machine are listened on, and one of them that a client here can use."""
 
 
 class CannotListen(ClawftError):
@@ -60,7 +62,7 @@ async def _listen(app: App, options: Options) -> int:
 
     token = None if options.no_auth else gateway_token(app.settings.home)
     try:
-        await app.serve_http(options.host, options.port, token, lambda url: _announce(url, token, options))
+        await app.serve_http(options.host, options.port, token, lambda url: _announce(url, token, app, options))
     except OSError as failure:
         raise cannot_listen(failure, f"{options.host}:{options.port}") from failure
     return 0
@@ -69,7 +71,7 @@ async def _listen(app: App, options: Options) -> int:
 def cannot_listen(failure: OSError, where: str) -> CannotListen:
     match failure.errno:
         case errno.EADDRINUSE:
-            return CannotListen(f"{where} is in use", hint="--port 0 takes a free one, --port N another")
+            return CannotListen(f"{where} is in use", hint="weft gateway --port 0 takes a free one, --port N another")
         case errno.EACCES | errno.EPERM:
             return CannotListen(f"{where} needs more rights", hint="choose a port above 1023, like --port 8765")
         case _:  # a name that does not resolve, an address of another machine, a family that is switched off
@@ -78,29 +80,43 @@ def cannot_listen(failure: OSError, where: str) -> CannotListen:
             return CannotListen(f"{where} cannot be listened on: {reason}", hint=hint)
 
 
-def _announce(url: str, token: str | None, options: Options) -> None:
+def _announce(url: str, token: str | None, app: App, options: Options) -> None:
+    from clawft.app import token_file  # loaded by now
+
+    url, everywhere = from_here(url)
     lines = connect_lines(url, token)
     if options.json:
         said = msgspec.json.encode({"url": url, "token": token, "connect": lines}).decode()
     else:
         clients = "".join(f"{paint(client, 'dim')}\n  {line}\n\n" for client, line in lines.items())
-        kept = "" if token is None else " The token is kept in gateway.token of the home folder."
-        said = f"weft gateway is ready at {paint(url, 'bold')}\n\n{clients}Ctrl-C stops it.{kept}"
+        others = "Other machines reach it too, by a name or address of this one.\n" if everywhere else ""
+        kept = "" if token is None else f" The token is kept in {token_file(app.settings.home)}."
+        said = f"weft gateway is ready at {paint(url, 'bold')}\n\n{clients}{others}Ctrl-C stops it.{kept}"
     try:
         print(said, flush=True)
     except BrokenPipeError:
         pass  # nobody reads it; serving is what we were asked for
 
 
+def from_here(url: str) -> tuple[str, bool]:
+    """The address for clients on this machine, and whether others reach it as well: nobody connects to 0.0.0.0."""
+    for everywhere, here in EVERYWHERE.items():
+        if url.startswith(f"http://{everywhere}:"):
+            return url.replace(everywhere, here, 1), True
+    return url, False
+
+
 def connect_lines(url: str, token: str | None) -> Mapping[str, str]:
-    """What to type for each client, ready to paste into a shell."""
+    """What to type for each client, ready to paste into a shell, or into the file that is named."""
     bearer = f"Bearer {token}"
     header = f' --header "Authorization: {bearer}"' if token else ""
-    server = {"name": "weft", "type": "http", "url": url, **({"headers": {"Authorization": bearer}} if token else {})}
+    cursor = {"url": url, **({"headers": {"Authorization": bearer}} if token else {})}
+    server = {"name": "weft", "type": "http", **cursor}
     inspector = f"npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"
     return {
         "Claude Code": f"claude mcp add --transport http weft {url}{header}",
         "VS Code": f"code --add-mcp '{msgspec.json.encode(server).decode()}'",
+        "Cursor, in .cursor/mcp.json": msgspec.json.encode({"mcpServers": {"weft": cursor}}).decode(),
         "Inspector": f"{inspector}{header}",
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -11,6 +12,9 @@ from clawft.config.nearest import nearest
 from clawft.errors import ClawftError
 
 HELP_INDENT = 26
+
+_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)")
+_WORD = re.compile(r"[\w-]+")
 
 Options = argparse.Namespace
 """The values of one command line, by name of the option."""
@@ -56,7 +60,10 @@ class Parser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=f"{self.prog} --help")
+        choice = _CHOICE.search(message)
+        near = nearest(choice["word"], _WORD.findall(choice["choices"])) if choice else ""
+        hint = f"did you mean {near}?" if near else f"{self.prog} --help"
+        raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=hint)
 
 
 def _at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
@@ -77,7 +84,8 @@ class Verb(NamedTuple):
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:
     """An unknown command, option or verb; the hint names the nearest known one."""
-    found = nearest(word.partition("=")[0], known)
+    bare = {each.lstrip("-"): each for each in known}  # the dashes would make all options alike
+    found = bare.get(nearest(word.partition("=")[0].lstrip("-"), bare), "")
     return WrongUsage(f"unknown {kind}: {word}", hint=f"did you mean {found}?" if found else help_line)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
 
 SHOWN_VALUE = 60
+APPROVAL = "approval"
 WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
 COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
 
@@ -60,7 +61,11 @@ async def explain(app: App, options: Options) -> Explained:
         raise not_found(app, options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])
     given = arguments(options.pairs, options.args, schema)
-    looked = [*permission(entry.names, app.caller.grant), *[each async for each in _security(app, given)]]
+    looked = [
+        *permission(entry.names, app.caller.grant),
+        Looked(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
+        *[each async for each in _security(app, given)],
+    ]
     return Explained(entry.name, strictest(each.verdict for each in looked), tuple(looked))
 
 
@@ -132,7 +137,7 @@ def _print(explained: Explained) -> None:
         rows = [_row(each) for each in explained.looked if each.at == at]
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
-    if last == "permission":
+    if last == APPROVAL:
         print("\nno command or address in these arguments: no further rule looks at them")
 
 

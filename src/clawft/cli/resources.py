@@ -11,7 +11,7 @@ from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
-from clawft.model import ResourceContent, Silent
+from clawft.model import ResourceContent
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -58,9 +58,11 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        from clawft.gateway.resources import Reader  # help needs none of it
+        from clawft.cli.reply import Waiting  # help needs none of it
+        from clawft.gateway.resources import Reader
 
-        read = await app.gateway.resources.read(options.uri, Reader(app.caller, Silent()))
+        waiting = Waiting(options.uri)
+        read = await waiting.during(app.gateway.resources.read(options.uri, Reader(app.caller, waiting)))
         return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
 
     try:

@@ -78,6 +78,17 @@ def print_paragraph(text: str) -> None:
         print(line)
 
 
+def tell_paragraph(text: str) -> None:
+    """Foreign text beside the output, broken between words where the terminal ends."""
+    import shutil  # only for those who are asked
+
+    from clawft.cli.table import lay_out
+
+    columns = max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns) if sys.stderr.isatty() else PIPE_WIDTH
+    for line in lay_out((), [(safe(text),)], columns, wrap=True):
+        tell(line)
+
+
 def tell(text: str) -> None:
     """For the person, beside the output: on stderr, so that a pipe stays clean."""
     print(text, file=sys.stderr, flush=True)

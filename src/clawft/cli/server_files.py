@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import TYPE_CHECKING
 from clawft.cli.options import common_options, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import tell
-from clawft.config.nearest import nearest
+from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
-from clawft.errors import ClawftError, ServerNotFound
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.upstream.spec import UpstreamSpec
 
 BACKUP = ".bak"
+SHORTENED = 40
+"""Letters of a name that are kept in the one we suggest instead."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -86,8 +89,19 @@ def _spec(options: Options) -> UpstreamSpec:
     refuse_clear_secrets(options.name, entry.env, entry.headers)
     judged = judge(options.name, entry, Origin("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):
-        raise judged
+        raise WrongUsage(judged.message, hint=_other_words(options))
     return msgspec.structs.replace(judged, cwd=entry.cwd)  # one that was not named stays open
+
+
+def _other_words(options: Options) -> str:
+    """The same command line with a name, or an address, that can be accepted."""
+    from clawft.catalog.names import refuse_server  # loaded by now
+
+    if refuse_server(options.name) is None:
+        return "weft servers add NAME https://…, or NAME -- COMMAND"
+    letters = re.sub(r"__+|[^A-Za-z0-9_.-]+", "-", options.name).strip("-_.")[:SHORTENED]
+    name = letters if letters and refuse_server(letters) is None else f"my-{letters or 'server'}"
+    return f"another name: weft servers add {name} {options.url or '-- ' + shlex.join(options.command)}"
 
 
 def absolute(command: str) -> str:
@@ -168,10 +182,7 @@ def _found(options: Options) -> Found:
         return found
     if options.name in servers.refused:
         raise servers.refused[options.name].error
-    near = nearest(options.name, [*servers.found, *servers.waiting])
-    raise ServerNotFound(
-        f"there is no server {options.name!r}", hint=f"did you mean {near}?" if near else "weft servers list"
-    )
+    raise no_server(options.name, [*servers.found, *servers.waiting])
 
 
 def _remove(options: Options) -> int:

@@ -15,10 +15,9 @@ from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
+from clawft.cli.server_names import no_server
 from clawft.cli.starting import SETTLE_SECONDS
-from clawft.config.nearest import nearest
 from clawft.config.places import offers_folder
-from clawft.errors import ServerNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -57,8 +56,10 @@ def _status(options: Options) -> int:
 
 async def _show(app: App, options: Options) -> int:
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # what would be warned of stands in the table
+    if options.name and options.name not in _names(app):
+        raise no_server(options.name, _names(app))
     if app.files.name_any:
-        await Waiting("starting servers").during(_start(app))
+        await Waiting("starting servers").during(_start(app, options.name))
     if not (options.watch and is_terminal(sys.stdout)):
         return _print(list(rows(app)), options)
     app.files.follow()
@@ -68,8 +69,15 @@ async def _show(app: App, options: Options) -> int:
         await asyncio.sleep(REDRAW_SECONDS)
 
 
-async def _start(app: App) -> None:
-    await app.start_servers()
+def _names(app: App) -> set[str]:
+    servers = app.servers if app.files.name_any else None
+    return {*servers.found, *servers.waiting, *servers.refused} if servers is not None else set()
+
+
+async def _start(app: App, name: str | None) -> None:
+    if name and name not in app.servers.wanted:
+        return  # switched off, or it waits: nothing has to run to say so
+    await app.start_servers([name] if name else ())
     await app.pool.settled(SETTLE_SECONDS)
 
 
@@ -168,7 +176,7 @@ def _resident(pid: int) -> int:
 
 def _print(found: list[Row], options: Options) -> int:
     if options.name:
-        return _print_one(_named(found, options.name), options)
+        return _print_one(next(row for row in found if row["name"] == options.name), options)
     if options.json:
         print_json({"servers": found})
     elif not found:
@@ -191,14 +199,6 @@ def _weakness(row: Row) -> str:
     """What its sandbox leaves open that it should not."""
     told = str(row.get("sandbox") or "")
     return f"sandbox: {told}" if "(" in told.removeprefix("landlock(") else ""
-
-
-def _named(found: list[Row], name: str) -> Row:
-    for row in found:
-        if row["name"] == name:
-            return row
-    near = nearest(name, [row["name"] for row in found])
-    raise ServerNotFound(f"there is no server {name!r}", hint=f"did you mean {near}?" if near else "weft servers list")
 
 
 def _cells(row: Row) -> list[str]:

@@ -15,9 +15,9 @@ from clawft.cli.options import common_options, sources, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
-from clawft.config.nearest import nearest
+from clawft.cli.server_names import no_server
 from clawft.config.places import home_folder
-from clawft.errors import NotConnected, ServerNotFound
+from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -88,10 +88,7 @@ def found_of(options: Options) -> Found:
             from clawft.config.servers import waits  # only where something waits
 
             raise NotConnected(waits(options.name, waiting).message, hint=waits(options.name, waiting).hint)
-        near = nearest(options.name, [*servers.found, *servers.refused])
-        raise ServerNotFound(
-            f"there is no server {options.name!r}", hint=f"did you mean {near}?" if near else "weft servers list"
-        )
+        raise no_server(options.name, [*servers.found, *servers.refused, *servers.waiting])
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.cli import server_files, server_import, server_status, server_test
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.screen import one_line, print_json, print_table, tell, width
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found
@@ -30,12 +30,20 @@ def _list(options: Options) -> int:
     elif not rows:
         tell("no servers; `weft servers add NAME -- COMMAND…` adds one, `weft servers import` brings those you have")
     else:
-        head = ("NAME", "STATE", "SCOPE", "TRANSPORT", "TRUST", "ORIGIN", "WHAT")
-        print_table(head, [[one_line(each[key.lower()]) for key in head] for each in rows])
+        _print_table(rows)
         for each in rows:
             if each["error"]:
                 tell(f"weft: {one_line(each['error'])}")
     return 0
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    """Whole for a pipe; at a terminal the file alone, as SCOPE tells whose it is."""
+    keys = ("name", "state", "scope", "transport", "trust", "origin", "what")
+    narrow = bool(width())
+    cells = [{**each, "origin": each["origin"].rpartition("/")[2]} if narrow else each for each in rows]
+    head = [("VIA" if narrow and key == "transport" else key.upper()) for key in keys]
+    print_table(head, [[one_line(each[key]) for key in keys] for each in cells])
 
 
 def described(servers: Servers) -> Iterator[dict[str, Any]]:

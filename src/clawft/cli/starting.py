@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import one_line, tell
+from clawft.cli.table import cut
 from clawft.config.follow import RUNNING
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 SETTLE_SECONDS = 30.0
 """How long a command waits for servers that are slow to start; it goes on with the others."""
+
+
+SHOWN_CELLS = 300
+"""Of the reason why a server is down; `weft servers test` shows all of it."""
 
 
 async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) -> None:
@@ -29,7 +34,7 @@ async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) ->
     await Waiting(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app, only))
     for each in app.pool.status():
         if each.status not in RUNNING:
-            tell(f"weft: server {each.name}: {one_line(why_down(each))}")
+            tell(f"weft: server {each.name}: {cut(one_line(why_down(each)), SHOWN_CELLS)}")
 
 
 async def _start(app: App, only: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from clawft.catalog.surface import tokens_of
 from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, json_option
-from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe
+from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.config.nearest import nearest
 from clawft.errors import ToolNotFound
 
@@ -32,8 +32,21 @@ def find(app: App, name: str) -> Entry:
 
 
 def not_found(app: App, name: str) -> ToolNotFound:
+    for server in _down(app, name):
+        return ToolNotFound(f"{name}: {server} is not connected", hint=f"weft servers test {server}")
     near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
+
+
+def _down(app: App, name: str) -> list[str]:
+    """Servers that this name speaks of, and whose tools nobody knows now."""
+    if not app.files.name_any:
+        return []
+    from clawft.cli.starting import servers_of  # loaded with the servers
+    from clawft.config.follow import RUNNING
+
+    down = {each.name for each in app.pool.status() if each.status not in RUNNING}
+    return [server for server in servers_of(name, app.servers.wanted) if server in down]
 
 
 def flags(hints: Annotations) -> list[str]:
@@ -135,32 +148,38 @@ def call_options(parser: Parser) -> None:
 
 
 def call(options: Options) -> int:
-    reply = with_app(options, lambda app: _call(app, options), tool=options.name)
+    reply, missing = with_app(options, lambda app: _call(app, options), tool=options.name)
     result = msgspec.json.decode(reply.result, type=dict[str, Any])
     if options.json:
         print_json(msgspec.Raw(reply.result))
     else:
         _print_result(result, is_error=reply.is_error)
+        if reply.is_error and missing:
+            tell(f"hint: weft tools show {options.name}")
     return 1 if reply.is_error else 0
 
 
-async def _call(app: App, options: Options) -> Reply:
-    """Also a name nobody knows goes through the gateway: the audit has a line for it."""
+async def _call(app: App, options: Options) -> tuple[Reply, bool]:
+    """The reply, and whether a required argument was missing.
+
+    Also a name nobody knows goes through the gateway: the audit has a line for it.
+    """
     from clawft.cli.asking import Asking, can_ask  # only where a call runs
     from clawft.cli.reply import Waiting
     from clawft.model import Capabilities
 
     entry = app.gateway.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
-    given = msgspec.json.encode(arguments(options.pairs, options.args, schema))
+    given = arguments(options.pairs, options.args, schema)
     caller, waiting = app.caller, Waiting(options.name)
     if can_ask():
         caller = msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True))
         waiting = Asking(options.name)
     try:
-        return await waiting.during(app.gateway.call(caller, options.name, given, waiting))
+        reply = await waiting.during(app.gateway.call(caller, options.name, msgspec.json.encode(given), waiting))
     except ToolNotFound:
         raise not_found(app, options.name) from None
+    return reply, not set(schema.get("required", ())) <= given.keys()
 
 
 def _print_result(result: Mapping[str, Any], *, is_error: bool) -> None:

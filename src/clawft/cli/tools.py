@@ -32,6 +32,11 @@ COMPLETING = "WEFT_COMPLETING"
 
 
 def _list_options(parser: Parser) -> None:
+    parser.add_argument("only", metavar="WHOSE", nargs="*", help="a server, a family like git, or a glob like 'git__*'")
+    _table_options(parser)
+
+
+def _table_options(parser: Parser) -> None:
     parser.add_argument("--tokens", action="store_true", help="show what each definition costs in a model's context")
     json_option(parser)
     common_options(parser)
@@ -39,17 +44,30 @@ def _list_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
-        return app.gateway.listed(app.caller)
+        return [entry for entry in app.gateway.listed(app.caller) if _is_of(entry, tuple(options.only))]
 
-    entries = with_app(options, work, servers=COMPLETING not in os.environ)
+    alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
+    entries = with_app(options, work, servers=COMPLETING not in os.environ, tool=alone)
     if not entries and not options.json:
-        tell("no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing")
+        tell(_no_tools(options))
     return _print_entries(entries, options)
+
+
+def _is_of(entry: Entry, only: tuple[str, ...]) -> bool:
+    from clawft.policy.globs import any_matches  # loaded by now
+
+    return not only or (entry.origin.server or entry.origin.namespace) in only or any_matches(entry.names, only)
+
+
+def _no_tools(options: Options) -> str:
+    if options.only:
+        return f"no tool is of {' or '.join(options.only)}; `weft tools list` shows all tools"
+    return "no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing"
 
 
 def _search_options(parser: Parser) -> None:
     parser.add_argument("words", metavar="WORD", nargs="+", help="words of the name or description")
-    _list_options(parser)
+    _table_options(parser)
 
 
 def _search(options: Options) -> int:

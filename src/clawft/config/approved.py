@@ -1,7 +1,8 @@
 """Launches: what a server of the workspace would start, as the person approves it, and whether they have.
 
-Pinned is the program by path and content, its arguments, its variables, its folder and its sandbox; for an address the
-address and the headers. Values that look like secrets are pinned by their digest and never shown.
+Pinned is the program by path and content, its arguments with the scripts they name, its variables, its folder and its
+sandbox; for an address the address and the headers. Values that look like secrets are pinned by their digest and never
+shown.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from msgspec import Raw
 
 from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
+from clawft.config.scripts import digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.pin import PREFIX, Shown, canonical, pin
+from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
 
@@ -65,7 +68,7 @@ def launch_approval(
         workspace=str(sources.workspace),
         granted=now,
         expires=expires,
-        stamp=_stamp(found.spec.command),
+        stamp=_stamp(found.spec),
         shown=Raw(canonical(shown)),
     )
 
@@ -75,11 +78,9 @@ def shown_launch(found: Found, known: Approval | None = None) -> Shown:
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)
     if spec.command:
-        stamp = _stamp(spec.command)
-        same = known is not None and bool(stamp) and known.stamp == stamp
         return {
             "command": spec.command,
-            "program": _kept_digest(known) if known is not None and same else _digest(spec.command),
+            **_contents(spec, known),
             "args": masked_words(spec.args, told_by_digest),
             "env": masked_values(spec.env, told_by_digest),
             "cwd": spec.cwd,
@@ -88,22 +89,25 @@ def shown_launch(found: Found, known: Approval | None = None) -> Shown:
     return {"url": masked_url(spec.url, told_by_digest), "headers": masked_values(spec.headers, told_by_digest)}
 
 
-def _kept_digest(known: Approval) -> str:
-    told = {} if known.shown is msgspec.UNSET else msgspec.json.decode(known.shown, type=dict[str, Any])
-    return str(told.get("program", ""))
+def _contents(spec: UpstreamSpec, known: Approval | None) -> dict[str, Any]:
+    """What is in the files that would be run."""
+    now = _stamp(spec)
+    if known is not None and now and known.stamp == now and known.shown is not msgspec.UNSET:
+        told = msgspec.json.decode(known.shown, type=dict[str, Any])
+        return {name: told[name] for name in ("program", "scripts") if name in told}
+    found = scripts(spec.command, spec.args, spec.cwd)
+    return {"program": _digest(spec.command), **({"scripts": digests(found)} if found else {})}
 
 
 def _program(command: str) -> str:
     return command if os.path.isabs(command) else shutil.which(command) or command
 
 
-def _stamp(command: str) -> str:
-    """From outside; the time of its last change of state cannot be set by whoever changes the file."""
-    try:
-        found = os.stat(_program(command))
-    except OSError:
-        return ""
-    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+def _stamp(spec: UpstreamSpec) -> str:
+    """Of all files that would be run; empty if one is not there."""
+    files = (_program(spec.command), *scripts(spec.command, spec.args, spec.cwd).values()) if spec.command else ()
+    stamps = [stamp(file) for file in files]
+    return "|".join(stamps) if all(stamps) else ""
 
 
 def _digest(command: str) -> str:

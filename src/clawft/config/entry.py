@@ -4,69 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast
+from typing import Any, cast
 
 import msgspec
-from msgspec import Meta, Struct
 
 from clawft.config.document import Document
 from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.errors import InvalidConfig
-from clawft.upstream.spec import DEFAULT_TIMEOUT_MS, EVERYTHING, Asks, PinnedEra
+from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
 
-MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
 SANDBOXES = ("auto", "off", "strict", "require")
 
-Millis = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_MS)]
-Name = Annotated[str, Meta(min_length=1, pattern=r"^[^=\x00]+$")]
-Text = Annotated[str, Meta(pattern=r"^[^\x00]*\Z")]
-"""Anything a child can be given: the system ends texts at a zero byte."""
 
-
-class Tools(Struct, frozen=True, forbid_unknown_fields=True):
-    allow: tuple[str, ...] = ("*",)
-    deny: tuple[str, ...] = ()
-    timeout_ms: dict[str, Millis] = {}
-
-
-class Sandbox(Struct, frozen=True, forbid_unknown_fields=True):
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: tuple[str, ...] = ()
-    require: bool = False
-
-
-class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
-    client_id: Annotated[str, Meta(min_length=1)]
-    client_secret: str = ""
-    audience: str = ""
-    resource: str = ""
-    scopes: tuple[str, ...] = ()
-
-
-class Entry(Struct, frozen=True, forbid_unknown_fields=True):
+class Entry(Described, frozen=True, forbid_unknown_fields=True):
     """What was written, not yet judged. An empty `trust` means: nothing was said."""
 
     name: str = ""
-    url: str = ""
-    command: Text = ""
-    args: tuple[Text, ...] = ()
-    env: dict[Name, Text] = {}
-    headers: dict[str, Text] = {}
-    cwd: Text = "."
-    enabled: bool = True
-    timeout_ms: Millis = DEFAULT_TIMEOUT_MS
     trust: str = ""
-    required: bool = False
-    isolation: Literal["shared", "per-session"] = "shared"
-    sandbox: str | Sandbox = "auto"
-    tools: Tools = Tools()
-    redact: bool | None = None
-    asks: tuple[Asks, ...] = EVERYTHING
-    era: PinnedEra = "auto"
-    exchange: Exchange | None = None
 
     def __repr__(self) -> str:
         return f"Entry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
@@ -77,8 +33,8 @@ KEYS: tuple[str, ...] = Entry.__struct_fields__
 
 _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "": KEYS,
-    "tools": Tools.__struct_fields__,
-    "sandbox": Sandbox.__struct_fields__,
+    "tools": ToolRules.__struct_fields__,
+    "sandbox": SandboxTable.__struct_fields__,
     "exchange": Exchange.__struct_fields__,
 }
 WORDS = {

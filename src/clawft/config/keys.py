@@ -66,6 +66,12 @@ def _are_absolute(values: Sequence[str]) -> str:
 _GLOBS = 'a list of globs, like ["git__*"]'
 _HOSTS = 'a list of host names or globs, like ["*.example.com"]'
 
+
+def _sandbox_key(family: str, about: str) -> Key:
+    setting = Literal["auto", "off", "strict", "require"]
+    return Key(f"{family}.sandbox", f"{family}_sandbox", setting, "auto, off, strict or require", "auto", about)
+
+
 KEYS: tuple[Key, ...] = (
     Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
     Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
@@ -180,14 +186,11 @@ KEYS: tuple[Key, ...] = (
         "Environment variables git gets in trusted repositories.",
         check=_are_variables,
     ),
-    Key(
-        "shell.sandbox",
-        "shell_sandbox",
-        Literal["auto", "off", "strict", "require"],
-        "auto, off, strict or require",
-        "auto",
-        "What holds the commands of shell__exec.",
-    ),
+    _sandbox_key("git", "What holds git, and what it starts in trusted repositories."),
+    Key("cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides those of your registries."),
+    _sandbox_key("cargo", "What holds cargo, build scripts and tests."),
+    _sandbox_key("build", "What holds the tasks of build__run and build__test."),
+    _sandbox_key("shell", "What holds the commands of shell__exec."),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
     Key("gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests a second of one caller over HTTP; 0: no bound."),

@@ -7,19 +7,20 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from clawft.auth.web import is_loopback
 from clawft.catalog.names import refuse_server
-from clawft.config.entry import SANDBOXES, Entry, Sandbox
+from clawft.config.entry import SANDBOXES, Entry
 from clawft.config.load import Origin
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.store.secrets import SCHEME
-from clawft.upstream.spec import Exchange, SandboxTable, ToolRules, Trust, UpstreamSpec
+from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.secrets import mask_url
 
 STDIO = "stdio://"
@@ -56,28 +57,15 @@ def trust_of(asked: str, *, by_hand: bool, by_workspace: bool) -> Trust:
 
 def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec:
     command, args = command_of(told) if told.enabled or told.command else ("", ())
-    return UpstreamSpec(
-        name=name,
-        command=command,
-        args=args,
-        url="" if command or told.url.startswith(STDIO) else told.url,
-        env=dict(told.env),
-        headers=told.headers,
-        cwd=str(workspace / Path(told.cwd).expanduser()),
-        enabled=told.enabled,
-        timeout_ms=told.timeout_ms,
-        trust=trust,
-        required=told.required,
-        isolation=told.isolation,
-        sandbox=told.sandbox
-        if isinstance(told.sandbox, str)
-        else msgspec.convert(told.sandbox, SandboxTable, from_attributes=True),
-        tools=msgspec.convert(told.tools, ToolRules, from_attributes=True),
-        redact=told.redact,
-        asks=told.asks,
-        era=told.era,
-        exchange=None if told.exchange is None else msgspec.convert(told.exchange, Exchange, from_attributes=True),
-    )
+    judged: dict[str, Any] = {
+        "name": name,
+        "command": command,
+        "args": args,
+        "url": "" if command or told.url.startswith(STDIO) else told.url,
+        "cwd": str(workspace / Path(told.cwd).expanduser()),
+        "trust": trust,
+    }
+    return UpstreamSpec(**{**msgspec.structs.asdict(told), **judged})
 
 
 # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,7 +106,7 @@ def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
     return ""
 
 
-def _opens(sandbox: str | Sandbox) -> str:
+def _opens(sandbox: str | SandboxTable) -> str:
     """What a workspace may not allow its own servers: whoever wrote the file may be the one to be held."""
     if isinstance(sandbox, str):
         return "switch its own sandbox off" if sandbox == "off" else ""

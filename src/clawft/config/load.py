@@ -163,8 +163,17 @@ def _wrong(key: Key, what: str, origin: Origin) -> InvalidConfig:
 def _unknown(name: str, origin: Origin) -> InvalidConfig:
     if _is_table(name):
         return InvalidConfig(f"{origin}: {name} must be a table", hint=f"write [{name}] and its keys below it")
-    near = did_you_mean(name, [*BY_NAME, *_tables()])
-    return InvalidConfig(f"{origin}: unknown key {name!r}{near}", hint="`weft config show` lists every key there is")
+    near = did_you_mean(name, [*BY_NAME, *_tables()]) or did_you_mean(name.partition(".")[0], OPEN_TABLES)
+    return InvalidConfig(f"{origin}: unknown key {name!r}{near}", hint=_there_is(name))
+
+
+def _there_is(name: str) -> str:
+    """What stands where somebody looked for this key: in its table, or else at the top."""
+    table = name.rpartition(".")[0]
+    if not _is_table(table):
+        return f"the tables are {', '.join(table for table in _tables() if '.' not in table)}"
+    inside = [known.removeprefix(f"{table}.") for known in (*BY_NAME, *_tables()) if known.startswith(f"{table}.")]
+    return f"[{table}] has {', '.join(key for key in inside if '.' not in key)}"
 
 
 def _is_table(name: str) -> bool:

@@ -20,7 +20,7 @@ from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
-from clawft.errors import ClawftError, InvalidConfig, MissingCapability, ToolError
+from clawft.errors import ClawftError, InvalidConfig, MissingCapability, NotApproved, ToolError
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
@@ -33,7 +33,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import FaceGuard, Guard, ListGuard, ReplyGuard, compose, shortcut
+from clawft.guard.pipeline import BesideGuard, FaceGuard, Guard, ListGuard, ReplyGuard, Use, compose, shortcut
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -105,13 +105,14 @@ class Gateway:
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self._personal = Personal(form)
-        self.resources = Resources(self.providers_of, self.events, self._reaches)
+        self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches)
+        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches, self._ensure)
         self._built: Snapshot | None = None
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
+        self._beside_guards = [guard for guard in guards if isinstance(guard, BesideGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: self._not_there)
 
@@ -293,6 +294,11 @@ class Gateway:
             return True
         own = (entry for entry in self._entries_of(caller) if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
+
+    async def _ensure(self, use: Use) -> None:
+        for guard in self._beside_guards:
+            if why := await guard.refuses(use):
+                raise NotApproved(why)
 
     async def call(
         self,

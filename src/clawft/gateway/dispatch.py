@@ -16,6 +16,7 @@ from clawft.gateway.resources import Reader
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,
+    Completion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -194,9 +195,14 @@ class _Argument(Struct):
     value: str
 
 
+class _Context(Struct, frozen=True):
+    arguments: dict[str, str] = {}
+
+
 class _CompleteParams(Struct):
     ref: dict[str, Any]
     argument: _Argument
+    context: _Context = _Context()
 
 
 _complete_params = msgspec.json.Decoder(_CompleteParams)
@@ -208,7 +214,8 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     await gateway.settle(caller)
-    values = list(await gateway.prompts.complete(caller, told.ref, told.argument.name, told.argument.value))
-    shown = values[:MAX_COMPLETIONS]
-    more = len(values) > len(shown)
-    return make_visible(_encode({"completion": {"values": shown, "total": len(values), "hasMore": more}}))
+    name, value = told.argument.name, told.argument.value
+    found = await gateway.prompts.complete(caller, told.ref, name, value, told.context.arguments)
+    if len(found.values) > MAX_COMPLETIONS:
+        found = Completion(found.values[:MAX_COMPLETIONS], found.total, has_more=True)
+    return make_visible(_encode({"completion": found}))

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
-from clawft.errors import BadEnvelope, ClawftError, LinkClosed, MessageTooLong, ParseError
+from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
 from clawft.gateway.access import Access, Refusal, bearer_of
 from clawft.gateway.core import Gateway
 from clawft.gateway.http_sessions import SessionDoor
@@ -16,6 +16,7 @@ from clawft.gateway.status import Status
 from clawft.gateway.turnstile import Turnstile
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
+from clawft.link.load import LARGE, REQUESTS, Load
 from clawft.model import Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
@@ -119,19 +120,25 @@ class HttpApp:
             return _refuse(visit.send, visit.look.unfit)
         try:
             body = visit.whole_body(self._max_body)
-            return self._receive(visit) if body is None else self._take(visit, body)
+            return self._take(visit, body) if body is not None and len(body) <= LARGE else self._receive(visit, body)
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
             return refuse_message(visit.send, wrong, getattr(wrong, "id", None))
 
-    async def _receive(self, visit: Visit) -> None:
-        """The same for a body that is still on its way."""
+    async def _receive(self, visit: Visit, body: bytes | None) -> None:
+        """The same for a body that is still on its way, or so large that it counts."""
+        load = Load(REQUESTS)
         try:
-            answered = self._take(visit, await visit.body(self._max_body))
+            body = await visit.body(self._max_body) if body is None else body
+            load.add(len(body) if len(body) > LARGE else 0)
+            answered = self._take(visit, body)
         except LinkClosed:
             return
-        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
+        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
             answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
-        await answered
+        try:
+            await answered
+        finally:
+            load.put_down()
 
     def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
         """Through the door of the era this message belongs to."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from clawft.errors import Busy
 from clawft.gateway.http_visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
 from clawft.gateway.streams import EventStream
 from clawft.link import asgi
 from clawft.link.asgi import JSON
+from clawft.link.load import ANSWERS, Load
+from clawft.wire import jsonrpc
+
+LARGE_ANSWER = 256 * 1024
+"""Well above what is left of a text: a picture, say."""
 
 
 def always_ok(answer: bytes) -> int:
@@ -57,17 +63,30 @@ class HttpAnswer:
     async def serve(self, running: Running, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
         message = await running.run_here(key, id, work, code_of)
-        if self._stream is not None:
-            await self._end_stream(self._stream, message)
-        elif not self._gone:
-            sending = self._send_whole(message)
-            if sending is not None:
-                await sending
+        sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
+        if sending is not None:
+            await sending
 
-    def _send_whole(self, message: bytes) -> Awaitable[None] | None:
+    def _send(self, message: bytes) -> Awaitable[None] | None:
+        """None if there is nothing to wait for."""
+        if self._stream is not None:
+            return self._end_stream(self._stream, message)
+        if self._gone:
+            return None
         if message:
             return self._visit.answer(self._status(message), message, JSON_HEADERS)
         return self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
+
+    async def _send_large(self, id: bytes, message: bytes) -> None:
+        load = Load(ANSWERS)
+        try:
+            load.add(len(message))
+        except Busy as busy:
+            message = jsonrpc.failure_of(id, busy)
+        with load:
+            sending = self._send(message)
+            if sending is not None:
+                await sending
 
     async def _end_stream(self, stream: EventStream, message: bytes) -> None:
         if message:

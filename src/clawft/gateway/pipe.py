@@ -9,6 +9,7 @@ from clawft.errors import (
     INTERNAL_ERROR,
     BadEnvelope,
     BadParams,
+    Busy,
     MessageTooLong,
     NotInitialized,
     ParseError,
@@ -20,7 +21,8 @@ from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target, read_target
 from clawft.gateway.exchange import Exchange
-from clawft.gateway.running import Running
+from clawft.gateway.running import Answer, CodeOf, Running, Work
+from clawft.link.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
 from clawft.wire.calls import METHOD, read_usual
@@ -31,6 +33,9 @@ from clawft.wire.revisions import REVISIONS, STATELESS
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
+UNREAD = (
+    f"busy: the answer is left out, {MAX_ANSWER_BYTES} bytes of earlier ones are unread (read them, then call again)"
+)
 _STATELESS = Era.STATELESS  # found once, and not for each request
 BEFORE_OPENING = ("initialize", "ping")
 
@@ -111,7 +116,7 @@ class PipeCaller:
             if refusal is not None:
                 self._write(jsonrpc.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
-                self._running.start(request.id, self._stateless(request), stateless.error_code, self._deliver)
+                self._start(request.id, self._stateless(request), len(request.params), stateless.error_code)
             elif request.method == METHOD:
                 self._read_and_call(request)
             else:
@@ -124,8 +129,7 @@ class PipeCaller:
         if answer is not None:
             self._write(answer)
         else:
-            work = self._conversation.answer(request, self)
-            self._running.start(request.id, work, handshake.error_code, self._deliver)
+            self._start(request.id, self._conversation.answer(request, self), len(request.params))
 
     def _read_and_call(self, request: Request) -> None:
         try:
@@ -136,11 +140,30 @@ class PipeCaller:
             self._call(request.id, target)
 
     def _call(self, id: bytes, target: Target) -> None:
-        if not self._conversation.start(id, target, self._deliver):
-            work = self._conversation.call(target, self)
-            self._running.start(id, work, handshake.error_code, self._deliver)
+        size = len(target.arguments)
+        if size > LARGE or not self._conversation.start(id, target, self._deliver):
+            self._start(id, self._conversation.call(target, self), size)
+
+    def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
+        """Have it run, unless it is one large request too many."""
+        try:
+            back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size))
+        except Busy as busy:
+            work.close()
+            self._write(jsonrpc.failure_of(id, busy))
+        else:
+            self._running.start(id, work, code_of, back)
+
+    def _way_back(self, load: Load) -> Answer:
+        def deliver(answer: bytes) -> None:
+            load.put_down()
+            self._deliver(answer)
+
+        return deliver
 
     def _deliver(self, answer: bytes) -> None:
+        if len(answer) > LARGE and self._unread() > MAX_ANSWER_BYTES:
+            answer = jsonrpc.failure(jsonrpc.id_of(answer), INTERNAL_ERROR, UNREAD)
         if answer:  # a cancelled request has none
             self._write(answer)
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import ProvidersOf, Reaches
-from clawft.model import Call, Caller, Origin, Prompt, Talk, Tool
-from clawft.provider.base import CompletionProvider, PromptProvider
+from clawft.gateway.registered import Ensure, ProvidersOf, Reaches
+from clawft.guard.pipeline import Use
+from clawft.model import Call, Caller, Completion, Origin, Prompt, Talk, Tool
+from clawft.policy.beside import PROMPTS
+from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
+
+NO_VALUES = Completion((), 0, has_more=False)
 
 Shows = Callable[[Sequence[str], Caller], bool]
 """May this caller see what goes by these names? The same rule as for tools."""
@@ -29,11 +34,12 @@ class NamedPrompt(Struct, frozen=True):
 
 
 class Prompts:
-    def __init__(self, providers: ProvidersOf, form: Form, shows: Shows, reaches: Reaches) -> None:
+    def __init__(self, providers: ProvidersOf, form: Form, shows: Shows, reaches: Reaches, ensure: Ensure) -> None:
         self._providers = providers
         self._form = form
         self._shows = shows
         self._reaches = reaches
+        self._ensure = ensure
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named(caller) if self._shows(named.names, caller)]
@@ -61,19 +67,32 @@ class Prompts:
         self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b""
     ) -> Mapping[str, Any] | bytes:
         found = self.find(caller, name)
+        asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
+        await self._ensure(Use(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name)
         return await found.provider.get_prompt(call)
 
-    async def complete(self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+    async def complete(
+        self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+    ) -> Completion:
         """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes."""
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
-            if not isinstance(found.provider, CompletionProvider):
-                return ()
-            return await found.provider.complete({**ref, "name": found.prompt.name}, argument, value)
+            return await _complete(found.provider, {**ref, "name": found.prompt.name}, argument, value, chosen)
         for known in self._providers(caller):
-            if isinstance(known.provider, CompletionProvider) and self._reaches(known, caller):
-                values = await known.provider.complete(ref, argument, value)
-                if values:
-                    return values
-        return ()
+            if self._reaches(known, caller):
+                completion = await _complete(known.provider, ref, argument, value, chosen)
+                if completion.values:
+                    return completion
+        return NO_VALUES
+
+
+async def _complete(
+    provider: object, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+) -> Completion:
+    if isinstance(provider, InformedCompletion):
+        return await provider.complete_after(ref, argument, value, chosen)
+    if isinstance(provider, CompletionProvider):
+        values = await provider.complete(ref, argument, value)
+        return Completion(values, len(values), has_more=False)
+    return NO_VALUES

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct
 
+from clawft.guard.pipeline import Use
 from clawft.model import Caller, Origin
 from clawft.provider.base import Provider
 
@@ -20,6 +21,8 @@ class Registered(Struct, frozen=True):
         return self.origin.server or self.origin.namespace
 
 
+Ensure = Callable[[Use], Awaitable[None]]
+"""Raises NotApproved for what a person has to approve first."""
 ProvidersOf = Callable[[Caller], Iterable[Registered]]
 """All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]

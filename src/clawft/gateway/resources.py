@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.registered import ProvidersOf, Reaches
+from clawft.gateway.registered import Ensure, ProvidersOf, Reaches, Registered
+from clawft.guard.pipeline import Use
 from clawft.model import (
     Call,
     Caller,
@@ -23,6 +24,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
+from clawft.policy.beside import RESOURCES
 from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvider
 
 Contents = Sequence[ResourceContent] | bytes
@@ -40,10 +42,11 @@ class Reader(Struct, frozen=True):
 class Resources:
     """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
 
-    def __init__(self, providers: ProvidersOf, events: Events, reaches: Reaches) -> None:
+    def __init__(self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure) -> None:
         self._providers = providers
         self._events = events
         self._reaches = reaches
+        self._ensure = ensure
 
     def owned(self, caller: Caller) -> list[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
@@ -60,10 +63,10 @@ class Resources:
         """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound."""
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
-        for name, provider in self._holders(by.caller):
-            if whose not in ("", name):
+        for known, provider in self._known(by.caller):
+            if whose not in ("", known.owner):
                 continue
-            contents = await _read(provider, native, by)
+            contents = await self._read(known.origin, provider, native, by)
             if contents is not None:
                 return contents if wrapped is None else _readdressed(contents, native, uri)
         raise ResourceNotFound(uri)
@@ -104,17 +107,22 @@ class Resources:
             for item in known.provider.list_resources()
         )
 
-    def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
+    async def _read(self, origin: Origin, provider: ResourceProvider, uri: str, by: Reader) -> Contents | None:
+        if not isinstance(provider, AskingResources):
+            return await provider.read_resource(uri)
+        if not provider.may_have(uri):
+            return None
+        await self._ensure(Use(RESOURCES, origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk))
+        call = Call(by.caller, uri, Tool(uri, b""), Origin(""), meta=by.meta, talk=by.talk)
+        return await provider.read_resource_for(call)
+
+    def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
         for known in self._providers(caller):
             if isinstance(known.provider, ResourceProvider) and self._reaches(known, caller):
-                yield known.owner, known.provider
+                yield known, known.provider
 
-
-async def _read(provider: ResourceProvider, uri: str, by: Reader) -> Contents | None:
-    if not isinstance(provider, AskingResources):
-        return await provider.read_resource(uri)
-    call = Call(by.caller, uri, Tool(uri, b""), Origin(""), meta=by.meta, talk=by.talk)
-    return await provider.read_resource_for(call)
+    def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
+        return ((known.owner, provider) for known, provider in self._known(caller))
 
 
 def _renamed(item: Resource, uri: str) -> Resource:

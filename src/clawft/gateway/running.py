@@ -153,6 +153,7 @@ class Running:
                 if copy_context() != clean:
                     loop.call_soon(self._look_again, context=clean)
                     return  # what one call set in its context, the next must not see: a new worker goes on
+                job, answer = None, NOTHING  # either may be large, and a worker may be idle for long
             if len(self._idle) >= MAX_IDLE_WORKERS:
                 return
             idle = loop.create_future()

@@ -14,6 +14,45 @@ MAX_WAITING = 4 * 1024 * 1024
 """Bytes waiting for a reader that stalls, above which further messages are left out."""
 MAX_KEPT = 1_000
 """Events kept for a caller that comes back with Last-Event-ID."""
+MAX_SHELVED_BYTES = 16 * 1024 * 1024
+"""Of events that wait for a reader or are kept for one, of all streams; the oldest make room."""
+MAX_SHELVED = 100_000
+
+
+class _Event:
+    """One event of a stream. Without its bytes once it had to make room."""
+
+    __slots__ = ("framed", "kept", "number", "waiting")
+
+    def __init__(self, number: int, framed: bytes, *, kept: bool) -> None:
+        self.number = number
+        self.framed = framed
+        self.kept = kept
+        self.waiting = False
+
+
+class Shelf:
+    """All events there are in memory: many streams that are each within their bounds may still be too much."""
+
+    def __init__(self, max_bytes: int = MAX_SHELVED_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._events: deque[_Event] = deque()
+        self.bytes = 0
+
+    def add(self, event: _Event) -> None:
+        self._events.append(event)
+        self.bytes += len(event.framed)
+        while not self._events[0].framed:
+            self._events.popleft()
+        while len(self._events) > 1 and (self.bytes > self._max_bytes or len(self._events) > MAX_SHELVED):
+            self.drop(self._events.popleft())
+
+    def drop(self, event: _Event) -> None:
+        self.bytes -= len(event.framed)
+        event.framed = b""
+
+
+SHELF = Shelf()
 
 
 class EventStream:
@@ -24,8 +63,8 @@ class EventStream:
         self._name = name
         self._primed = primed
         self._count = 0
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=MAX_KEPT)
-        self._waiting: deque[bytes] = deque()
+        self._kept: deque[_Event] = deque()
+        self._waiting: deque[_Event] = deque()
         self._waiting_bytes = 0
         self._wake: asyncio.Future[None] | None = None
         self._reader = 0
@@ -51,7 +90,7 @@ class EventStream:
         if not self._name:
             return
         self._open()
-        self._put(sse.retry(retry_ms))
+        self._put(_Event(0, sse.retry(retry_ms), kept=False))
         self._dismissing = True
         self._stir()
 
@@ -65,26 +104,37 @@ class EventStream:
         self.opened = True
         if self._primed:
             self._count += 1
-            self._put(sse.priming(self._id(self._count)))
+            self._put(_Event(self._count, sse.priming(self._id(self._count)), kept=False))
 
     def _push(self, message: bytes, essential: bool) -> None:
         if not essential and self._waiting_bytes > MAX_WAITING:
             return
+        self._count += 1
+        event = _Event(self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
         if self._name:
-            self._count += 1
-            framed = sse.frame(message, self._id(self._count))
-            self._kept.append((self._count, framed))
-        else:
-            framed = sse.frame(message)
-        self._put(framed)
+            self._keep(event)
+        self._put(event)
 
-    def _put(self, framed: bytes) -> None:
-        self._waiting.append(framed)
-        self._waiting_bytes += len(framed)
+    def _keep(self, event: _Event) -> None:
+        self._kept.append(event)
+        if len(self._kept) > MAX_KEPT:
+            oldest = self._kept.popleft()
+            oldest.kept = False
+            if not oldest.waiting:
+                SHELF.drop(oldest)
+
+    def _put(self, event: _Event) -> None:
+        SHELF.add(event)
+        self._wait(event)
+
+    def _wait(self, event: _Event) -> None:
+        event.waiting = True
+        self._waiting.append(event)
+        self._waiting_bytes += len(event.framed)
         self._stir()
 
     def _id(self, number: int) -> str:
-        return f"{self._name}.{number}"
+        return f"{self._name}.{number}" if self._name else ""
 
     def _stir(self) -> None:
         if self._wake is not None and not self._wake.done():
@@ -117,11 +167,10 @@ class EventStream:
         """
         self.detach()
         self._dismissing = False
-        self._waiting.clear()
-        self._waiting_bytes = 0
-        for number, framed in self._kept:
-            if number > after:
-                self._put(framed)
+        self._drain()
+        for event in self._kept:
+            if event.number > after:
+                self._wait(event)
 
     def detach(self) -> None:
         """The reader is gone; a resumable stream goes on without one."""
@@ -134,7 +183,11 @@ class EventStream:
         return self._reading == self._reader > 0
 
     def _drain(self) -> bytes:
-        frames = b"".join(self._waiting)
+        frames = b"".join([event.framed for event in self._waiting])
+        for event in self._waiting:
+            event.waiting = False
+            if not event.kept:
+                SHELF.drop(event)
         self._waiting.clear()
         self._waiting_bytes = 0
         return frames

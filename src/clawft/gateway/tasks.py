@@ -28,6 +28,8 @@ from clawft.wire.visible import make_visible
 TTL_MS = 300_000
 POLL_MS = 500
 MAX_TASKS = 1_000
+MAX_RESULT_BYTES = 16 * 1024 * 1024
+"""Of all results that wait to be fetched; the oldest make room."""
 
 log = logging.getLogger("clawft.tasks")
 
@@ -176,6 +178,7 @@ class Board:
             task.error = {"code": INTERNAL_ERROR, "message": "internal error"}
             task.move("failed")
         else:
+            self._make_room(len(reply.result))
             task.result = reply.result
             task.move("completed")
 
@@ -200,6 +203,15 @@ class Board:
 
     def _tell(self, task: Task) -> None:
         self._events.publish(TaskChanged(task.id, task.caller.principal, task.shape()))
+
+    def _make_room(self, size: int) -> None:
+        done = [task for task in self._tasks.values() if task.result]
+        kept = sum(len(task.result) for task in done) + size
+        for task in done:
+            if kept <= MAX_RESULT_BYTES:
+                return
+            kept -= len(task.result)
+            del self._tasks[task.id]
 
     def _forget_old(self) -> None:
         """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""

@@ -1,7 +1,8 @@
 """Approval: the first call of each tool of an untrusted server is the person's decision.
 
-Asked by elicitation where the agent can pass a question on, else refused with the command that grants it. A definition
-that has changed since is asked about again, and until then no model is shown its new text.
+So is the first use of its prompts, and of its resources: one approval each. Asked by elicitation where the agent can
+pass a question on, else refused with the command that grants it. A definition that has changed since is asked about
+again, and until then no model is shown its new text.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from msgspec import Raw, Struct
 from clawft.errors import ClawftError
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
-from clawft.model import LOCAL, Call, Caller, Next, Origin, Reply, Tool
+from clawft.guard.pipeline import Use as BesideUse
+from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
+from clawft.policy.beside import RESOURCES_TOOL, prompts_of
 from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
 
 LOOK_SECONDS = 0.5
@@ -43,6 +46,14 @@ class Offered(Struct, frozen=True):
     instructions: str = ""
 
 
+Beside = Callable[[str, Caller], Sequence[Tool]]
+"""What a server has beside its tools, put as tools, for this caller."""
+
+
+def _nothing(server: str, caller: Caller) -> Sequence[Tool]:
+    return ()
+
+
 class ApprovalGuard:
     """An approved call costs one look into a table; the file is looked at now and then, and before every question."""
 
@@ -55,6 +66,7 @@ class ApprovalGuard:
         asking: Asking = "untrusted",
         days: int = 0,
         relisted: Callable[[], None] = lambda: None,
+        beside: Beside = _nothing,
     ) -> None:
         """`days`: how long an answer holds, 0 for ever. `relisted`: tools that were withheld may be shown now."""
         self._book = book
@@ -63,6 +75,7 @@ class ApprovalGuard:
         self._asking = asking
         self._days = days
         self._relisted = relisted
+        self._beside = beside
         self._open: dict[tuple[str, str, str], Tool] = {}
         self._withheld = False
         self._look_at = 0.0
@@ -100,14 +113,26 @@ class ApprovalGuard:
 
     async def _first_use(self, call: Call, after: Next) -> Reply:
         refusal = await self._refusal(call)
-        return await after(call) if refusal is None else refusal
+        return Reply.error(refusal, refused=RULE) if refusal else await after(call)
 
-    async def _refusal(self, call: Call) -> Reply | None:
-        """None if the call may go on."""
+    async def refuses(self, use: BesideUse) -> str:
+        """Prompts and resources are not used often enough to keep a table of them."""
+        if not self.applies(RESOURCES_TOOL, use.origin):
+            return ""
+        tool = self._stand_in(use)
+        name = f"{use.origin.server}/{use.method}"
+        return await self._refusal(Call(use.caller, name, tool, use.origin, use.arguments, talk=use.talk))
+
+    def _stand_in(self, use: BesideUse) -> Tool:
+        known = (each for each in self._beside(use.origin.server, use.caller) if each.name == use.method)
+        return next(known, RESOURCES_TOOL if use.method == RESOURCES_TOOL.name else prompts_of(()))
+
+    async def _refusal(self, call: Call) -> str:
+        """Empty if the call may go on."""
         began = time.monotonic()
         subject = await self._to_ask(call)
         if subject is None:
-            return None
+            return ""
         if not call.caller.capabilities.elicit_form:
             return _refused(subject)
         turn = (call.caller.principal, call.caller.session, call.caller.agent, call.name)
@@ -133,10 +158,10 @@ class ApprovalGuard:
             return None
         return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
 
-    async def _ask(self, call: Call, turn: Turn, began: float) -> Reply | None:
+    async def _ask(self, call: Call, turn: Turn, began: float) -> str:
         subject = await self._to_ask(call)
         if subject is None:
-            return None
+            return ""
         if self._declined.get(turn, 0.0) > began:
             return _declined(subject)
         key = question_key(subject)
@@ -146,9 +171,12 @@ class ApprovalGuard:
             self._note_declined(turn)
             return _declined(subject)
         if answer != ONCE:
-            tools = self._offered(subject.server, call.caller).tools if answer == subject.everything else ()
-            await self._store(self._approvals(call, tools))
-        return None
+            await self._store(self._approvals(call, self._all(call) if answer == subject.everything else ()))
+        return ""
+
+    def _all(self, call: Call) -> Sequence[Tool]:
+        server = call.origin.server
+        return (*self._offered(server, call.caller).tools, *self._beside(server, call.caller))
 
     def _note_declined(self, turn: Turn) -> None:
         if len(self._declined) >= MAX_DECLINED:
@@ -195,14 +223,33 @@ class ApprovalGuard:
             self._look()
         if not self._book.of(origin.server):
             return ""
-        shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
-        use = self._use(caller, origin.server, tool.name, pin(shown))
-        found = self._book.judge(use)
+        found, subject = self._judged(tool, origin, caller)
         if found.standing is not Standing.CHANGED:
             return ""
         self._withheld = True
-        subject = Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
         return f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
+
+    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Subject]:
+        shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
+        use = self._use(caller, origin.server, tool.name, pin(shown))
+        found = self._book.judge(use)
+        return found, Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+
+    # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def verdict(self, tool: Tool, origin: Origin, caller: Caller) -> Verdict:
+        """What a call would meet now. Nobody is asked and nothing is kept."""
+        if not origin.server:
+            return Allow(RULE, "our own tools are not asked about")
+        if not self.applies(tool, origin):
+            return Allow(RULE, f"{origin.server} is trusted")
+        self._look()
+        found, subject = self._judged(tool, origin, caller)
+        if found.standing is Standing.APPROVED:
+            return Allow(RULE, f"it was approved as it is (weft approvals list {origin.server})")
+        if found.standing is Standing.NEW and found.by is not None:
+            return Allow(RULE, f"the glob {found.by.tool!r} covers it")
+        return Ask(RULE, why(subject), subject.command)
 
 
 def approval_of(
@@ -238,11 +285,11 @@ def _readable(arguments: bytes) -> str:
     return arguments.decode("utf-8", "replace")
 
 
-def _refused(subject: Subject) -> Reply:
+def _refused(subject: Subject) -> str:
     told = f"{why(subject)} It needs the person's approval: ask them to run `{subject.command}`, then call again"
-    return Reply.error(f"refused by the rule {RULE}: {told}", refused=RULE)
+    return f"refused by the rule {RULE}: {told}"
 
 
-def _declined(subject: Subject) -> Reply:
+def _declined(subject: Subject) -> str:
     told = f"the person declined the use of {subject.name} ({subject.command} would allow it)"
-    return Reply.error(f"refused by the rule {RULE}: {told}", refused=RULE)
+    return f"refused by the rule {RULE}: {told}"

@@ -13,12 +13,16 @@ from typing import Any
 from msgspec import Struct
 
 from clawft.model import Question, Tool
+from clawft.policy.beside import CALLED
 
 SHOWN_CHARS = 4_000
 """Of a tool's own words in a question; the command that shows all of them stands below."""
 
 LONGEST_NAME = 64
-SEEN = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "server instructions")
+SEEN = (
+    *("name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons"),
+    *("prompts", "server instructions"),
+)
 """Members we know the names of. What else a definition has is a stranger's word, its name included."""
 
 ONCE, ALWAYS = "once", "always"
@@ -43,7 +47,11 @@ class Subject(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The tool's name as it may stand among our own words: an odd one is spelled out, on one line."""
-        return self.tool.name if _PLAIN.fullmatch(self.tool.name) else ascii(self.tool.name[:LONGEST_NAME])
+        return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME])
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.tool.name in CALLED or _PLAIN.fullmatch(self.tool.name) is not None
 
     @property
     def command(self) -> str:
@@ -53,7 +61,7 @@ class Subject(Struct, frozen=True):
     @property
     def _words(self) -> str:
         """A tool with an odd name is granted with its whole server: nobody should have to type it."""
-        return f"{self.server} {self.name if _PLAIN.fullmatch(self.tool.name) else shlex.quote('*')}"
+        return f"{self.server} {self.name if self._is_plain else shlex.quote('*')}"
 
 
 def question_key(subject: Subject) -> str:
@@ -84,17 +92,24 @@ def question(subject: Subject, arguments: str) -> Question:
 
 
 def _message(subject: Subject, arguments: str) -> str:
+    said, beside = subject.tool.description or subject.tool.title, subject.tool.name in CALLED
     parts = [
         f"{why(subject)} Allow it?",
-        *_quoted("It says of itself:", subject.tool.description or subject.tool.title or "(nothing)"),
+        *(() if beside else _quoted("It says of itself:", said or "(nothing)")),
+        *(_quoted("It says of them:", said) if beside and said else ()),
         *(_quoted("Its server says to every model:", subject.instructions) if subject.instructions else ()),
-        *_quoted("It would be called with:", arguments),
+        *_quoted("It would be asked for:" if beside else "It would be called with:", arguments),
     ]
     return "\n".join(parts)
 
 
 def why(subject: Subject) -> str:
     """Why somebody has to say something."""
+    them = CALLED.get(subject.tool.name)
+    if them and subject.differs:
+        return f"The {them} of {subject.server} are not those you approved (weft approvals diff {subject.server})."
+    if them:
+        return f"The {them} of {subject.server}, a server that is not trusted, were never used before."
     if subject.differs:
         return (
             f"The tool {subject.name} of {subject.server} is not the one you approved: changed is "

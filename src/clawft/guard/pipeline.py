@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, runtime_checkable
 
-from clawft.model import Call, Caller, Finish, Next, Origin, Reply, Shortcut, Start, Tool, Witness
+from msgspec import Struct
+
+from clawft.model import Call, Caller, Finish, Next, Origin, Reply, Shortcut, Start, Talk, Tool, Witness
+
+
+class Use(Struct, frozen=True):
+    """A prompt or a resource of somebody that is about to be used; `method` is the request that does it."""
+
+    method: str
+    origin: Origin
+    caller: Caller
+    arguments: bytes
+    talk: Talk
 
 
 class Guard(Protocol):
@@ -54,6 +66,15 @@ class FaceGuard(Protocol):
 
     def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
         """What stands in its place; empty if nothing does."""
+        ...
+
+
+@runtime_checkable
+class BesideGuard(Protocol):
+    """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
+
+    async def refuses(self, use: Use) -> str:
+        """Why it may not be used; empty if it may."""
         ...
 
 

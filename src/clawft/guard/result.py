@@ -46,7 +46,11 @@ class ResultGuard:
             result = reply.result
         if is_clean(result) or call.origin.server in self._verbatim:
             return reply
-        return msgspec.structs.replace(reply, result=make_visible(result))
+        shown = make_visible(result)
+        reply = msgspec.structs.replace(reply, result=shown)
+        if len(shown) > len(result) and len(shown) > self._limit and reply.kind is Kind.COMPLETE:
+            return self._shorten(call, reply)  # spelled out, it takes up to twelve times the room
+        return reply
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, 
 from typing import Any, Protocol, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
+from clawft.link.load import REQUESTS, Load
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -63,17 +64,19 @@ def within(limit: int, body: bytes) -> bytes:
 async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int) -> bytes:
     parts: list[bytes] = []
     size = 0
-    while True:
-        if message["type"] == "http.disconnect":
-            raise LinkClosed("the caller left before its request was whole")
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        if size > limit:
-            raise _too_long(limit)
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
-        message = await receive()
+    with Load(REQUESTS) as load:
+        while True:
+            if message["type"] == "http.disconnect":
+                raise LinkClosed("the caller left before its request was whole")
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            if size > limit:
+                raise _too_long(limit)
+            load.add(len(part))
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+            message = await receive()
 
 
 def _too_long(limit: int) -> MessageTooLong:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clawft.errors import LinkError, MessageTooLong
+from clawft.errors import ClawftError, LinkError
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
@@ -55,7 +55,7 @@ class Waiter(Protocol):
 
     def set_result(self, answer: Response | Failure, /) -> None: ...
 
-    def set_exception(self, error: LinkError | MessageTooLong, /) -> None: ...
+    def set_exception(self, error: ClawftError, /) -> None: ...
 
 
 @runtime_checkable

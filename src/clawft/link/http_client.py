@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -34,7 +35,10 @@ def open_client() -> ClientSession:
     """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
     import aiohttp  # on first use: see above
 
+    from clawft.link.http_connector import Connector
+
     return aiohttp.ClientSession(
+        connector=Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
@@ -58,9 +62,12 @@ async def refused(url: str, response: ClientResponse) -> LinkRefused:
 
 
 def refusal(url: str, status: int, body: bytes) -> LinkRefused:
-    return LinkRefused(
-        f"{url} answered with status {status}: {body[:EXCERPT].decode(errors='replace')}", http_status=status
-    )
+    """A page is for people: its beginning would tell nobody what is wrong."""
+    if body.lstrip()[:1] == b"<":
+        said, hint = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
+    else:
+        said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
+    return LinkRefused(f"{url} answered with status {status}: {said}", http_status=status, hint=hint)
 
 
 def is_failure(body: bytes) -> bool:
@@ -99,7 +106,20 @@ class Exchange:
     def _words(self, what: str, error: BaseException) -> str:
         """Errors of the library name the whole address; ours do not."""
         shown = mask_url(self._url)
-        return f"{shown} {what}: {str(error).replace(self._url, shown)}"
+        return f"{shown} {what}: {_reason(error).replace(self._url, shown)}"
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection: the library wraps that in the host and the port, which we have named already."""
+    import aiohttp  # loaded already: the client exists
+
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        told = error.certificate_error
+        return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
+    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
+        return str(error)
+    number = error.os_error.errno or 0
+    return os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
 
 
 class LoggedIn(Exchange):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
+from clawft.link.noise import Noise
 from clawft.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -14,21 +17,37 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
 EVENTS = "text/event-stream"
 STREAM_RETRY_SECONDS = 1.0
 MAX_RETRY_SECONDS = 30.0
+_PIECE = 8 * 1024
+MANY_LINES = 64
+"""In one piece: comments, or events that are none, more likely than an answer."""
+SHOWN_BAD_EVENTS = 5
+"""Events of one link that are no messages, as far as each is told."""
 
 log = logging.getLogger("clawft.link")
 
 
-async def events_of(response: ClientResponse, limit: int) -> AsyncIterator[Event]:
+async def events_of(response: ClientResponse, limit: int, noise: Noise) -> AsyncIterator[Event]:
     """The events of a stream until it ends; one that breaks off simply ends too."""
     import aiohttp  # loaded already: the client exists
 
     reader = EventReader(limit)
     try:
         async for chunk in response.content.iter_any():
-            for event in reader.feed(chunk):
-                yield event
+            for piece in _pieces(chunk):
+                began = time.monotonic()
+                for event in reader.feed(piece):
+                    yield event
+                if piece.count(b"\n") > MANY_LINES and (pause := noise.heard(len(piece), began)):
+                    await asyncio.sleep(pause)
     except (aiohttp.ClientError, OSError) as broken:
         log.debug("a stream broke off: %s", broken)
+
+
+def _pieces(chunk: bytes) -> Iterable[bytes]:
+    """Many short lines are looked at a few at a time; one long one stays whole."""
+    if len(chunk) <= _PIECE or chunk.count(b"\n") <= MANY_LINES:
+        return (chunk,)
+    return (chunk[start : start + _PIECE] for start in range(0, len(chunk), _PIECE))
 
 
 class Place:

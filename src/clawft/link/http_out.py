@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,9 @@ from clawft.link.http_client import (
     refusal,
     refused,
 )
-from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, Place, events_of
+from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, Place, events_of
 from clawft.link.http_listening import Listening
+from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
@@ -79,6 +81,8 @@ class HttpLink:
         self._listening = Listening(url, self._listen_once, self._lose)
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
+        self._noise = Noise()
+        self._bad_events = 0
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
@@ -236,13 +240,16 @@ class HttpLink:
 
     async def _read_stream(self, id: int | None, response: ClientResponse, place: Place) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit):
+        async for event in events_of(response, self._limit, self._noise):
             place.note(event)
+            began = time.monotonic()
             message = self._message(event)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
             elif message is not None and id is not None and message.id == b"%d" % id:
                 return message
+            if pause := self._noise.heard(len(event.data), began):
+                await asyncio.sleep(pause)
         return None
 
     def _message(self, event: Event) -> Message | None:
@@ -251,7 +258,9 @@ class HttpLink:
         try:
             return jsonrpc.decode(event.data.encode())
         except WireError as wrong:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            self._bad_events += 1
+            if self._bad_events <= SHOWN_BAD_EVENTS:
+                log.warning("%s sent an event that is no message: %s", self._url, wrong)
             return None
 
     async def _listen_once(self, place: Place) -> bool:

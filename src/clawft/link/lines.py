@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import cast
 
 from clawft.link.heap import keep_large_blocks
+from clawft.link.load import ANSWERS
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -131,16 +132,24 @@ class LineWriter(asyncio.BaseProtocol):
         self._paused = self.full = True
         self._drained.clear()
         if self._reader is not None:
+            ANSWERS.blocked += 1
             self._reader.hold(_OUTPUT)
 
     def resume_writing(self) -> None:
+        self._unblock()
         self._paused = False
         self.full = self._waiting > PAUSE_READING_ABOVE
         self._drained.set()
         if self._reader is not None:
             self._reader.let_go(_OUTPUT)
 
+    def _unblock(self) -> None:
+        if self._paused and self._reader is not None:
+            ANSWERS.blocked -= 1
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self._unblock()
+        self._paused = False
         self._drained.set()
         if not self.broken.done():
             self.broken.set_result(None)

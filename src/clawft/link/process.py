@@ -106,8 +106,11 @@ class Child:
         """Exit status and last words, for an error."""
         status = self._process.returncode
         how = "closed its output or stopped reading" if status is None else _describe(status)
-        words = self.stderr.text(SHORT_TAIL).strip()
+        words = self.last_words()
         return f"{how}; its last words: {words}" if words else how
+
+    def last_words(self) -> str:
+        return self.stderr.text(SHORT_TAIL).strip()
 
     async def stop(self, close_input: Callable[[], None]) -> None:
         """End of input, then SIGTERM, then SIGKILL to the whole group; nothing is left afterwards."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
@@ -23,7 +24,8 @@ from clawft.link.http_client import (
     open_client,
     refused,
 )
-from clawft.link.http_events import EVENTS, events_of
+from clawft.link.http_events import EVENTS, SHOWN_BAD_EVENTS, events_of
+from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
@@ -59,6 +61,8 @@ class SseLink:
         self._stream: asyncio.Task[None] | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._broken: LinkError | None = None
+        self._noise = Noise()
+        self._bad_events = 0
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         """Ready when the server has said where to post to."""
@@ -145,19 +149,21 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit):
-                self._take(event)
+            async for event in events_of(response, self._limit, self._noise):
+                began = time.monotonic()
+                if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
+                    await asyncio.sleep(pause)
 
     def _open_client(self) -> ClientSession:
         if self._client is None:
             raise LinkClosed(f"the link to {self._url} is closed")
         return self._client
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event) -> bool:
+        """Whether somebody waited for it."""
         if event.event == "endpoint":
             self._take_endpoint(event.data)
-        elif event.event == "message" and event.data:
-            self._take_message(event.data.encode())
+        return event.event == "message" and event.data != "" and self._take_message(event.data.encode())
 
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
@@ -167,18 +173,21 @@ class SseLink:
         if not self._endpoint.done():
             self._endpoint.set_result(endpoint)
 
-    def _take_message(self, data: bytes) -> None:
+    def _take_message(self, data: bytes) -> bool:
         try:
             message = jsonrpc.decode(data)
         except WireError as wrong:
-            log.warning("%s sent an event that is no message: %s", self._url, wrong)
-            return
-        if isinstance(message, Response | Failure):
-            waiter = self._waiting.take(message.id)
-            if waiter is not None and not waiter.done():
-                waiter.set_result(message)
-        else:
+            self._bad_events += 1
+            if self._bad_events <= SHOWN_BAD_EVENTS:
+                log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            return False
+        if not isinstance(message, Response | Failure):
             self._incoming(message, None)
+            return False
+        waiter = self._waiting.take(message.id)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(message)
+        return waiter is not None
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

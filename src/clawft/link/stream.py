@@ -8,22 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from codecs import BOM_UTF8
 from typing import IO, Any, cast
 
-from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, WireError
+from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
+from clawft.link.load import ANSWERS
+from clawft.link.noise import Noise
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
-from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.jsonrpc import Failure, Message, Response
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
-MAX_UNREAD_BYTES = 64 * 1024 * 1024
+MAX_UNREAD_BYTES = 20 * 1024 * 1024
 """What a child may leave unread on its input before it counts as lost."""
+LARGE_ANSWER = 1024 * 1024
+"""From here on an answer makes us look whether callers keep up."""
+_WAIT_S = 0.02
+WAIT_TURNS = 50
+"""How long, and how often, we wait for them before the next one is read all the same."""
 
 log = logging.getLogger("clawft.link")
 
@@ -42,6 +51,7 @@ class StreamLink:
         self._closing = False
         self._broken: LinkError | None = None
         self._bad_lines = 0
+        self._noise = Noise()
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
         self.child: Child | None = None
@@ -56,7 +66,7 @@ class StreamLink:
         self._writer = LineWriter()
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
-        reader = LineReader(self._accept, self._limit)
+        self._reader = reader = LineReader(self._accept, self._limit)
         await self._read(reader, pipes.stdout)
         await self._read(_StderrReader(child), pipes.stderr)
         for end in (reader.ended, child.ended, self._writer.broken):
@@ -135,28 +145,68 @@ class StreamLink:
         try:
             message = jsonrpc.decode(line)
         except WireError as wrong:
-            self._note_bad_line(line, wrong)
+            self._take_bad_line(line, wrong)
             return
         if isinstance(message, Response):
             waiter = self._waiting.take(message.id)
         elif isinstance(message, Failure):
             waiter = self._waiting.take(message.id) or self._only_one(message)
         else:
+            waiter = None
+        if waiter is None:
+            self._take_unasked(message, len(line))
+        elif not waiter.done():
+            waiter.set_result(cast("Response | Failure", message))
+        if len(line) > LARGE_ANSWER:
+            self._loop.call_soon(self._wait_for_callers, WAIT_TURNS)
+
+    def _wait_for_callers(self, turns: int) -> None:
+        """Read no further large answers while those before are not taken; but not for ever, for others ask here too."""
+        if ANSWERS.blocked and turns:
+            self._reader.hold(_CALLERS)
+            self._loop.call_later(_WAIT_S, self._wait_for_callers, turns - 1)
+        else:
+            self._reader.let_go(_CALLERS)
+
+    def _take_unasked(self, message: Message, size: int) -> None:
+        """Nobody waits for it: it is heard while there is time for such things."""
+        began = time.monotonic()
+        if not isinstance(message, Response | Failure):
             self._incoming(message, None)
-            return
-        if waiter is not None and not waiter.done():
-            waiter.set_result(message)
+        self._rest_from(size, began)
+
+    def _rest_from(self, size: int, began: float) -> None:
+        pause = self._noise.heard(size, began)
+        if pause:
+            self._reader.hold(_NOISE)
+            self._loop.call_later(pause, self._reader.let_go, _NOISE)
 
     def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
         return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
 
-    def _note_bad_line(self, line: bytes, wrong: WireError) -> None:
+    def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
+        """If it was meant as the answer to something, that has failed: no better one will follow."""
+        began = time.monotonic()
+        if line.startswith(BOM_UTF8):  # some shells of Windows write one
+            self._accept(line.removeprefix(BOM_UTF8))
+            return
+        answered = jsonrpc.likely_answer(line)
+        waiter = self._waiting.take(answered) if answered else None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(ProtocolFailure(f"the answer is no message: {wrong}"))
+        self._count_bad_line(line, wrong)
+        self._rest_from(len(line), began)
+
+    def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
         if self._bad_lines <= _SHOWN_BAD_LINES:
             log.warning("%s wrote a line that is no message: %s: %r", self._launch.command, wrong, line[:200])
+            if self.child is not None:
+                self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
         if self._bad_lines == MAX_BAD_LINES and self.child is not None:
             log.error("%s wrote %d such lines; it is stopped", self._launch.command, MAX_BAD_LINES)
+            self._reader.hold(_STOPPED)
             self.child.kill()
 
     @property
@@ -194,6 +244,7 @@ class StreamLink:
                 waiter.set_exception(error)
 
 
+_NOISE, _CALLERS, _STOPPED = "noise", "callers", "stopped"
 _SHOWN_BAD_LINES = 5
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""

@@ -16,6 +16,7 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completion,
     Errand,
     LogLevel,
     Next,
@@ -95,6 +96,10 @@ class HeedingProvider(Protocol):
 class AskingResources(Protocol):
     """A provider that may have to ask the caller something before it can read."""
 
+    def may_have(self, uri: str) -> bool:
+        """As far as its lists tell: it is not asked for what it cannot have."""
+        ...
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         """The same for a call whose tool is named like the resource, with the way back to its caller."""
         ...
@@ -130,6 +135,17 @@ class PromptProvider(Protocol):
 class CompletionProvider(Protocol):
     async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
         """Values that may stand for `argument`, given the prefix typed so far."""
+        ...
+
+
+@runtime_checkable
+class InformedCompletion(Protocol):
+    """A provider that completes in the light of what was chosen before, and tells how many values there are."""
+
+    async def complete_after(
+        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+    ) -> Completion:
+        """The same, in place of `complete`; `chosen` are the other arguments so far."""
         ...
 
 

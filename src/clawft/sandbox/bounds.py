@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 Access = Literal["hide", "empty", "read", "write"]
@@ -22,7 +23,8 @@ SECRETS = (
     ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .netrc .git-credentials .pypirc "
     ".config/gcloud .config/gh .config/op .config/rclone .config/sops .config/containers .local/share/keyrings "
     ".claude/.credentials.json .codex/auth.json .mozilla .thunderbird .config/google-chrome .config/chromium "
-    ".config/BraveSoftware .config/microsoft-edge .bash_history .zsh_history .python_history .psql_history"
+    ".config/BraveSoftware .config/microsoft-edge .cargo/credentials.toml .cargo/credentials .config/git/credentials "
+    ".bash_history .zsh_history .python_history .psql_history"
 ).split()
 """Below the home folder: what a server has no business with unless its table names it."""
 
@@ -44,7 +46,7 @@ NAME_LOOKUP = (
 """Read even so: without the first four no name is resolved; the others are where one system keeps its programs."""
 
 
-class Table(Struct, frozen=True):
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
     """What somebody allows a server, as it is written: paths below the workspace, `~`, or absolute; hosts."""
 
     read: tuple[str, ...] = ()
@@ -118,6 +120,12 @@ def _closed(
 ) -> Bounds:
     """No home and no network but what is named; the system's own folders may be read."""
     return Bounds(_rules(around, ("/home", "/root", around.home), read, write), network, required, around.own)
+
+
+def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
+    """The same with further rules, which count where it has others for the same path."""
+    of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
+    return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=_depth)))
 
 
 def _work(around: Around) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
     opening = (sys.executable, "-I", "-S", OPENING, str(theirs.fileno()), str(door.PORT))
     return Start(
         argv=(*start.argv[:at], *opening, *start.argv[at:]),
-        env={**door.variables(), **start.env},
+        env={**door.variables(hosts), **start.env},
         descriptors=(*start.descriptors, theirs.detach()),
         walled=start.walled,
         handed=ours,

@@ -21,17 +21,20 @@ MAX_HEAD_BYTES = 16 * 1024
 HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 10.0
 PIECE_BYTES = 64 * 1024
-LOCAL = "localhost,127.0.0.1,::1"
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""In a cell these are the cell itself, unless the list names them: then they are this machine."""
 
 Tell = Callable[[str], None]
 """Hears what was refused."""
 
 
-def variables() -> dict[str, str]:
+def variables(hosts: Sequence[str]) -> dict[str, str]:
     """How programs find the way out."""
     url = f"http://127.0.0.1:{PORT}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-    return {**dict.fromkeys(names, url), "NO_PROXY": LOCAL, "no_proxy": LOCAL, "NODE_USE_ENV_PROXY": "1"}
+    listed = {host for host, _ in map(_split, hosts)}
+    inside = ",".join(name for name in LOCAL if name not in listed)
+    return {**dict.fromkeys(names, url), "NO_PROXY": inside, "no_proxy": inside, "NODE_USE_ENV_PROXY": "1"}
 
 
 # ── where to; pure ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,7 +66,14 @@ def read_wish(head: bytes) -> Wish | None:
     if method == b"CONNECT":
         return Wish(host, port or 443, tunnel=True)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Wish(host, port or 80, tunnel=False, first=b" ".join((method, path.encode(), version)) + b"\r\n" + rest)
+    first = b"\r\n".join((b" ".join((method, path.encode(), version)), b"Connection: close", _ends_here(rest)))
+    return Wish(host, port or 80, tunnel=False, first=first)
+
+
+def _ends_here(headers: bytes) -> bytes:
+    """Without a word about further requests: each would name its address whole, as one does to a proxy only."""
+    lines = headers.split(b"\r\n")
+    return b"\r\n".join(line for line in lines if not line.lower().startswith((b"connection:", b"proxy-connection:")))
 
 
 def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:

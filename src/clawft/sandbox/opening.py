@@ -3,19 +3,28 @@
     python -I -S opening.py DESCRIPTOR PORT COMMAND ARGS…
 
 A socket belongs to the network it was made in, whoever holds it. So nobody has to stay inside to serve it: weft takes
-connections from the outside, and looks where each one wants to go. Imports nothing of ours.
+connections from the outside, and looks where each one wants to go. Imports nothing of ours, and `_socket` because what
+stands above it in Python takes as long to load as Python itself.
 """
 
+import _socket
 import os
-import socket
 import sys
+from array import array
+
+BACKLOG = 64
 
 
 def main(words: list[str]) -> None:
     descriptor, port, *command = words
     try:
-        with socket.socket(fileno=int(descriptor)) as outside, socket.create_server(("127.0.0.1", int(port))) as door:
-            socket.send_fds(outside, [b"door"], [door.fileno()])
+        outside, door = _socket.socket(fileno=int(descriptor)), _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        door.bind(("127.0.0.1", int(port)))
+        door.listen(BACKLOG)
+        handed = array("i", [door.fileno()])
+        outside.sendmsg([b"door"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, handed)])
+        outside.close()
+        door.close()
         os.execv(command[0], command)  # noqa: S606 - becoming the command is what a launcher does
     except OSError as failed:
         sys.exit(f"sandbox: {command[0]} could not be started: {failed}")

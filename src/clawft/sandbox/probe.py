@@ -82,13 +82,19 @@ def _remember(file: str, what: _Remembered) -> None:
     """Nothing depends on it: where it cannot be written the next start tries again."""
     temporary = f"{file}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
+        _make_private(Path(file).parent)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "wb") as written:
             written.write(msgspec.json.encode(what))
         os.replace(temporary, file)
     except OSError:
         return
+
+
+def _make_private(folder: Path) -> None:
+    """The folder and the home it lies in, each closed to others from its first moment."""
+    for each in (folder.parent, folder):
+        each.mkdir(0o700, exist_ok=True)
 
 
 def _here() -> str:

@@ -34,6 +34,7 @@ SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
 HIDDEN = "…"
 
+_ENV = f"{SCHEME}env/"
 _INSIDE = re.compile(r"\$\{(secret://[^}]*)\}")
 _resolved: set[str] = set()
 
@@ -63,8 +64,8 @@ def resolve(value: str) -> str:
 def _resolve_inside(reference: str) -> str:
     """Between braces a variable may have a default."""
     named, has_default, default = reference.partition(":-")
-    if has_default and named.startswith(f"{SCHEME}env/"):
-        return os.environ.get(named.removeprefix(f"{SCHEME}env/")) or default
+    if has_default and named.startswith(_ENV):
+        return os.environ.get(named.removeprefix(_ENV)) or default
     return _resolve(reference)
 
 
@@ -78,8 +79,17 @@ def _resolve(value: str) -> str:
     except (OSError, ValueError, subprocess.SubprocessError, ImportError) as failed:
         raise InvalidConfig(f"{value} cannot be read: {type(failed).__name__}", hint=_HINTS[kind]) from None
     if secret is None or len(secret) > MAX_SECRET:
-        raise InvalidConfig(f"{value} is not there", hint=_HINTS[kind])
+        hint = f"export {rest}=… before weft is started" if kind == "env" else _HINTS[kind]
+        raise InvalidConfig(f"{value} is not there", hint=hint)
     return secret
+
+
+def unset_variables(*values: str) -> list[str]:
+    """Variables these refer to, without a default, that are not set now."""
+    wholes = [value for value in values if value.startswith(SCHEME)]
+    inside = [found for value in values if value not in wholes for found in _INSIDE.findall(value)]
+    named = [each.removeprefix(_ENV) for each in (*wholes, *inside) if each.startswith(_ENV)]
+    return [name for name in named if ":-" not in name and name not in os.environ]
 
 
 def _remembered(secret: str) -> str:

@@ -18,6 +18,9 @@ from clawft.wire.visible import make_visible
 MAX_ITEM_BYTES = 256 * 1024
 """Of one definition: more is no definition, and no model could read it."""
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
+MAX_TOLD = 5
+"""Bad entries of one list that are told one by one."""
+MAX_TOLD_CHARS = 100
 
 log = logging.getLogger("clawft.upstream")
 
@@ -90,15 +93,24 @@ def _task(view: _ToolView, tasks: str) -> TaskSupport:
 def read_tools(items: list[Raw], server: str, tasks: str = "") -> tuple[Tool, ...]:
     """Those that can be read; of two with one name the first. `tasks`: the era of a server that knows tasks."""
     tools: dict[str, Tool] = {}
+    passed_over: list[str] = []
     for item in items:
         try:
             tool = read_tool(bytes(item), tasks)
         except (msgspec.DecodeError, RecursionError) as wrong:
-            log.warning("%s: a tool was left out: %s", server, wrong)
+            passed_over.append(f"a tool was left out: {wrong}")
             continue
         if tools.setdefault(tool.name, tool) is not tool:
-            log.warning("%s: the tool %r is listed twice", server, tool.name)
+            passed_over.append(f"the tool {tool.name[:MAX_TOLD_CHARS]!r} is listed twice")
+    _tell(server, passed_over)
     return tuple(tools.values())
+
+
+def _tell(server: str, passed_over: list[str]) -> None:
+    for one in passed_over[:MAX_TOLD]:
+        log.warning("%s: %s", server, one)
+    if len(passed_over) > MAX_TOLD:
+        log.warning("%s: %d more entries of its list are no use", server, len(passed_over) - MAX_TOLD)
 
 
 async def ask(session: Session, fingerprint: str, now: float) -> Remembered:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from clawft.errors import LinkRefused, NotConnected
+from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
 from clawft.link.base import Link
+from clawft.link.process import Child
 from clawft.model import Era
 from clawft.store.secrets import is_reference
 from clawft.upstream.session import Listener, Session
@@ -37,12 +38,22 @@ async def open_session(
             first = first or refused
             if refused.http_status not in OLDER_FORM:
                 break
+        except RequestTimeout as silent:
+            words = _last_words(session)
+            await session.close()
+            raise LinkClosed(f"{silent.message}; its last words: {words}") if words else silent from None
         except BaseException:
             await session.close()
             raise
         else:
             return session
     raise first or NotConnected(f"{spec.name}: there is no way to reach it")
+
+
+def _last_words(session: Session) -> str:
+    """A program that does not answer may have told why on stderr, or have written it where messages belong."""
+    child: Child | None = getattr(session.link, "child", None)
+    return child.last_words() if child is not None else ""
 
 
 async def _make(spec: UpstreamSpec, way: Way) -> Link:

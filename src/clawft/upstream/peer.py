@@ -12,7 +12,7 @@ from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
 from clawft.model import Era
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure
-from clawft.wire.revisions import REVISIONS, STATELESS
+from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
@@ -34,6 +34,11 @@ class Peer(Struct, frozen=True):
     def declares(self, capability: str, feature: str) -> bool:
         """`declares("resources", "subscribe")`: a part of a capability that a server may have or not."""
         return _mapping(self.capabilities.get(capability)).get(feature) is True
+
+    @property
+    def completes(self) -> bool:
+        """In the first revision completion simply worked, and nobody could declare it."""
+        return "completions" in self.capabilities or self.revision == HANDSHAKE[0]
 
     @property
     def knows_tasks(self) -> bool:

@@ -43,6 +43,8 @@ PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
 MAX_PAGES = 1_000
 MAX_ITEMS = 10_000
+MAX_CURSOR_CHARS = 64 * 1024
+"""Of the way to the next page; behind a longer one there is nothing for us."""
 MAX_QUESTIONS = 256
 """Of the server's, being answered at a time; more are a flood and refused."""
 MAX_ROUNDS = 16
@@ -105,7 +107,7 @@ class Session:
         probe = self._outgoing_stateless("server/discover", {}, version)
         try:
             answer = await self.link.request(probe, Patience("server/discover", PROBE_SECONDS))
-        except RequestTimeout:
+        except (RequestTimeout, ProtocolFailure):
             return None
         except LinkRefused as refused:
             if refused.http_status not in NO_SUCH_FORM:
@@ -245,7 +247,7 @@ class Session:
             result = await self.request(method, {} if cursor is None else {"cursor": cursor})
             page, cursor = read_page(method, result, member)
             items += page
-            if cursor is None or cursor in seen or len(items) > MAX_ITEMS:
+            if cursor is None or cursor in seen or len(items) > MAX_ITEMS or len(cursor) > MAX_CURSOR_CHARS:
                 break
             seen.add(cursor)
         return items[:MAX_ITEMS]

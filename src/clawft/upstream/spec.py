@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from clawft.sandbox.bounds import Table as SandboxTable
 
@@ -20,18 +20,26 @@ HARD_LIMIT_FACTOR = 10
 """Progress may extend a deadline, at most to this many times its length."""
 
 
-class ToolRules(Struct, frozen=True):
+MAX_TIMEOUT_MS = 24 * 60 * 60 * 1000
+
+Millis = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_MS)]
+Name = Annotated[str, Meta(min_length=1, pattern=r"^[^=\x00]+$")]
+Text = Annotated[str, Meta(pattern=r"^[^\x00]*\Z")]
+"""Anything a child can be given: the system ends texts at a zero byte."""
+
+
+class ToolRules(Struct, frozen=True, forbid_unknown_fields=True):
     """Which tools of the server are offered, and how long each may take."""
 
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
-    timeout_ms: dict[str, int] = {}
+    timeout_ms: dict[str, Millis] = {}
 
 
-class Exchange(Struct, frozen=True):
+class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
     """Whoever calls is known there by name: the token they came with is exchanged for one of its own (RFC 8693)."""
 
-    client_id: str
+    client_id: Annotated[str, Meta(min_length=1)]
     client_secret: str = ""
     """A reference, never the secret."""
     audience: str = ""
@@ -39,19 +47,17 @@ class Exchange(Struct, frozen=True):
     scopes: tuple[str, ...] = ()
 
 
-class UpstreamSpec(Struct, frozen=True):
-    """Either `command` with `args`, or `url`."""
+class Described(Struct, frozen=True, kw_only=True):
+    """What files say of a server and we want of it alike. Either `command` with `args`, or `url`."""
 
-    name: str
-    command: str = ""
-    args: tuple[str, ...] = ()
     url: str = ""
-    env: dict[str, str] = {}
-    headers: dict[str, str] = {}
-    cwd: str = "."
+    command: Text = ""
+    args: tuple[Text, ...] = ()
+    env: dict[Name, Text] = {}
+    headers: dict[str, Text] = {}
+    cwd: Text = "."
     enabled: bool = True
-    timeout_ms: int = DEFAULT_TIMEOUT_MS
-    trust: Trust = "untrusted"
+    timeout_ms: Millis = DEFAULT_TIMEOUT_MS
     required: bool = False
     isolation: Isolation = "shared"
     sandbox: str | SandboxTable = "auto"
@@ -64,6 +70,13 @@ class UpstreamSpec(Struct, frozen=True):
     """How it is spoken to; `auto` finds out."""
     exchange: Exchange | None = None
     """Every person has a session of their own with it, in their own name."""
+
+
+class UpstreamSpec(Described, frozen=True):
+    """A server as it was judged: this is what runs."""
+
+    name: str
+    trust: Trust = "untrusted"
     scope: str = ""
     """The layer of the configuration it came from."""
 

@@ -6,6 +6,7 @@ payloads stay the JSON bytes they came as: an id goes back exactly as it was spe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,10 @@ class _Envelope(Struct, gc=False):
     error: Raw | UnsetType = UNSET
 
 
+_LIKELY = 256
+"""Of a line that cannot be read, where its id may stand."""
+_LIKELY_ID = re.compile(rb'"id": ?([0-9]{1,18})[,}]')
+
 _envelope = msgspec.json.Decoder(_Envelope)
 _only_id = msgspec.json.Decoder(_OnlyId)
 _any = msgspec.json.Decoder(Raw)
@@ -118,6 +123,15 @@ def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadE
         read = _OnlyId()
     id = NULL if read.id is UNSET or read.method is UNSET else bytes(read.id)
     return BadEnvelope(f"not a JSON-RPC message: {wrong}", id=id if is_id(id) else NULL)
+
+
+def likely_answer(line: bytes) -> bytes:
+    """The id of a line that was meant as an answer and cannot be read; empty if it was meant as something else."""
+    head = line[:_LIKELY]
+    if head[:1] != b"{" or b'"jsonrpc"' not in head or not (b'"result"' in head or b'"error"' in head):
+        return b""
+    found = _LIKELY_ID.search(head)
+    return found[1] if found else b""
 
 
 def is_batch(line: bytes) -> bool:
@@ -242,6 +256,12 @@ def failure(id: bytes | None, code: int, message: str, data: Mapping[str, Any] |
 def failure_of(id: bytes | None, error: ClawftError, code: int | None = None) -> bytes:
     """The error answer for one of our own errors."""
     return failure(id, error.code if code is None else code, str(error), error.data)
+
+
+def id_of(answer: bytes) -> bytes:
+    """Of an answer we made."""
+    id = _only_id.decode(answer).id
+    return NULL if id is UNSET else bytes(id)
 
 
 def is_notification(message: bytes) -> bool:

@@ -7,6 +7,7 @@ of the message stays as it came.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _HIDDEN = re.compile(
     rb"[\x7f\xc2\xcd\xd8\xe1-\xe3\xef\xf0\xf3](?:"  # one class first: three times as fast as plain alternatives
@@ -23,7 +24,7 @@ _HIDDEN = re.compile(
     rb"|(?<=\xf0)\x9b\xb2[\xa0-\xa3]|(?<=\xf0)\x9d\x85[\xb3-\xba]"  # shorthand and musical format controls
     rb"|(?<=\xf3)\xa0[\x80-\xbf][\x80-\xbf])"  # tags, supplementary variation selectors
 )
-_ESCAPE = re.compile(rb"\\u(?P<low>[0-9a-fA-F]{4})(?:\\u(?P<trail>[dD][c-fC-F][0-9a-fA-F]{2}))?|\\.", re.DOTALL)
+_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{4}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|\\.", re.DOTALL)
 _TELLING = re.compile(rb"\\[ubf]")
 """Escapes that may spell something hidden."""
 _KEPT_CONTROLS = frozenset({0x09, 0x0A, 0x0D})
@@ -43,11 +44,17 @@ def is_clean(raw: bytes) -> bool:
     return b"\x7f" not in raw if raw.isascii() else _HIDDEN.search(raw) is None
 
 
+def _has_hidden(raw: bytes) -> bool:
+    """As it is, not as an escape."""
+    return b"\x7f" in raw if raw.isascii() else _HIDDEN.search(raw) is not None
+
+
 def make_visible(raw: bytes) -> bytes:
     """The same JSON with each hidden character spelled out as ⟨U+202E⟩."""
     if is_clean(raw):
         return raw
-    return _HIDDEN.sub(_spell_bytes, _ESCAPE.sub(_spell_escape, raw))
+    spelled = _ESCAPE.sub(_spell_escape, raw)
+    return _HIDDEN.sub(_spell_bytes, spelled) if _has_hidden(raw) else spelled
 
 
 def visible_text(text: str) -> str:
@@ -62,23 +69,40 @@ def _mark(code: int) -> str:
 
 
 def _spell_bytes(found: re.Match[bytes]) -> bytes:
-    return "".join(_mark(ord(c)) for c in found.group().decode()).encode()
+    return _spelled_bytes(found.group())
+
+
+@lru_cache(maxsize=1024)
+def _spelled_bytes(hidden: bytes) -> bytes:
+    return "".join(_mark(ord(c)) for c in hidden.decode()).encode()
 
 
 def _spell_escape(found: re.Match[bytes]) -> bytes:
-    if found["low"] is None:
+    spelled = _spelled(found.group())
+    return spelled if spelled is not None else _spell_in_place(found)
+
+
+@lru_cache(maxsize=1024)
+def _spelled(escape: bytes) -> bytes | None:
+    """An escape as it is shown; None where that depends on what stands before and after it."""
+    if len(escape) == 2:
         # Another escape: consumed whole, so that `\\u` after a backslash is not misread.
-        short = _SHORT.get(found.group())
-        return found.group() if short is None else _mark(short).encode()
-    code = int(found["low"], 16)
-    if code in _JOINERS and found["trail"] is None and _joins(found):
+        short = _SHORT.get(escape)
+        return escape if short is None else _mark(short).encode()
+    code, trail = int(escape[2:6], 16), escape[8:]
+    if not trail:
+        return None if code in _JOINERS or code in _SELECTORS else _spell_one(code, escape)
+    if 0xD800 <= code < 0xDC00:
+        return _spell_one(0x10000 + ((code - 0xD800) << 10) + (int(trail, 16) - 0xDC00), escape)
+    return _spell_one(code, escape[:6]) + escape[6:]
+
+
+def _spell_in_place(found: re.Match[bytes]) -> bytes:
+    code = int(found.group()[2:6], 16)
+    if code in _JOINERS and _joins(found):
         return found.group()
-    if code in _SELECTORS and found["trail"] is None and _AFTER_SELECTOR.search(_before(found)):
+    if code in _SELECTORS and _AFTER_SELECTOR.search(_before(found)):
         return _mark(code).encode()
-    if found["trail"] is not None and 0xD800 <= code < 0xDC00:
-        code = 0x10000 + ((code - 0xD800) << 10) + (int(found["trail"], 16) - 0xDC00)
-    elif found["trail"] is not None:
-        return _spell_one(code, found.group()[:6]) + found.group()[6:]
     return _spell_one(code, found.group())
 
 

@@ -1,5 +1,6 @@
 """Declared tasks, run for real."""
 
+import asyncio
 import os
 import shutil
 import sys
@@ -14,7 +15,7 @@ from clawft.builtin.build.tasks import Task
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest
 from tests import peers
-from tests.builtin.build.trusting import Listener, call_as, gone, provider_of, until
+from tests.builtin.build.trusting import Listener, call_as, provider_of, running_in, until
 from tests.requirements import requirement
 
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here: make tasks are NOT tested")
@@ -141,11 +142,13 @@ async def test_what_has_no_room_is_in_a_log(trusting: Path) -> None:
 async def test_the_deadline_of_a_task(trusting: Path) -> None:
     (trusting / "Makefile").write_text("all:\n\t@sleep 600 & echo $$! > pid.new; mv pid.new pid; wait\n")
     declare(trusting, '[tasks.all]\nrunner = "make"\ntimeout_s = 600\n')
-    told = await run(trusting, task="all", timeout_s=1)
+    running = asyncio.create_task(run(trusting, task="all", timeout_s=2))
+    await until((trusting / "pid").exists)
+    assert len(running_in(trusting)) >= 2
+    told = await running
     assert (told["success"], told["timed_out"]) == (False, True)
-    assert "deadline of 1 s" in told["note"]
-    pid = int((trusting / "pid").read_text())
-    await until(lambda: gone(pid))
+    assert "deadline of 2 s" in told["note"]
+    await until(lambda: not running_in(trusting))
 
 
 @pytest.mark.slow

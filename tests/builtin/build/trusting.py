@@ -68,3 +68,15 @@ def gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def running_in(folder: Path) -> list[psutil.Process]:
+    """Who works there. Inside a sandbox processes have other numbers than out here."""
+    return [each for each in psutil.process_iter() if _folder_of(each) == str(folder.resolve())]
+
+
+def _folder_of(process: psutil.Process) -> str:
+    try:
+        return process.cwd() if process.status() != psutil.STATUS_ZOMBIE else ""
+    except psutil.Error:
+        return ""

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from clawft.errors import ClawftError
-from tests.builtin.build.trusting import Listener, call_as, gone, provider_of, until
+from tests.builtin.build.trusting import Listener, call_as, provider_of, running_in, until
 from tests.builtin.cargo.crates import HANGING_BUILD, WAITING_BUILD, crate, needs_cargo, project
 from tests.builtin.cargo.loopback import registry
 from tests.requirements import requirement
@@ -92,13 +92,14 @@ async def test_a_build_script_that_hangs_is_gone_at_the_deadline(trusting: Path)
     assert (await call(trusting, "build", working_dir="hanging"))["success"]
     (folder / "hang").write_text("")
     began = time.monotonic()
-    told = await call(trusting, "build", working_dir="hanging", timeout_s=3)
+    running = asyncio.create_task(call(trusting, "build", working_dir="hanging", timeout_s=3))
+    await until((folder / "pids").exists)
+    assert len(running_in(folder)) >= 2
+    told = await running
     assert (told["success"], told["timed_out"]) == (False, True)
     assert "stopped at its deadline of 3 s" in told["note"]
     assert time.monotonic() - began < 15
-    pids = [int(pid) for pid in (folder / "pids").read_text().split()]
-    assert len(pids) == 2
-    await until(lambda: all(map(gone, pids)))
+    await until(lambda: not running_in(folder))
 
 
 @requirement("CARGO-07")
@@ -107,11 +108,11 @@ async def test_a_cancelled_build_is_gone_with_all_its_children(trusting: Path) -
     (folder / "hang").write_text("")
     running = asyncio.create_task(call(trusting, "check", working_dir="hanging"))
     await until((folder / "pids").exists, seconds=60)
-    pids = [int(pid) for pid in (folder / "pids").read_text().split()]
+    assert len(running_in(folder)) >= 2
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await until(lambda: all(map(gone, pids)))
+    await until(lambda: not running_in(folder))
 
 
 # ── publishing ───────────────────────────────────────────────────────────────────────────────────────────────────────

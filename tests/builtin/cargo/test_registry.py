@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.cargo.asked import MANIFEST, Asked
+from clawft.builtin.cargo.asked import MANIFEST, Asked, CargoSettings
 from clawft.builtin.cargo.publish import prepare
 from clawft.builtin.cargo.registry import Registry, find_registry, token_of
 from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied
@@ -102,10 +102,11 @@ def test_a_rehearsal_knows_no_token_and_both_name_the_registry(
     cargo_home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CARGO_REGISTRIES_MY_OWN_TOKEN", SECRET)
-    asked, reference = Asked(".", 10), "secret://env/CARGO_REGISTRIES_MY_OWN_TOKEN"
+    asked, reference = Asked(".", 10, CargoSettings()), "secret://env/CARGO_REGISTRIES_MY_OWN_TOKEN"
     told = prepare(asked, workspace, True, "my-own", reference)
-    assert told == Asked(".", 10, ("--registry", "my-own", "--dry-run"), {"CARGO_REGISTRIES_MY_OWN_INDEX": LOCAL.index})
+    env = {"CARGO_REGISTRIES_MY_OWN_INDEX": LOCAL.index}
+    assert told == Asked(".", 10, CargoSettings(), ("--registry", "my-own", "--dry-run"), env)
     told = prepare(asked, workspace, False, "my-own", reference)
-    assert told.more == ("--registry", "my-own")
+    assert (told.more, told.publishes) == (("--registry", "my-own"), True)
     assert told.secret == told.env["CARGO_REGISTRIES_MY_OWN_TOKEN"] == SECRET
     assert prepare(asked, workspace, False, None, None).more == ("--registry", "crates-io")

@@ -30,9 +30,9 @@ exit 1
 
 
 @pytest.fixture
-def fake(trusting: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fake(trusting: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cargo that says how it was started, and a crate: for what must be seen without a compiler."""
-    folder = tmp_path / "bin"
+    folder = trusting / "bin"
     folder.mkdir()
     (folder / "cargo").write_text('#!/bin/sh\ntouch "$0.started"\nfor word; do echo "[$word]"; done\nenv >&2\npwd\n')
     (folder / "cargo").chmod(0o755)

@@ -12,7 +12,7 @@ from clawft.builtin.git import GitSettings
 from clawft.builtin.git.family import RECIPES
 from clawft.builtin.git.hostile import Work, find, forms, read_listing
 from clawft.errors import PermissionDenied, ToolError
-from tests.builtin.git.plain import EMAIL, NAME, Tools, environment, git, said
+from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, environment, git, said
 from tests.builtin.git.poison import REFUSED_KEYS, Poisoned, add_key
 from tests.requirements import requirement
 
@@ -62,8 +62,14 @@ CALLS: tuple[tuple[str, dict[str, Any], str], ...] = (
 
 
 @pytest.fixture
-def poisoned(workspace: Path, tmp_path: Path) -> Poisoned:
-    return Poisoned(workspace, tmp_path / "poison")
+def tools(workspace: Path) -> Tools:
+    """Without a cell: what git is told has to hold by itself, and in a cell the poison could leave no mark."""
+    return Tools(workspace, GitSettings(granted=GRANTED, sandbox="off"))
+
+
+@pytest.fixture
+def poisoned(workspace: Path) -> Poisoned:
+    return Poisoned(workspace, workspace / "poison")
 
 
 def plainly(repo: Path, *args: str) -> None:

@@ -21,12 +21,7 @@ async def echo(server: Server, asked: Asked) -> Json:
 
 async def report(server: Server, asked: Asked) -> Json:
     """Progress in three steps, each naming the token; then wait for the gate, if there is one."""
-    token = asked.meta.get("progressToken")
-    for step in (1, 2, 3):
-        if token is not None:
-            told = {"progressToken": token, "progress": step, "total": 3, "message": asked.arguments["token"]}
-            asked.notify("notifications/progress", told)
-        await asyncio.sleep(0)
+    asked.report(asked.arguments["token"])
     if gate := asked.arguments.get("gate"):
         await server.gate(gate).wait()
     return text(asked.arguments["token"])

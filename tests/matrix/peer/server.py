@@ -33,6 +33,16 @@ class Asked:
     def notify(self, method: str, params: Json) -> None:
         self.out.send({"method": method, "params": params})
 
+    def report(self, message: str = "on the way") -> None:
+        """Progress in three steps, if anybody wants to hear of it."""
+        token = self.meta.get("progressToken")
+        for step in (1, 2, 3) if token is not None else ():
+            told = {"progressToken": token, "progress": step, "total": 3, "message": message}
+            self.notify("notifications/progress", told)
+
+
+COUNTED = {"total": 700, "hasMore": True}
+
 
 class Server:
     def __init__(self, *, stateless: bool) -> None:
@@ -72,6 +82,7 @@ class Server:
             return await self._listen(asked)
         if asked.method.startswith("tasks/"):
             return await self.jobs.answer(asked)
+        asked.report()
         return self._look(asked.method, asked.params)
 
     def _look(self, method: str, params: Json) -> Json:  # noqa: PLR0912 - one branch per method
@@ -108,7 +119,8 @@ class Server:
             case "prompts/get":
                 return shapes.messages(params["name"], params.get("arguments") or {})
             case "completion/complete":
-                return {"completion": {"values": [params["argument"]["value"] + "!"], "total": 1, "hasMore": False}}
+                chosen = params.get("context", {}).get("arguments", {})
+                return {"completion": {"values": [params["argument"]["value"] + "!", *chosen.values()], **COUNTED}}
             case _:
                 raise Refused(-32601, f"unknown: {method}")
 

@@ -24,6 +24,11 @@ MANIFEST = Manifest(
 )
 
 
+class BuildSettings(Struct, frozen=True):
+    sandbox: str = "auto"
+    """What holds a task: `auto`, `strict` (no home, no network), `require` or `off`."""
+
+
 class BuildOutput(Output, frozen=True, kw_only=True):
     """How a declared task ended."""
 

@@ -6,18 +6,22 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from clawft.builtin.build.child import Start
-from clawft.builtin.build.family import MANIFEST, BuildOutput
+from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import Task
 from clawft.builtin.build.where import Where, find_program, open_where
+from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.process import clear_environment
 from clawft.builtin.trust import ensure_trusted
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
+from clawft.sandbox.bounds import Rule
 
 MAX_REPORT_BYTES = 32 * 1024 * 1024
 
@@ -27,7 +31,9 @@ def environment(task: Task, environ: Mapping[str, str] = os.environ) -> dict[str
     return {**clear_environment(environ, MANIFEST.permissions.env_vars), "NO_COLOR": "1", **task.env}
 
 
-async def run_task(tool: str, name: str, task: Task, timeout_s: int | None, ctx: ToolContext) -> BuildOutput:
+async def run_task(
+    tool: str, name: str, task: Task, timeout_s: int | None, ctx: ToolContext, settings: BuildSettings
+) -> BuildOutput:
     """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever the builder says is a result."""
     check_process(MANIFEST, tool)
     runner = runner_named(task.runner)
@@ -37,6 +43,7 @@ async def run_task(tool: str, name: str, task: Task, timeout_s: int | None, ctx:
         await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file says what is run
         with _scratch() as scratch:
             start = await asyncio.to_thread(_start, name, task, runner, where, scratch, timeout_s, ctx.workspace)
+            start = await asyncio.to_thread(_held, start, where, scratch, settings, ctx.workspace)
             return await _run(start, name, runner, scratch, ctx)
     finally:
         os.close(where.folder)
@@ -54,12 +61,21 @@ def _start(
     return Start([program, *argv], where.folder, env, timeout_s or task.timeout_s)
 
 
+def _held(start: Start, where: Where, scratch: Path, settings: BuildSettings, workspace: Path) -> Start:
+    """The same in its cell, from where it can write its report."""
+    also = (*worked_on(where.path), Rule(os.path.realpath(scratch), "write"))
+    cell = cell_for(MANIFEST, settings.sandbox, workspace, start.argv, str(where.path), also=also)
+    return msgspec.structs.replace(start, cell=cell)
+
+
 async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: ToolContext) -> BuildOutput:
     parser = runner.parser(ctx.progress)
     try:
         ended, heard = await listen(start, parser)
     except OSError as failure:
         raise ExecutionFailed(f"{name}: {start.argv[0]} cannot be started: {failure.strerror or failure}") from None
+    except SpawnFailed as refused:
+        raise ExecutionFailed(f"{name}: {refused.message}", hint=refused.hint) from None
     written = await asyncio.to_thread(_read_report, scratch / runner.report) if runner.report else None
     told, whole = await asyncio.to_thread(output_of, start, ended, heard, written)
     if not whole:

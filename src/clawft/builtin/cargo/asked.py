@@ -25,6 +25,13 @@ MANIFEST = Manifest(
 )
 
 
+class CargoSettings(Struct, frozen=True):
+    sandbox: str = "auto"
+    """What holds cargo and all it starts: `auto`, `strict` (no home, no network), `require` or `off`."""
+    hosts: tuple[str, ...] = ()
+    """Hosts to reach besides those of the manifest and of the user's own registries; globs."""
+
+
 class Cargo(Struct, frozen=True):
     """What a call asks for (`CargoConfig` of the requirements), still unchecked."""
 
@@ -42,6 +49,9 @@ class Asked(Struct, frozen=True):
 
     working_dir: str
     timeout_s: float
+    settings: CargoSettings
     more: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     secret: str = ""
+    publishes: bool = False
+    """For good, and no rehearsal: then cargo may look into the user's credentials."""

@@ -26,4 +26,5 @@ def prepare(asked: Asked, workspace: Path, dry_run: bool, registry: str | None, 
     chosen = find_registry(registry, Path(places(workspace)["$CARGO_HOME"]), MANIFEST)
     secret = token_of(token, chosen) if token is not None and not dry_run else ""
     more = ("--registry", chosen.name, *(["--dry-run"] if dry_run else []))
-    return Asked(asked.working_dir, asked.timeout_s, more, chosen.environment(secret), secret)
+    told = chosen.environment(secret)
+    return Asked(asked.working_dir, asked.timeout_s, asked.settings, more, told, secret, publishes=not dry_run)

@@ -49,7 +49,7 @@ def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> Reg
         return Registry()
     if not _NAME.fullmatch(name):
         raise invalid("registry is no name of a registry", "letters, digits, - and _")
-    index = index_of(_config(cargo_home), name)
+    index = index_of(read_config(cargo_home), name)
     if not urlsplit(index.removeprefix("sparse+")).hostname:
         raise PermissionDenied(
             "publish",
@@ -87,7 +87,8 @@ def _upper(name: str) -> str:
     return name.upper().replace("-", "_")
 
 
-def _config(cargo_home: Path) -> Mapping[str, Any]:
+def read_config(cargo_home: Path) -> Mapping[str, Any]:
+    """The user's own configuration of cargo; nothing if there is none."""
     import tomllib  # only for those who publish to a registry of their own
 
     for file in (cargo_home / "config.toml", cargo_home / "config"):

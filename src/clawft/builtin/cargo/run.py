@@ -12,12 +12,13 @@ from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.where import Where, find_above, find_program, highest, open_where
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
 from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
+from clawft.builtin.cargo.cell import cargo_cell
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
 from clawft.builtin.process import clear_environment
 from clawft.builtin.trust import ensure_trusted
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
 
@@ -56,7 +57,7 @@ async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext, complete: Comp
         argv, ruling = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
         await ensure_trusted(tool, ruling, ctx)
         asked = await asyncio.to_thread(complete, asked) if complete else asked
-        start = await asyncio.to_thread(_start, argv, where, asked, ctx.workspace)
+        start = await asyncio.to_thread(_start, argv, where, ruling, asked, ctx.workspace)
         return await _run(start, CargoParser(ctx.progress, json=tool in WITH_JSON), f"cargo-{tool}", ctx)
     finally:
         os.close(where.folder)
@@ -85,6 +86,8 @@ async def _run(start: Start, parser: CargoParser, name: str, ctx: ToolContext) -
         ended, heard = await listen(start, parser)
     except OSError as failure:
         raise cannot_start(failure.strerror or str(failure)) from None
+    except SpawnFailed as refused:
+        raise ExecutionFailed(f"failed to execute cargo: {refused.message}", hint=refused.hint) from None
     told, whole = await asyncio.to_thread(output_of, start, ended, heard)
     messages = first_of(parser.messages, MAX_MESSAGES_BYTES)
     if not whole or len(messages) < len(parser.messages):
@@ -92,12 +95,13 @@ async def _run(start: Start, parser: CargoParser, name: str, ctx: ToolContext) -
     return CargoOutput(**fields_of(told), messages=messages)
 
 
-def _start(argv: Sequence[str], where: Where, asked: Asked, workspace: Path) -> Start:
+def _start(argv: Sequence[str], where: Where, ruling: Path, asked: Asked, workspace: Path) -> Start:
     env = {**environment(), **asked.env}
     cargo = find_program(("cargo",), where.path, workspace, env["PATH"])
     if cargo is None:
         raise cannot_start("it is not on the PATH")
-    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, asked.secret)
+    cell = cargo_cell([cargo], where.path, ruling, asked, workspace)
+    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, asked.secret, cell)
 
 
 def cannot_start(reason: str) -> ExecutionFailed:

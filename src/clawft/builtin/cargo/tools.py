@@ -5,12 +5,21 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST, MAX_TIMEOUT_S, Asked, Cargo, Profile, Subcommand
+from clawft.builtin.cargo.asked import (
+    DEFAULT_TIMEOUT_S,
+    MANIFEST,
+    MAX_TIMEOUT_S,
+    Asked,
+    Cargo,
+    CargoSettings,
+    Profile,
+    Subcommand,
+)
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 
-__all__ = ["MANIFEST", "TOOLS"]
+__all__ = ["MANIFEST", "tools_with"]
 
 WorkingDir = Annotated[str, "folder of the crate, relative to weft's workspace"]
 Package = Annotated[str | None, "only this package"]
@@ -33,7 +42,7 @@ WHAT_IT_DOES: dict[Subcommand, tuple[str, str]] = {
 }
 
 
-def _cargo_tool(subcommand: Subcommand) -> Callable[..., Any]:
+def _cargo_tool(subcommand: Subcommand, settings: CargoSettings) -> Callable[..., Any]:
     """The four that build take the same parameters."""
 
     async def run(  # noqa: PLR0913 - each one is a parameter of the tool
@@ -51,7 +60,7 @@ def _cargo_tool(subcommand: Subcommand) -> Callable[..., Any]:
         from clawft.builtin.cargo.run import run_cargo  # parsers and processes: not before the first call
 
         cargo = Cargo(subcommand, profile, package, workspace, features, target, extra_args)
-        return await run_cargo(cargo, Asked(working_dir, timeout_s), ctx)
+        return await run_cargo(cargo, Asked(working_dir, timeout_s, settings), ctx)
 
     title, run.__doc__ = WHAT_IT_DOES[subcommand][0], f"{WHAT_IT_DOES[subcommand][1]}\n\n{_TRUST}"
     return tool(
@@ -64,31 +73,36 @@ def _cargo_tool(subcommand: Subcommand) -> Callable[..., Any]:
     )(run)
 
 
-@tool(alias="cargo_publish", title="Publish a crate", task="optional")
-async def publish(  # noqa: PLR0913 - each one is a parameter of the tool
-    working_dir: WorkingDir,
-    ctx: ToolContext,
-    *,
-    profile: Annotated[Profile, "accepted like everywhere; publishing has none"] = "debug",
-    package: Package = None,
-    workspace: Workspace = False,
-    features: Features = (),
-    target: Target = None,
-    extra_args: Extra = (),
-    timeout_s: Timeout = DEFAULT_TIMEOUT_S,
-    dry_run: Annotated[bool, "rehearse: package and verify, upload nothing"] = True,
-    registry: Annotated[str | None, "a registry of the user's cargo configuration; crates.io if left out"] = None,
-    token: Annotated[str | None, "reference such as secret://env/CARGO_REGISTRY_TOKEN, never a token"] = None,
-) -> CargoOutput:
-    """Rehearse the publishing of a Rust crate; with dry_run false, publish it, which cannot be undone.
+def _publish_tool(settings: CargoSettings) -> Callable[..., Any]:
+    @tool(alias="cargo_publish", title="Publish a crate", task="optional")
+    async def publish(  # noqa: PLR0913 - each one is a parameter of the tool
+        working_dir: WorkingDir,
+        ctx: ToolContext,
+        *,
+        profile: Annotated[Profile, "accepted like everywhere; publishing has none"] = "debug",
+        package: Package = None,
+        workspace: Workspace = False,
+        features: Features = (),
+        target: Target = None,
+        extra_args: Extra = (),
+        timeout_s: Timeout = DEFAULT_TIMEOUT_S,
+        dry_run: Annotated[bool, "rehearse: package and verify, upload nothing"] = True,
+        registry: Annotated[str | None, "a registry of the user's cargo configuration; crates.io if left out"] = None,
+        token: Annotated[str | None, "reference such as secret://env/CARGO_REGISTRY_TOKEN, never a token"] = None,
+    ) -> CargoOutput:
+        """Rehearse the publishing of a Rust crate; with dry_run false, publish it, which cannot be undone.
 
-    Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
-    """
-    from clawft.builtin.cargo.publish import run_publish  # not before the first call
+        Runs code of the folder, so only where the user trusts it. At the deadline every process of the run is ended.
+        """
+        from clawft.builtin.cargo.publish import run_publish  # not before the first call
 
-    cargo = Cargo("publish", profile, package, workspace, features, target, extra_args)
-    asked = Asked(working_dir, timeout_s)
-    return await run_publish(cargo, asked, ctx, dry_run=dry_run, registry=registry, token=token)
+        cargo = Cargo("publish", profile, package, workspace, features, target, extra_args)
+        asked = Asked(working_dir, timeout_s, settings)
+        return await run_publish(cargo, asked, ctx, dry_run=dry_run, registry=registry, token=token)
+
+    return publish
 
 
-TOOLS = (*map(_cargo_tool, WHAT_IT_DOES), publish)
+def tools_with(settings: CargoSettings | None) -> list[tuple[Callable[..., Any], bool]]:
+    held = settings or CargoSettings()
+    return [(_cargo_tool(each, held), True) for each in WHAT_IT_DOES] + [(_publish_tool(held), True)]

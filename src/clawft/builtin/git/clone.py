@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.confine import place, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import Address, check_address, read_address
+from clawft.builtin.git.cell import Work, cell_of, held
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED
 from clawft.builtin.git.log import head_of
@@ -69,9 +70,11 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
     how = [] if trusted else ["--template="]
     if address.protocol == "file":
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
-    argv = (await asyncio.to_thread(program)).tied
+    git_program = await asyncio.to_thread(program)
+    known = await asyncio.to_thread(held, git_program.brief[0], git.ctx.workspace, git.settings)
+    cell = cell_of(known, Work(trusted, write=True, protocols=[address.protocol]), git.settings)
     said = await run(
-        [*argv, "clone", "--progress", *how, *args],
+        [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,
         folder=str(git.ctx.workspace),
         env=environment(
@@ -82,6 +85,7 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
         ),
         limits=git.limits(network=True),
         listen=Progress(git.ctx.progress).feed,
+        cell=cell,
     )
     if said.code != 0:
         raise failed(git.tool, said)

@@ -47,10 +47,12 @@ SHAPE: Mapping[str, str] = {
     "color.ui": "false",
     "core.quotePath": "false",
     "diff.suppressBlankEmpty": "false",
+    "gc.auto": "0",
     "i18n.commitEncoding": "UTF-8",
     "i18n.logOutputEncoding": "UTF-8",
+    "maintenance.auto": "false",
 }
-"""Configuration that would change what we read."""
+"""Configuration that would change what we read, or leave something running when git has ended."""
 
 
 class Program(Struct, frozen=True):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from clawft.builtin.git.cell import Held, cell_of, held
+from clawft.builtin.git.cell import Work as Run
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
 from clawft.builtin.git.program import SHAPE, Program, environment, program
@@ -53,7 +55,8 @@ class Git(Struct, frozen=True):
         trusted = self._trusts(repository)
         if not trusted:
             check_contents(repository, workspace, self.tool, current_user())
-        return _Found(repository, trusted, program(), _stamp(repository))
+        git = program()
+        return _Found(repository, trusted, git, held(git.brief[0], workspace, self.settings), _stamp(repository))
 
     def _trusts(self, repository: Repository) -> bool:
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
@@ -69,6 +72,7 @@ class _Found(Struct, frozen=True):
     repository: Repository
     trusted: bool
     program: Program
+    held: Held
     stamp: Stamp
 
 
@@ -117,8 +121,10 @@ class Repo:
         users_own: bool = False,
     ) -> Output:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
-        program = self._found.program
-        argv = program.tied if write or protocols or self.trusted else program.brief
+        found, settings = self._found, self.git.settings
+        cell = cell_of(found.held, Run(self.trusted, write, protocols, users_own), settings)
+        tied = cell is None and (write or protocols or self.trusted)
+        argv = found.program.tied if tied else found.program.brief
         return await run(
             [*argv, *args],
             tool=self.tool,
@@ -127,6 +133,7 @@ class Repo:
             limits=self.git.limits(network=bool(protocols)),
             stdin=stdin,
             listen=listen,
+            cell=cell,
         )
 
     def _environment(

@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from clawft.builtin import process
 from clawft.builtin.process import Start, Tail
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, SpawnFailed
+from clawft.sandbox.cell import Cell
 
 Listen = Callable[[bytes], None]
 """Gets what git says on stderr while it runs."""
@@ -35,14 +36,17 @@ async def run(
     limits: Limits,
     stdin: bytes | None = None,
     listen: Listen | None = None,
+    cell: Cell | None = None,
 ) -> Output:
     """Run to the end. ExecutionFailed at the deadline, or if there is more output than the bound."""
     heard = _Heard(limits, listen)
-    start = Start(argv, folder, env, limits.seconds, stdin, tied=False)  # `Program.tied` says who is
+    start = Start(argv, folder, env, limits.seconds, stdin, tied=False, cell=cell)  # `Program.tied` says who is
     try:
         ended = await process.run(start, heard.stdout, heard.stderr)
     except OSError as failure:
         raise ExecutionFailed(f"{tool}: git cannot be started: {failure.strerror or failure}") from None
+    except SpawnFailed as refused:
+        raise ExecutionFailed(f"{tool}: {refused.message}", hint=refused.hint) from None
     if ended.had_enough:
         raise ExecutionFailed(
             f"{tool}: git gave more than {limits.output_bytes} bytes",

@@ -81,6 +81,8 @@ class GitSettings(Struct, frozen=True):
     """What may be done without asking: `push`, `force`."""
     variables: tuple[str, ...] = ()
     """Environment variables git gets in trusted repositories besides those of the manifest, such as SSH_AUTH_SOCK."""
+    sandbox: str = "auto"
+    """What holds git: `auto`, `strict` (no home), `require` or `off`."""
     bounds: Bounds = BOUNDS
 
     def manifest(self) -> Manifest:

@@ -8,7 +8,7 @@ from typing import Any
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Silent
-from clawft.provider.server import carried
+from clawft.provider.server import carried, relay
 from clawft.provider.server.asking import Roots
 from clawft.provider.server.following import Following
 from clawft.provider.server.parked import OpenCall, Park
@@ -17,8 +17,9 @@ from clawft.upstream.capabilities import declared_for
 from clawft.upstream.flights import Flight
 from clawft.upstream.peer import Wanted, read_wanted
 from clawft.upstream.session import Session
-from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.spec import HARD_LIMIT_FACTOR, UpstreamSpec
 from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Response
 
 
@@ -98,12 +99,23 @@ class Conversing:
     # ── stateless servers: the request is made again ─────────────────────────────────────────────────────────────────
 
     async def complete(
-        self, call: Call, session: Session, method: str, members: Mapping[str, Any], wanted: Wanted, seconds: float
+        self,
+        call: Call,
+        session: Session,
+        method: str,
+        members: Mapping[str, Any],
+        wanted: Wanted,
+        seconds: float,
+        told: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request."""
+        """The whole result; its questions are answered on the way. Raises InputRequired where that takes a request.
+
+        `told` is what the server hears about the agent, if that is more than of anything but a tool call.
+        """
+        told = self.told(call.caller) if told is None else told
 
         async def send(answers: Mapping[str, Any]) -> bytes:
-            outgoing = session.outgoing(method, {**members, **answers}, self.told(call.caller))
+            outgoing = session.outgoing(method, {**members, **answers}, told)
             return _result(await session.link.request(outgoing, Patience(method, seconds)))
 
         return await self.rounds(call).complete(wanted, send)
@@ -121,30 +133,41 @@ class Conversing:
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
     ) -> tuple[bytes, bool]:
         """The bare result of anything but a tool call, questions answered; and whether there were any."""
+        told = _with_meta(call, session, members, None)
         known = carried.read(call.talk.carried) if call.talk.carried else None
         if isinstance(known, carried.Round):
-            return await self.complete(call, session, method, members, known.wanted, seconds), True
+            return await self.complete(call, session, method, told, known.wanted, seconds), True
         if isinstance(known, carried.Parked):
             return _result(await self.go_on(call, known.id)), True
         result = _result(await self._ask(call, upstream, session, method, members, seconds))
         wanted = read_wanted(result) if session.peer.era is Era.STATELESS else None
         if wanted is None:
             return result, False
-        return await self.complete(call, session, method, members, wanted, seconds), True
+        return await self.complete(call, session, method, told, wanted, seconds), True
 
     async def _ask(
         self, call: Call, upstream: Upstream, session: Session, method: str, members: Mapping[str, Any], seconds: float
     ) -> Response | Failure:
-        outgoing = session.outgoing(method, members, self.told(call.caller))
-        flight = Flight(call, method, seconds)
+        flight = Flight(call, method, seconds, seconds * HARD_LIMIT_FACTOR)
+        token = self._following.begin(call.talk, flight) if relay.wants_progress(call.meta) else None
         upstream.flights[flight] = None
+        outgoing = session.outgoing(method, _with_meta(call, session, members, token), self.told(call.caller))
         if may_park(call.caller, session):
-            return await self.begin(call, upstream, session, outgoing, flight)
+            return await self.begin(call, upstream, session, outgoing, flight, token)
         try:
             return await session.link.request(outgoing, flight)
         finally:
             del upstream.flights[flight]
             flight.land(upstream.flights)
+            if token is not None:
+                self._following.end(token)
+
+
+def _with_meta(call: Call, session: Session, members: Mapping[str, Any], token: int | None) -> Mapping[str, Any]:
+    meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
+    if call.talk.level and session.peer.era is Era.STATELESS:
+        meta[metas.LOG_LEVEL] = call.talk.level
+    return {**members, "_meta": meta} if meta else members
 
 
 def _result(answer: Response | Failure) -> bytes:

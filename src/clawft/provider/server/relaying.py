@@ -244,19 +244,24 @@ class Relaying:
                 return await self._relay(call, upstream, session, seconds)
 
     async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
-        """The server wants to know something first."""
-        members = self._members(call, None)
-        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds)
-        return relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        """The server wants to know something first; what it then begins may be a task."""
+        members, told = self._members(call, None), self._told(call.caller)
+        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds, told)
+        reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        if reply.kind is Kind.TASK and not follows(call.caller):
+            return await self.tasks.finish(call, session, whole, seconds)
+        return reply
 
     # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
         if session.peer.era is Era.STATELESS:
-            told = self.tasks.told(call.caller) if follows(call.caller) else self._conversing.told(call.caller)
-            return session.outgoing("tools/call", self._members(call, token), told)
+            return session.outgoing("tools/call", self._members(call, token), self._told(call.caller))
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
         return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta))
+
+    def _told(self, agent: Caller) -> dict[str, Any]:
+        return self.tasks.told(agent) if follows(agent) else self._conversing.told(agent)
 
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
         meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}

@@ -20,6 +20,7 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completion,
     Era,
     ForeignPrompt,
     ForeignResource,
@@ -43,6 +44,7 @@ from clawft.upstream.interest import TELL_SECONDS
 from clawft.upstream.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
+from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
@@ -203,6 +205,9 @@ class UpstreamProvider:
         """The server's whole result; None if it has nothing of that name."""
         return await self.read_resource_for(Call(Caller(), uri, Tool(uri, b""), Origin(self.namespace, self.server)))
 
+    def may_have(self, uri: str) -> bool:
+        return self._read().may_have(uri)
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         uri = call.tool.name
         if not self._read().may_have(uri):
@@ -225,16 +230,20 @@ class UpstreamProvider:
                 raise
             raise BadParams(f"{self.server}: {refused.message}") from None
 
-    async def complete(self, ref: Mapping[str, Any], argument: str, value: str) -> Sequence[str]:
+    async def complete_after(
+        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
+    ) -> Completion:
         session = self._upstream.session
-        if session is None or "completions" not in session.peer.capabilities or not self._owns(ref):
-            return ()
-        members = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
+        if session is None or not session.peer.completes or not self._owns(ref):
+            return Completion(())
+        members: dict[str, Any] = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
+        if chosen and REVISIONS[session.peer.revision].completion_context:
+            members["context"] = {"arguments": chosen}
         try:
             told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
         except (JsonRpcFailure, msgspec.DecodeError):
-            return ()
-        return told.completion.values
+            return Completion(())
+        return told.completion
 
     def _owns(self, ref: Mapping[str, Any]) -> bool:
         """Whether a completion of this is ours to give: another server's template is none of this one's business."""
@@ -246,8 +255,7 @@ class UpstreamProvider:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        told = {**members, "_meta": relay.outgoing_meta(call.meta, None)} if call.meta else members
-        whole, asked = await self._conversing.request(call, self._upstream, session, method, told, seconds)
+        whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
         if session.peer.era is not Era.STATELESS:
             return whole
         plain = relay.plain_result(whole)
@@ -291,9 +299,5 @@ def as_result(result: bytes) -> CallToolResult:
     return CallToolResult.text(result.decode())
 
 
-class _Values(Struct, frozen=True):
-    values: list[str] = []
-
-
 class _Completed(Struct, frozen=True):
-    completion: _Values = _Values()
+    completion: Completion = Completion(())

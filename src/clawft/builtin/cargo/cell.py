@@ -1,0 +1,72 @@
+"""The cell cargo runs in, with the compiler, build scripts and tests it starts.
+
+It reads what the user can but secrets, and writes to the workspace, to what cargo has fetched, and to caches. What
+decides about later runs (`bin`, `config.toml` and `env` of cargo's own folder) stays as it is. Its network are the
+hosts of the manifest, and of registries in the user's own cargo configuration.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from clawft.builtin.cargo.asked import MANIFEST, Asked
+from clawft.builtin.cargo.registry import read_config
+from clawft.builtin.cells import cell_for, worked_on
+from clawft.provider.manifest import places
+from clawft.sandbox.bounds import Rule
+from clawft.sandbox.cell import Cell
+
+DOWNLOADS = "static.crates.io"
+"""Where crates.io sends for the crates themselves."""
+FETCHED = ("registry", "git")
+LOCKS = (".package-cache", ".package-cache-mutate")
+CREDENTIALS = ("credentials.toml", "credentials")
+
+
+def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, asked: Asked, workspace: Path) -> Cell:
+    """Looks at files, and makes those of cargo's own folder that it could not make itself: for a thread."""
+    known = places(workspace)
+    home = Path(os.path.realpath(known["$CARGO_HOME"]))
+    if asked.settings.sandbox != "off":
+        _make_room(home)
+    also = (*worked_on(ruling), *rules(home, _toolchains(known["~"]), publishes=asked.publishes))
+    network = (*hosts(read_config(home)), *asked.settings.hosts)
+    return cell_for(MANIFEST, asked.settings.sandbox, workspace, argv, str(folder), also=also, network=network)
+
+
+def rules(home: Path, toolchains: str, *, publishes: bool) -> Iterator[Rule]:
+    """For cargo's own folder, and where its compilers are."""
+    yield from (Rule(str(home), "read"), Rule(toolchains, "read"))
+    yield from (Rule(str(home / name), "write") for name in (*FETCHED, *LOCKS))
+    yield from (Rule(str(home / name), "read" if publishes else "hide") for name in CREDENTIALS)
+
+
+def hosts(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of the manifest, and of every registry and mirror the user's own configuration names."""
+    named = [*_addresses(config.get("registries"), "index"), *_addresses(config.get("source"), "registry")]
+    own = (urlsplit(address.removeprefix("sparse+")).netloc.rpartition("@")[2] for address in named)
+    return (*MANIFEST.permissions.network, DOWNLOADS, *filter(None, own))
+
+
+def _addresses(tables: object, key: str) -> Iterator[str]:
+    for table in cast("dict[str, Any]", tables).values() if isinstance(tables, dict) else ():
+        value = cast("dict[str, Any]", table).get(key) if isinstance(table, dict) else None
+        if isinstance(value, str):
+            yield value
+
+
+def _toolchains(user: str) -> str:
+    return os.path.realpath(os.environ.get("RUSTUP_HOME") or f"{user}/.rustup")
+
+
+def _make_room(home: Path) -> None:
+    """Only what exists can be opened to a cell. Where it cannot be made, cargo does without."""
+    try:
+        for name in FETCHED:
+            (home / name).mkdir(parents=True, exist_ok=True)
+        for name in LOCKS:
+            (home / name).touch()
+    except OSError:
+        return

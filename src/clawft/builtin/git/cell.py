@@ -1,0 +1,112 @@
+"""The cell git runs in: what this kind of work in this repository needs, and no more.
+
+| repository | reads | writes | network |
+|---|---|---|---|
+| not trusted, looked at | the system, the workspace | nothing | none |
+| not trusted, worked in | the same | the workspace | hosts of the manifest while it fetches or pushes |
+| trusted | all but secrets that are not git's | the workspace, caches, gpg's key ring | the same, for hooks too |
+
+The first of these starts nothing, goes nowhere and writes nothing anyhow, and is what agents do all day: with `auto` it
+is spared the cell, which takes longer than git does.
+
+SSH knows no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clawft.builtin.cells import CACHES, around, this_machine
+from clawft.builtin.git.settings import GitSettings
+from clawft.sandbox.bounds import ANY_HOST, Around, Bounds, Rule, bounds_of, with_rules
+from clawft.sandbox.cell import Cell
+from clawft.sandbox.probe import Means
+
+KEYS = (".ssh",)
+CREDENTIALS = (*KEYS, ".git-credentials", ".netrc", ".config/git/credentials", ".config/gh")
+"""Below the home folder: what git, and the helpers a person gave it, show to the other side."""
+OWN_CONFIGURATION = (".gitconfig", ".config/git/config")
+KEY_RING = ".gnupg"
+OF_OTHERS = "/etc/ssh/ssh_config.d"
+"""Out of sight: in a namespace of users these belong to nobody, and ssh refuses to go on when it sees that."""
+SSH, HTTPS = "ssh", "https"
+
+
+class Work(Struct, frozen=True):
+    """What one run of git is for."""
+
+    trusted: bool
+    write: bool = False
+    protocols: Sequence[str] = ()
+    users_own: bool = False
+    """With the user's own configuration."""
+
+    @property
+    def only_looks(self) -> bool:
+        """In a repository that is not trusted git is told to start nothing, and no way to speak to others."""
+        return not (self.trusted or self.write or self.protocols)
+
+
+class Held(Struct, frozen=True):
+    """What is around the runs of one call; looked up once."""
+
+    around: Around
+    means: Means
+    named: tuple[str, ...] = ()
+    """Paths in variables the user lets git have, such as the socket of an agent for keys."""
+
+
+def held(program: str, workspace: Path, settings: GitSettings, environ: Mapping[str, str] = os.environ) -> Held:
+    """Looks at files: for a thread."""
+    named = [environ[name].removeprefix("unix:path=") for name in settings.variables if name in environ]
+    paths = tuple(os.path.realpath(path) for path in named if os.path.isabs(path) and os.path.exists(path))
+    return Held(around(workspace, [program], str(workspace), CACHES), this_machine(), paths)
+
+
+def cell_of(held: Held, work: Work, settings: GitSettings) -> Cell | None:
+    """None: the user wants none, or there is nothing to hold."""
+    if settings.sandbox == "off" or (settings.sandbox == "auto" and work.only_looks):
+        return None
+    open_to_user = work.trusted and settings.sandbox != "strict"
+    bounds = _open(held) if open_to_user else _closed(held)
+    return Cell(
+        msgspec.structs.replace(
+            with_rules(bounds, _rules(held.around, work)),
+            network=_network(work, settings.manifest().permissions.network),
+            required=settings.sandbox == "require",
+        ),
+        held.means,
+    )
+
+
+def _open(held: Held) -> Bounds:
+    """As the user knows git, but without secrets that are none of its business."""
+    home = held.around.home
+    rules = [Rule(f"{home}/{name}", "read") for name in CREDENTIALS]
+    rules += [Rule(f"{home}/{KEY_RING}", "write"), Rule(f"/run/user/{os.getuid()}/gnupg", "read")]
+    rules += [Rule(path, "write") for path in held.named]
+    return with_rules(bounds_of("auto", held.around) or Bounds(()), rules)
+
+
+def _closed(held: Held) -> Bounds:
+    return bounds_of("strict", msgspec.structs.replace(held.around, named=())) or Bounds(())
+
+
+def _rules(known: Around, work: Work) -> list[Rule]:
+    rules = [Rule(known.workspace, "write" if work.write or work.trusted else "read"), Rule(OF_OTHERS, "hide")]
+    if work.users_own:
+        rules += [Rule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
+    if SSH in work.protocols:
+        rules += [Rule(f"{known.home}/{name}", "read") for name in KEYS]
+    return rules
+
+
+def _network(work: Work, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if SSH in work.protocols:
+        return (ANY_HOST,)
+    started_by_us = HTTPS in work.protocols
+    by_hooks_and_filters = work.trusted and work.write
+    return hosts if started_by_us or by_hooks_and_filters else ()

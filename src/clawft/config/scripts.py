@@ -1,0 +1,79 @@
+"""Scripts among the arguments of a launch: `python server.py` runs what is in that file, so that counts as well.
+
+A file that is data, a database say, changes with every run and decides nothing. So of the files that arguments name
+those count that look like programs: by their ending, by their first two letters, by their mode, or because they are the
+first file that an interpreter is given.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+
+from clawft.policy.pin import PREFIX
+
+MAX_SCRIPTS = 16
+MAX_SCRIPT_BYTES = 32 * 1024 * 1024
+UNREAD = "too large to be read"
+
+INTERPRETERS = ("python", "pypy", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "java", "sh", "bash")
+ENDINGS = frozenset(
+    ".py .pyz .pyw .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .pl .php .lua .sh .bash .zsh .fish .jar .wasm".split()
+)
+_MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+
+
+def scripts(command: str, args: Sequence[str], cwd: str) -> dict[str, str]:
+    """The path of each script by the argument that names it; no more than there is room for."""
+    found: dict[str, str] = {}
+    interpreted = os.path.basename(command).rstrip("0123456789.") in INTERPRETERS
+    for argument, path in _files(args, cwd):
+        if len(found) < MAX_SCRIPTS and (interpreted or _is_program(path)):
+            found[argument] = path
+        interpreted = interpreted and argument.startswith("-")
+    return found
+
+
+def digests(found: Mapping[str, str]) -> dict[str, str]:
+    return {argument: _digest(path) for argument, path in found.items()}
+
+
+def stamp(path: str) -> str:
+    """A file from outside; the time of its last change of state cannot be set by whoever changes the file."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return ""
+    return f"{seen.st_dev}:{seen.st_ino}:{seen.st_size}:{seen.st_mtime_ns}:{seen.st_ctime_ns}"
+
+
+def _files(args: Sequence[str], cwd: str) -> Iterator[tuple[str, str]]:
+    """Arguments that name a regular file, `--require=./hook.js` too."""
+    for argument in args:
+        option, _, value = argument.partition("=") if argument.startswith("-") else ("", "", argument)
+        path = os.path.join(cwd, value)
+        if value and "\0" not in value and os.path.isfile(path):
+            yield (value if not option else argument), path
+
+
+def _is_program(path: str) -> bool:
+    if os.path.splitext(path)[1].lower() in ENDINGS:
+        return True
+    try:
+        with open(path, "rb") as file:
+            return bool(os.fstat(file.fileno()).st_mode & _MAY_RUN) or file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _digest(path: str) -> str:
+    import hashlib  # loads OpenSSL; only where a launch is judged
+
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > MAX_SCRIPT_BYTES:
+                return UNREAD
+            return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as failed:
+        return f"cannot be read: {failed.strerror}"

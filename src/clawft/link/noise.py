@@ -1,0 +1,35 @@
+"""What nobody waits for: a server may say it, but only a share of our time goes into hearing it.
+
+Answers to what we asked cost nothing here. Notices, questions, answers to nobody and lines that are no messages do: a
+server that sends them without end is read more slowly, in small pieces, and everybody else is served in between.
+"""
+
+from __future__ import annotations
+
+import time
+
+SHARE = 0.3
+"""Of our time, for what one server says unasked."""
+AT_ONCE_SECONDS = 0.002
+"""Of such work in one go, and what is saved up while there is none: others wait no longer than that."""
+_PER_MESSAGE = 10e-6
+"""What a message costs beside the time it is heard, wherever it goes."""
+_PER_BYTE = 2e-9
+
+_clock = time.monotonic
+
+
+class Noise:
+    """The account of one link, in seconds of work."""
+
+    def __init__(self) -> None:
+        self._left = AT_ONCE_SECONDS
+        self._seen = _clock()
+
+    def heard(self, size: int, began: float) -> float:
+        """Something of `size` bytes was heard, and dealt with since `began`: how long not to listen now, often 0."""
+        now = _clock()
+        saved = self._left + (now - self._seen) * SHARE
+        self._left = min(AT_ONCE_SECONDS, saved) - _PER_MESSAGE - size * _PER_BYTE - (now - began)
+        self._seen = now
+        return (AT_ONCE_SECONDS - self._left) / SHARE if self._left < 0 else 0.0

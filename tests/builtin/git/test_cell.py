@@ -1,0 +1,129 @@
+"""What git starts in a trusted repository stays in a cell, and git itself in one that is not."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clawft.builtin.git import GitSettings, cell
+from clawft.builtin.git.cell import Held, Work, cell_of, held
+from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
+from clawft.sandbox.bounds import access_to
+from clawft.sandbox.probe import Means
+from tests.builtin.escaping import EVERYTHING, escaping, needs_bubblewrap
+from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools
+from tests.requirements import requirement
+
+WHO = {"author_name": NAME, "author_email": EMAIL}
+
+
+@pytest.fixture
+def around(workspace: Path) -> Held:
+    return held("/usr/bin/git", workspace, GitSettings())
+
+
+@requirement("PLUG-04")
+@pytest.mark.slow
+@needs_bubblewrap
+async def test_a_hook_gets_nothing_but_the_workspace(
+    workspace: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with escaping(workspace, monkeypatch) as escape:
+        hook = repo / ".git/hooks/pre-commit"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\nexec {' '.join(escape.command)}\n")
+        hook.chmod(0o755)
+        for sandbox, expected in (("off", EVERYTHING), ("auto", {"workspace"}), ("strict", {"workspace"})):
+            settings = GitSettings(trusted=lambda place: True, granted=GRANTED, sandbox=sandbox)
+            (repo / "a.txt").write_text(sandbox)
+            await Tools(workspace, settings)("commit", repo_path="r", message="m", **WHO)
+            assert escape.got() == expected, sandbox
+
+
+@requirement("PLUG-04")
+@pytest.mark.slow
+@needs_bubblewrap
+async def test_a_clone_goes_out_by_the_door_to_its_host_alone(workspace: Path) -> None:
+    """What listens there hears the first bytes of TLS, and has nothing to say."""
+    heard: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def visited(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.put_nowait(await reader.read(1))
+        writer.close()
+
+    async with await asyncio.start_server(visited, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/r.git"
+        with pytest.raises(ToolError):
+            await Tools(workspace, GitSettings(hosts=("127.0.0.1",)))("clone", url=url, target_path="copy")
+        assert await asyncio.wait_for(heard.get(), 10) == b"\x16"
+        with pytest.raises(PermissionDenied, match=r"network '127\.0\.0\.1'"):
+            await Tools(workspace)("clone", url=url, target_path="copy")
+    assert heard.empty()
+
+
+@requirement("PLUG-04")
+async def test_where_nothing_can_hold_it_a_required_cell_refuses(
+    workspace: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cell, "this_machine", lambda: Means(reason="there is nothing"))
+    assert (await Tools(workspace, GitSettings(sandbox="auto"))("status", repo_path="r"))["branch"] == "main"
+    with pytest.raises(ExecutionFailed, match="its sandbox is required and cannot be had: there is nothing") as refused:
+        await Tools(workspace, GitSettings(sandbox="require"))("status", repo_path="r")
+    assert "weft doctor" in refused.value.hint
+
+
+def rules(around: Held, work: Work, sandbox: str = "auto") -> tuple[str, str, str, tuple[str, ...]]:
+    """What it may do with the workspace, the home folder and its keys, and which hosts it reaches."""
+    found = cell_of(around, work, GitSettings(sandbox=sandbox, hosts=("git.example",)))
+    assert found is not None
+    assert found.bounds is not None
+    known = around.around
+    paths = (known.workspace, known.home, f"{known.home}/.ssh")
+    workspace, home, keys = (access_to(path, found.bounds.rules) for path in paths)
+    return workspace, home, keys, found.bounds.network
+
+
+HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "git.example")
+
+
+@requirement("PLUG-04")
+def test_each_kind_of_work_gets_what_it_needs(around: Held) -> None:
+    assert rules(around, Work(trusted=False), "strict") == ("read", "hide", "hide", ())
+    assert rules(around, Work(trusted=False, write=True)) == ("write", "hide", "hide", ())
+    assert rules(around, Work(trusted=False, write=True, protocols=["file"])) == ("write", "hide", "hide", ())
+    assert rules(around, Work(trusted=False, write=True, protocols=["https"])) == ("write", "hide", "hide", HOSTS)
+    assert rules(around, Work(trusted=False, write=True, protocols=["ssh"])) == ("write", "hide", "read", ("*",))
+    assert rules(around, Work(trusted=True)) == ("write", "read", "read", ())
+    assert rules(around, Work(trusted=True, write=True)) == ("write", "read", "read", HOSTS)
+    assert rules(around, Work(trusted=True), "strict") == ("write", "hide", "hide", ())
+
+
+@requirement("PLUG-04", "GIT-11")
+def test_a_look_at_a_repository_that_is_not_trusted_is_spared_its_cost(around: Held) -> None:
+    assert cell_of(around, Work(trusted=False), GitSettings()) is None
+    for sandbox in ("strict", "require"):
+        assert cell_of(around, Work(trusted=False), GitSettings(sandbox=sandbox)) is not None
+
+
+@requirement("PLUG-04")
+def test_the_users_own_configuration_is_seen_where_it_is_read(around: Held) -> None:
+    found = cell_of(around, Work(trusted=False, users_own=True), GitSettings(sandbox="strict"))
+    assert found is not None
+    assert found.bounds is not None
+    assert access_to(f"{around.around.home}/.gitconfig", found.bounds.rules) == "read"
+
+
+@requirement("PLUG-04")
+def test_a_path_in_a_variable_the_user_passes_on_is_open(workspace: Path, tmp_path: Path) -> None:
+    socket = tmp_path / "agent.sock"
+    socket.touch()
+    settings = GitSettings(variables=("SSH_AUTH_SOCK",))
+    known = held("/usr/bin/git", workspace, settings, {"SSH_AUTH_SOCK": str(socket)})
+    found = cell_of(known, Work(trusted=True), settings)
+    assert found is not None
+    assert found.bounds is not None
+    assert access_to(str(socket.resolve()), found.bounds.rules) == "write"
+    closed = cell_of(known, Work(trusted=False, write=True), settings)
+    assert closed is not None
+    assert closed.bounds is not None
+    assert access_to(str(socket.resolve()), closed.bounds.rules) == "empty"

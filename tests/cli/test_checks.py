@@ -1,0 +1,29 @@
+"""What `weft doctor` says about a machine."""
+
+import pytest
+
+from clawft.cli.checks import sandbox_with
+from clawft.sandbox.probe import Means
+from tests.requirements import requirement
+
+NOT_KEPT = "lists of hosts are not kept"
+OUTLIVE = "can outlive weft"
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("means", "level", "said", "unsaid"),
+    [
+        (Means("bwrap", offline=True), "ok", ("servers see no secrets",), (NOT_KEPT,)),
+        (Means("bwrap"), "warn", ("files are held", NOT_KEPT), ()),
+        (Means("landlock", abi=7, reason="no bubblewrap"), "warn", (NOT_KEPT, OUTLIVE, "no bubblewrap"), ()),
+        (Means("landlock", abi=7, alone=("unshare",)), "warn", ("landlock(7)", NOT_KEPT), (OUTLIVE,)),
+        (Means(reason="nothing here"), "warn", ("run as you do", "nothing here"), ()),
+    ],
+)
+def test_what_is_lost_is_said(means: Means, level: str, said: tuple[str, ...], unsaid: tuple[str, ...]) -> None:
+    found = sandbox_with(means)
+    assert found.level == level
+    assert all(words in found.said for words in said)
+    assert not any(words in found.said for words in unsaid)
+    assert bool(found.hint) == (level == "warn")

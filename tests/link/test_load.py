@@ -1,0 +1,49 @@
+"""The load of all large messages together, and the share of time for what nobody waits for."""
+
+import time
+
+import pytest
+
+from clawft.errors import Busy
+from clawft.link.load import Load, Total
+from clawft.link.noise import AT_ONCE_SECONDS, SHARE, Noise
+from tests.requirements import requirement
+
+
+@requirement("QUAL-12")
+def test_what_is_carried_has_a_bound_and_is_put_down() -> None:
+    total = Total("things", 100)
+    with Load(total, 60):
+        with pytest.raises(Busy, match="100 bytes"):
+            Load(total, 50)
+        with Load(total, 40):
+            assert total.carried == 100
+        assert total.carried == 60
+    assert total.carried == 0
+
+
+@requirement("QUAL-12")
+def test_one_alone_is_always_taken() -> None:
+    total = Total("things", 100)
+    with Load(total) as load:
+        for _ in range(5):
+            load.add(50)
+        with pytest.raises(Busy):
+            Load(total, 1)
+    assert total.carried == 0
+
+
+@requirement("QUAL-03")
+def test_a_few_notices_cost_nothing_and_a_flood_costs_a_pause() -> None:
+    noise = Noise()
+    now = time.monotonic()
+    assert noise.heard(100, now) == 0
+    pauses = [noise.heard(100, time.monotonic()) for _ in range(10_000)]
+    assert any(pauses)
+    assert max(pauses) < 10 * AT_ONCE_SECONDS / SHARE + 1
+
+
+@requirement("QUAL-03")
+def test_what_takes_long_to_hear_is_paid_for() -> None:
+    noise = Noise()
+    assert noise.heard(1, time.monotonic() - 1.0) >= 1.0 / SHARE - AT_ONCE_SECONDS

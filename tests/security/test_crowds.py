@@ -1,0 +1,76 @@
+"""Clients over HTTP who are each within bounds, and too many together: memory holds, and small calls are served."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Generator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from clawft.link.load import MAX_REQUEST_BYTES
+from tests.requirements import requirement
+from tests.security.well import is_well
+from tests.servers.raw_http import ask, connect, head, modern_call, open_session
+from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
+
+pytestmark = pytest.mark.slow
+
+MEGABYTE = 1024 * 1024
+BODY = 4 * MEGABYTE
+MANY = 60
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Generator[Served]:
+    """One for each test, as the peak of its memory is what counts."""
+    with gateway(tmp_path, "--no-auth") as running:
+        yield running
+        assert peak_memory(running.pid) < RSS_LIMIT, f"{peak_memory(running.pid) // MEGABYTE} MiB"
+
+
+@requirement("QUAL-12")
+async def test_many_halves_of_large_bodies(fresh: Served) -> None:
+    told = {"Content-Type": "application/json", "Accept": "*/*", "Content-Length": str(BODY)}
+    half = head(fresh.port, "POST", told) + b"x" * (BODY - 1)
+    async with AsyncExitStack() as stack:
+        lines = [await stack.enter_async_context(connect(fresh.port)) for _ in range(MANY)]
+        await asyncio.gather(*(line.send(half) for line in lines))
+        for _ in range(20):
+            await is_well(fresh.port)
+
+
+@requirement("QUAL-12")
+async def test_many_large_calls(fresh: Served) -> None:
+    """More than can be carried at once is refused as busy; each has exactly one answer, and later there is room."""
+    large = modern_call(fresh.port, 1, "probe__wait", {"token": "x" * (BODY - 1024), "seconds": 1})
+    answers = await asyncio.gather(*(ask(fresh.port, large) for _ in range(MANY)))
+    seen = Counter(answer.status for answer in answers)
+    assert set(seen) == {200, 503}
+    assert seen[200] >= MAX_REQUEST_BYTES // BODY - 1
+    assert (await ask(fresh.port, large)).status == 200
+
+
+@requirement("QUAL-12", "SHELL-19")
+async def test_many_events_kept_for_many_sessions(fresh: Served) -> None:
+    """Each stream that could be resumed keeps what was said on it; all of them keep no more than one can afford."""
+    flood = {"count": 900, "size": 4_000}
+    for _ in range(8):
+        session = await open_session(fresh.port)
+        for number in range(8):
+            async with connect(fresh.port) as line:
+                await line.send(session.call(number, "probe__flood", flood, _meta={"progressToken": "p"}))
+                assert (await line.answer()).status == 200
+    await is_well(fresh.port)
+
+
+@requirement("QUAL-12", "SHELL-19")
+async def test_many_streams_that_nobody_reads(fresh: Served) -> None:
+    flood = {"count": 900, "size": 4_000}
+    async with AsyncExitStack() as stack:
+        for _ in range(MANY):
+            session = await open_session(fresh.port)
+            line = await stack.enter_async_context(connect(fresh.port, longest=1024))
+            await line.send(session.call(1, "probe__flood", flood, _meta={"progressToken": "p"}))
+        for _ in range(50):
+            await is_well(fresh.port)
