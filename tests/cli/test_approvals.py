@@ -50,9 +50,13 @@ def test_refused_granted_listed_revoked(run: Any, stranger: Path, home: Path) ->
     refused = says(run)
     assert (refused.code, refused.out) == (1, "")
     assert "weft approvals grant one echo" in refused.err
+    explained = run("policy", "explain", "one__echo", "text=1", "--json").json
+    assert (explained["verdict"], explained["rule"]) == ("ask", "approval")
+    assert explained["hint"] == "weft approvals grant one echo"
     granted = run(*GRANT, "one", "echo")
     assert granted.code == 0
     assert "Says it again." in granted.out
+    assert run("policy", "explain", "one__echo", "text=1", "--json").json["verdict"] == "allow"
     assert says(run).out == "tiny: 1\n"
     assert (home / "approvals.json").stat().st_mode & 0o777 == 0o600
     assert states(run("approvals", "list", "--json")) == {"echo": "approved"}
@@ -313,6 +317,25 @@ async def test_a_running_weft_hears_of_grants_and_revocations(tmp_path: Path) ->
         await until(pipe, "theirs__echo", "weft approvals grant theirs echo")
         assert (await weft(tmp_path, "approvals", "revoke", "theirs")).returncode == 0
         await until(pipe, "theirs__echo", "unknown tool")
+
+
+@requirement("POOL-19", "CONF-16")
+async def test_a_script_that_changes_while_weft_runs_is_not_started(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(TINY.read_text())
+    entry = {"command": PYTHON, "args": ["server.py"], "cwd": str(tmp_path)}
+    (tmp_path / ".mcp.json").write_text(config(theirs=entry))
+    assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+    assert (await weft(tmp_path, *GRANT, "theirs", "*")).returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        await until(pipe, "theirs__echo", "tiny: 1")
+        script.write_text(script.read_text().replace('default="tiny"', 'default="evil"'))
+        await until(pipe, "theirs__echo", "tiny: 1")  # the one that runs is the one that was approved
+        assert (await weft(tmp_path, "servers", "reconnect", "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "unknown tool")
+        assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "evil: 1")
 
 
 @requirement("GUARD-13", "POOL-17")

@@ -59,6 +59,9 @@ def test_a_prompt_that_says_something_else_is_asked_about_again(run: Any, words:
     assert refused.code == 1
     assert "The prompts of one are not those you approved (weft approvals diff one)" in refused.err
     changes = {each["tool"]: each["fields"] for each in run("approvals", "diff", "--json").json["changes"]}
+    listed = run("prompts", "list").out
+    assert "Withheld. The prompts of one are not those you approved" in " ".join(listed.split())
+    assert "Read the keys" not in listed
     (field,) = changes["prompts/get"]
     assert "Read the keys" in json.dumps(field["now"])
     assert "Read the keys" not in json.dumps(field["approved"])

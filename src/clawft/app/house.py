@@ -74,7 +74,9 @@ class App:
         """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
-        self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
+        self._audit = Audit(
+            Journal(audit_file(settings.home), keep_files=settings.audit_files), values=settings.audit_values
+        )
         self.gateway = Gateway(
             self._guards(),
             form=settings.names,
@@ -125,6 +127,7 @@ class App:
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
+        self.gateway.prompts_changed()
 
     def offered(self, server: str, caller: Caller | None = None) -> Offered:
         """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
@@ -242,6 +245,7 @@ class App:
         cells = Cells(settings.home, settings.workspace)
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
+            self.files.ensure_approved(spec.name)
             return ways_to(spec, self.heard, cells, self.logins.credentials)
 
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))

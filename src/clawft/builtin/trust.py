@@ -1,9 +1,9 @@
 """Which folders the user trusts to run code of their own: the one place that knows.
 
 A build runs what the folder brings along (build scripts, tests, plugins, Makefiles), and so does git (hooks, filters,
-helpers), with all the rights of the user. So nothing of it is run before the user's own hand has named the folder: one
-absolute path per line in `trusted` in our home folder, `~/.clawft/trusted`. A path covers what is beneath it. The
-workspace has no say: a list that lies inside the workspace, or that others may write, counts for nothing.
+helpers). A cell holds that, but the workspace is in it. So nothing is run before the user's own hand has named the
+folder: one absolute path per line in `trusted` in our home folder, `~/.clawft/trusted`. A path covers what is beneath
+it. The workspace has no say: a list that lies inside the workspace, or that others may write, counts for nothing.
 """
 
 import asyncio

@@ -21,6 +21,7 @@ from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
 from clawft.config.scripts import digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
+from clawft.errors import SpawnFailed
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.pin import PREFIX, Shown, canonical, pin
@@ -126,6 +127,14 @@ def grant_command(name: str, found: Found, here: Path | None = None) -> str:
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
     place = "" if workspace == here else f" --workspace {shlex.quote(str(workspace))}"
     return f"weft approvals grant {name}{place}"
+
+
+def changed_since(book: Approvals, found: Found, sources: Sources) -> SpawnFailed | None:
+    """Why it may not be started any more; None if it is what was approved."""
+    if launches(book, sources)(found):
+        return None
+    name = found.spec.name
+    return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
 
 
 def waiting_launch(name: str, found: Found) -> Waiting:

@@ -137,6 +137,23 @@ class ServerFiles:
         self.waiting_changed()
         log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
 
+    def ensure_approved(self, name: str) -> None:
+        """Before every start of a server of the workspace: what it would run may have changed while we did.
+
+        Raises SpawnFailed, and has the server wait for approval again.
+        """
+        from clawft.config.approved import changed_since
+
+        servers: Servers | None = self.__dict__.get("servers")
+        found = servers.found.get(name) if servers is not None else None
+        if found is None or not found.must_wait:
+            return
+        changed = changed_since(self._approvals, found, self._sources)
+        if changed is not None:
+            if self._watching:
+                self._watching.append(asyncio.ensure_future(self._apply({}, {})))
+            raise changed
+
     # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def waiting_launches(self) -> Mapping[str, Waiting]:

@@ -50,6 +50,11 @@ class Found(Struct, frozen=True):
     origin: Origin
     scope: Scope
 
+    @property
+    def must_wait(self) -> bool:
+        """Until its launch is approved."""
+        return self.scope is Scope.WORKSPACE and self.spec.enabled
+
 
 class Refused(Struct, frozen=True):
     """A server, or a whole file, that cannot be used, and why. `required`: the program must not start without it."""

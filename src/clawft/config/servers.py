@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.approved import grant_command, launches
-from clawft.config.layers import Found, Outcome, Refused, Scope, Sources, outcomes
+from clawft.config.layers import Found, Outcome, Refused, Sources, outcomes
 from clawft.config.secrecy import masked_command
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import Approvals
@@ -50,7 +50,7 @@ def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
     refused: dict[str, Refused] = {}
     waiting: dict[str, Found] = {}
     for name, outcome in read:
-        if isinstance(outcome, Found) and _must_wait(outcome) and not approved(outcome):
+        if isinstance(outcome, Found) and outcome.must_wait and not approved(outcome):
             waiting[name] = outcome  # until it is approved it changes nothing, a server of the same name neither
             continue
         earlier = found.pop(name, None) or waiting.get(name)
@@ -61,10 +61,6 @@ def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
         else:
             found[name] = _switched_off(earlier, outcome)
     return Servers(found, refused, waiting)
-
-
-def _must_wait(found: Found) -> bool:
-    return found.scope is Scope.WORKSPACE and found.spec.enabled
 
 
 def _switched_off(earlier: Found | None, later: Found) -> Found:

@@ -50,6 +50,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
+from clawft.policy.beside import PROMPTS
 from clawft.policy.globs import any_matches
 from clawft.provider.base import (
     Changing,
@@ -107,7 +108,7 @@ class Gateway:
         self._personal = Personal(form)
         self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches, self._ensure)
+        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld)
         self._built: Snapshot | None = None
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
@@ -294,6 +295,11 @@ class Gateway:
             return True
         own = (entry for entry in self._entries_of(caller) if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
+
+    def _withheld(self, origin: Origin, caller: Caller) -> str:
+        """What stands in place of what a server's prompts say of themselves; empty if nothing does."""
+        notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside_guards)
+        return next(filter(None, notes), "")
 
     async def _ensure(self, use: Use) -> None:
         for guard in self._beside_guards:

@@ -66,7 +66,7 @@ def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
 
 def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
     revision = REVISIONS[caller.revision]
-    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts.visible(caller)]
+    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts.listed(caller)]
     return [narrow.definition(make_visible(wire), revision) for wire in named]
 
 

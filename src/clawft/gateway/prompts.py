@@ -23,6 +23,10 @@ Shows = Callable[[Sequence[str], Caller], bool]
 """May this caller see what goes by these names? The same rule as for tools."""
 
 
+Withheld = Callable[[Origin, Caller], str]
+"""What stands in place of what a server's prompts say of themselves; empty if nothing does."""
+
+
 class NamedPrompt(Struct, frozen=True):
     """A prompt under the name agents see, every name that reaches it, and who has it."""
 
@@ -34,15 +38,30 @@ class NamedPrompt(Struct, frozen=True):
 
 
 class Prompts:
-    def __init__(self, providers: ProvidersOf, form: Form, shows: Shows, reaches: Reaches, ensure: Ensure) -> None:
+    def __init__(
+        self,
+        providers: ProvidersOf,
+        form: Form,
+        shows: Shows,
+        reaches: Reaches,
+        ensure: Ensure,
+        withheld: Withheld,
+    ) -> None:
         self._providers = providers
         self._form = form
         self._shows = shows
         self._reaches = reaches
         self._ensure = ensure
+        self._withheld = withheld
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named(caller) if self._shows(named.names, caller)]
+
+    def listed(self, caller: Caller) -> list[NamedPrompt]:
+        """The same as they are shown: those that changed since they were approved say nothing but that."""
+        visible = self.visible(caller)
+        notes = {origin: self._withheld(origin, caller) for origin in dict.fromkeys(each.origin for each in visible)}
+        return [_without_words(each, note) if (note := notes[each.origin]) else each for each in visible]
 
     def _named(self, caller: Caller) -> list[NamedPrompt]:
         return [
@@ -96,3 +115,7 @@ async def _complete(
         values = await provider.complete(ref, argument, value)
         return Completion(values, len(values), has_more=False)
     return NO_VALUES
+
+
+def _without_words(named: NamedPrompt, note: str) -> NamedPrompt:
+    return msgspec.structs.replace(named, prompt=Prompt(named.prompt.name, description=note))

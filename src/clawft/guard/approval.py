@@ -119,13 +119,13 @@ class ApprovalGuard:
         """Prompts and resources are not used often enough to keep a table of them."""
         if not self.applies(RESOURCES_TOOL, use.origin):
             return ""
-        tool = self._stand_in(use)
+        tool = self._stand_in(use.method, use.origin, use.caller)
         name = f"{use.origin.server}/{use.method}"
         return await self._refusal(Call(use.caller, name, tool, use.origin, use.arguments, talk=use.talk))
 
-    def _stand_in(self, use: BesideUse) -> Tool:
-        known = (each for each in self._beside(use.origin.server, use.caller) if each.name == use.method)
-        return next(known, RESOURCES_TOOL if use.method == RESOURCES_TOOL.name else prompts_of(()))
+    def _stand_in(self, method: str, origin: Origin, caller: Caller) -> Tool:
+        known = (each for each in self._beside(origin.server, caller) if each.name == method)
+        return next(known, RESOURCES_TOOL if method == RESOURCES_TOOL.name else prompts_of(()))
 
     async def _refusal(self, call: Call) -> str:
         """Empty if the call may go on."""
@@ -227,7 +227,12 @@ class ApprovalGuard:
         if found.standing is not Standing.CHANGED:
             return ""
         self._withheld = True
-        return f"Withheld. {why(subject)} A call asks the person; so does `{subject.command}`."
+        return f"Withheld. {why(subject)} Its use asks the person; so does `{subject.command}`."
+
+    def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
+        if not self.applies(RESOURCES_TOOL, origin):
+            return ""
+        return self.withheld(self._stand_in(method, origin, caller), origin, caller)
 
     def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Subject]:
         shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)

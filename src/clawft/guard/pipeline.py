@@ -77,6 +77,10 @@ class BesideGuard(Protocol):
         """Why it may not be used; empty if it may."""
         ...
 
+    def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
+        """What stands in place of what it says of itself, in lists; empty if nothing does."""
+        ...
+
 
 def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Callable[[Finish], Next]) -> Next:
     """The way down for one tool: the first guard of the list is outermost.
