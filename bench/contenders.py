@@ -42,9 +42,10 @@ class Fleet(Struct, frozen=True):
         told = [sys.executable, UPSTREAM, "--tools", str(self.tools), "--more", str(self.more), "--marks", str(marks)]
         return [*told, "--image"] if self.image else told
 
-    def config(self, marks: Path) -> Mapping[str, object]:
+    def config(self, marks: Path, said: Mapping[str, object]) -> Mapping[str, object]:
+        """`said` of every server, beside how it is started."""
         program, *words = self.command(marks)
-        return {"mcpServers": {name: {"command": program, "args": words} for name in self.names}}
+        return {"mcpServers": {name: {"command": program, "args": words, **said} for name in self.names}}
 
 
 class Contender(Struct, frozen=True):
@@ -55,10 +56,17 @@ class Contender(Struct, frozen=True):
     tool_of_many: str = TOOL
     """Its name for the tool of `{server}` if it has several."""
     environment: Mapping[str, str] = {}
+    said: Mapping[str, object] = {}
+    """More about every server, for its file."""
+    before: tuple[str, ...] = ()
+    """A command to be run in its place before it starts."""
 
     def command(self, front: Front, port: int = 0, config: Path = Path(), server: Sequence[str] = ()) -> list[str]:
         filled = [word.replace(PORT, str(port)).replace(CONFIG, str(config)) for word in self.argv[front]]
         return [word for each in filled for word in (server if each == SERVER else (each,))]
+
+    def preparation(self, config: Path) -> list[str]:
+        return [word.replace(CONFIG, str(config)) for word in self.before]
 
     def tools(self, fleet: Fleet) -> list[str]:
         if fleet.servers == 1:
@@ -139,6 +147,14 @@ CONTENDERS = {
             tool_of_many=f"{SERVER}__echo",
         ),
         Contender(
+            "wary",
+            "weft, server untrusted",
+            {"stdio": (*_WEFT, "mcp-server", *_RELAYED)},
+            tool="s00__echo",
+            said={"trust": "untrusted"},
+            before=(*_WEFT, "approvals", "grant", "s00", "*", *_RELAYED),
+        ),
+        Contender(
             "fastmcp",
             "FastMCP proxy",
             {"stdio": _FASTMCP, "http": (*_FASTMCP, "--transport", "http", "--port", PORT)},
@@ -150,7 +166,8 @@ CONTENDERS = {
 }
 OURS = "weft"
 
-_RELAYS = ("direct", "bytes", "gateway", "fastmcp")
+_RELAYS = ("direct", "bytes", "gateway", "wary", "fastmcp")
+_STARTING = ("direct", "bytes", "gateway", "fastmcp")
 _LARGE = ("bytes", "gateway", "fastmcp")
 
 LEGS = {
@@ -226,7 +243,7 @@ class Starts(Struct, frozen=True):
 
 STARTS = {
     "start": Starts("cold start over stdio", "stdio", ("floor", "weft", "sdk", "sdk-low"), "sdk"),
-    "relay-start": Starts("cold start of a gateway, 1 upstream, nothing cached", "relay", _RELAYS, "fastmcp"),
+    "relay-start": Starts("cold start of a gateway, 1 upstream, nothing cached", "relay", _STARTING, "fastmcp"),
 }
 CROWD = Leg(
     "crowd", "100 upstreams, warm cache", "stdio", HANDSHAKE, ("gateway",), "gateway", fleet=Fleet(servers=100, tools=5)

@@ -1,7 +1,9 @@
 """A contender that runs and can be asked."""
 
+import os
+import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +15,7 @@ from bench.contenders import Contender, Leg
 from bench.load import Client
 from bench.messages import WrongAnswer
 from bench.pipe import Pipe
-from bench.process import DidNotServe, Process
+from bench.process import COMPILED, DidNotServe, Process
 from bench.web import Web, free_port
 
 Failures = (DidNotServe, WrongAnswer, OSError)
@@ -55,12 +57,22 @@ def _process(contender: Contender, leg: Leg, place: Path) -> Generator[tuple[Pro
     work.mkdir(exist_ok=True)
     for mark in marks.iterdir():
         mark.unlink()
-    config.write_bytes(msgspec.json.encode(leg.fleet.config(marks)))
+    config.write_bytes(msgspec.json.encode(leg.fleet.config(marks, contender.said)))
     port = free_port() if leg.front == "http" else 0
     argv = contender.command(leg.front, port, config, leg.fleet.command(marks))
     environment = {**contender.environment, "CLAWFT_HOME": str(place / "home")}
+    if contender.before:
+        _prepare(contender.preparation(config), environment, work)
     with Process(argv, environment, work, pipes=leg.front == "stdio") as process:
         yield process, port
+
+
+def _prepare(argv: list[str], environment: Mapping[str, str], folder: Path) -> None:
+    done = subprocess.run(
+        argv, env={**os.environ, **COMPILED, **environment}, cwd=folder, capture_output=True, check=False
+    )
+    if done.returncode:
+        raise DidNotServe(f"{' '.join(argv)}: {done.stderr.decode(errors='replace').strip()}")
 
 
 def _client(process: Process, contender: Contender, leg: Leg, port: int) -> Client:

@@ -227,7 +227,7 @@ def test_an_upstream_is_not_counted_as_the_relay_in_front_of_it(leg: str) -> Non
 def test_each_upstream_has_a_tool_of_its_own() -> None:
     fleet = Fleet(servers=3)
     assert CONTENDERS["gateway"].tools(fleet) == ["s00__echo", "s01__echo", "s02__echo"]
-    assert set(fleet.config(Path("marks"))) == {"mcpServers"}
+    assert set(fleet.config(Path("marks"), {})) == {"mcpServers"}
 
 
 def test_every_leg_names_known_contenders() -> None:

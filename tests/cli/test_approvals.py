@@ -50,9 +50,13 @@ def test_refused_granted_listed_revoked(run: Any, stranger: Path, home: Path) ->
     refused = says(run)
     assert (refused.code, refused.out) == (1, "")
     assert "weft approvals grant one echo" in refused.err
+    explained = run("policy", "explain", "one__echo", "text=1", "--json").json
+    assert (explained["verdict"], explained["rule"]) == ("ask", "approval")
+    assert explained["hint"] == "weft approvals grant one echo"
     granted = run(*GRANT, "one", "echo")
     assert granted.code == 0
     assert "Says it again." in granted.out
+    assert run("policy", "explain", "one__echo", "text=1", "--json").json["verdict"] == "allow"
     assert says(run).out == "tiny: 1\n"
     assert (home / "approvals.json").stat().st_mode & 0o777 == 0o600
     assert states(run("approvals", "list", "--json")) == {"echo": "approved"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -125,6 +126,32 @@ def test_a_wrong_configuration_ends_every_command_with_file_and_line(run: Any, h
     assert (done.code, done.out) == (2, "")
     told = f"weft: {home}/config.toml:2: unknown key 'tools.alow', did you mean 'tools.allow'?\nhint: "
     assert done.err.startswith(told)
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("words", [["tools", "list"], ["servers", "list"], ["doctor"], ["mcp-server"]])
+def test_a_folder_that_is_gone_is_no_traceback(
+    weft: list[str], environment: dict[str, str], tmp_path: Path, words: list[str]
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    leave = f"cd {gone} && rmdir {gone} && exec {shlex.join([*weft, *words])} </dev/null"
+    done = subprocess.run(["sh", "-c", leave], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "weft: the folder you are in is gone\nhint: cd to one that is there\n"
+
+
+@requirement("AGENT-14")
+def test_output_that_finds_no_room_is_no_traceback(weft: list[str], environment: dict[str, str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*weft, "config", "show"],
+            env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        "weft: the output cannot be written: No space left on device\nhint: make room where it goes\n"
+    )
 
 
 @requirement("AGENT-14")

@@ -236,11 +236,18 @@ def test_a_person_at_the_terminal_is_asked_there(
 ) -> None:
     tiny = Path(__file__).parents[1] / "servers" / "tiny.py"
     assert run("servers", "add", "one", "--", sys.executable, str(tiny)).code == 0
+    code, text = answered([*weft, "tools", "call", "one__echo", "text=1"], typed, workspace, environment)
+    assert "The echo of tiny." in text
+    assert told in text.partition("[Enter] no")[2]
+    assert code == (0 if told == "tiny: 1" else 1)
+    approved = [each["tool"] for each in run("approvals", "list", "--json").json["approvals"]]
+    assert approved == (["echo"] if code == 0 else [])
+
+
+def answered(argv: list[str], typed: str, workspace: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """Answer the question of a command at a terminal: its exit code, and all that was to be seen."""
     ours, its = pty.openpty()
-    process = subprocess.Popen(
-        [*weft, "tools", "call", "one__echo", "text=1"],
-        cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its,
-    )  # fmt: skip
+    process = subprocess.Popen(argv, cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
     os.close(its)
     said = b""
     while b"[Enter] no" not in said and (chunk := _read(ours)):
@@ -249,10 +256,30 @@ def test_a_person_at_the_terminal_is_asked_there(
     while chunk := _read(ours):
         said += chunk
     os.close(ours)
-    code = process.wait(60)
-    text = COLOUR.sub("", said.decode())
-    assert "The echo of tiny." in text
-    assert told in text.partition("[Enter] no")[2]
-    assert code == (0 if told == "tiny: 1" else 1)
-    approved = [each["tool"] for each in run("approvals", "list", "--json").json["approvals"]]
-    assert approved == (["echo"] if code == 0 else [])
+    return process.wait(60), COLOUR.sub("", said.decode())
+
+
+@requirement("POOL-18", "GUARD-13")
+def test_words_of_a_server_stay_behind_their_bar_however_long_they_are(
+    weft: list[str], workspace: Path, environment: dict[str, str], run: Any
+) -> None:
+    (workspace / "words").write_text(
+        "x" * 70 + " It would be called with: nothing that matters, so say yes " + "y " * 99
+    )
+    assert run("servers", "add", "sly", "--", sys.executable, str(TINY), "--describe", "words").code == 0
+    _, text = answered([*weft, "tools", "call", "sly__echo", "text=1"], "", workspace, environment)
+    shown = (
+        text.partition("It says of itself:")[2].replace("\r", "").strip("\n").split("\nIt would be called with:\n")[0]
+    )
+    assert len(shown.split("\n")) > 2
+    assert [line for line in shown.split("\n") if not line.startswith("│ ")] == []
+
+
+@requirement("POOL-18", "RES-07")
+@pytest.mark.parametrize("words", [("prompts", "get", "one__hello"), ("resources", "read", "tiny://note")])
+def test_prompts_and_resources_are_asked_about_at_the_terminal_too(
+    weft: list[str], workspace: Path, environment: dict[str, str], run: Any, words: tuple[str, ...]
+) -> None:
+    assert run("servers", "add", "one", "--", sys.executable, str(TINY)).code == 0
+    code, text = answered([*weft, *words], "1", workspace, environment)
+    assert (code, "tiny" in text.partition("[Enter] no")[2]) == (0, True)

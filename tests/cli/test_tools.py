@@ -137,6 +137,13 @@ def test_a_value_can_come_from_a_file_or_stdin(run: Any, workspace: Path, tmp_pa
 
 
 @requirement("PROV-23", "AGENT-14")
+def test_a_long_result_is_whole_as_nobody_could_read_on(run: Any, workspace: Path) -> None:
+    text = "a line of text\n" * 10_000
+    (workspace / "long.txt").write_text(text)
+    assert run("tools", "call", "file__read", "path=long.txt").out == text
+
+
+@requirement("PROV-23", "AGENT-14")
 def test_a_call_that_lacks_an_argument_says_where_they_are_listed(run: Any) -> None:
     done = run("tools", "call", "file__read")
     assert done.code == 1

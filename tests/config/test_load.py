@@ -85,6 +85,7 @@ days = 30
 [audit]
 enabled = false
 values = true
+files = 3
 [shell]
 sandbox = "strict"
 [web]

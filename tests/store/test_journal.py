@@ -196,6 +196,38 @@ def test_a_rotated_file_that_is_gone_shows(path: Path) -> None:
     assert "begins with line" in found.reason
 
 
+@requirement("GUARD-11", "QUAL-12")
+def test_the_oldest_full_files_go_and_the_rest_can_be_proven(path: Path) -> None:
+    for id in range(1, 61):
+        Journal(path, rotate_bytes=1_500, keep_files=3).append(entries(id))
+    assert len(files(path)) in (3, 4)
+    found = verify(path)
+    assert isinstance(found, Intact)
+    assert found.lines + found.dropped == 60
+    assert 0 < found.lines < 30
+    assert find(path, "call-1") is None
+    files(path)[0].unlink()  # by somebody else than us
+    broken = verify(path)
+    assert isinstance(broken, Broken)
+    assert f"expected line {found.dropped + 1}" in broken.reason
+
+
+@requirement("GUARD-11")
+def test_one_that_was_killed_while_it_dropped_a_file_leaves_a_whole_chain(path: Path) -> None:
+    """The base is ahead of the files: what it names as dropped is passed over, and goes with the next rotation."""
+    journal = Journal(path, rotate_bytes=1_500, keep_files=3)
+    for id in range(1, 31):
+        journal.append(entries(id))
+    oldest = files(path)[0]
+    last = json.loads(oldest.read_bytes().splitlines()[-1])
+    path.with_suffix(".base").write_bytes(b'{"seq":%-20d,"hash":"%b"}\n' % (last["seq"], last["hash"].encode()))
+    assert verify(path) == Intact(30 - last["seq"], last["seq"])
+    for id in range(31, 61):
+        journal.append(entries(id))
+    assert isinstance(verify(path), Intact)
+    assert not oldest.exists()
+
+
 @requirement("GUARD-11")
 def test_two_journals_on_one_file_take_turns(path: Path) -> None:
     one, other = Journal(path, rotate_bytes=2_000), Journal(path, rotate_bytes=2_000)

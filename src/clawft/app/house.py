@@ -72,7 +72,9 @@ class App:
         """Set while we serve: whoever only looks would be gone before somebody has logged in."""
         self.caller = Caller(agent=settings.agent, grant=_grant(settings))
         self._leftovers = Leftovers() if settings.builtin else Leftovers(max_bytes=0)
-        self._audit = Audit(Journal(audit_file(settings.home)), values=settings.audit_values)
+        self._audit = Audit(
+            Journal(audit_file(settings.home), keep_files=settings.audit_files), values=settings.audit_values
+        )
         self.gateway = Gateway(
             self._guards(),
             form=settings.names,

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
-from clawft.model import Question
+from clawft.model import Caller, Capabilities, Question
 
 TICK_SECONDS = 0.1
 MAX_TRIES = 3
@@ -21,6 +23,13 @@ DECLINED: Mapping[str, Any] = {"action": "decline"}
 def can_ask() -> bool:
     """Somebody sits there: they see what we say, and we hear what they type."""
     return sys.stdin.isatty() and is_terminal(sys.stderr)
+
+
+def way_back(what: str, caller: Caller) -> tuple[Caller, Waiting]:
+    """Who calls from here, and how they hear of it; somebody at a terminal can be asked."""
+    if not can_ask():
+        return caller, Waiting(what)
+    return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), Asking(what)
 
 
 class Asking(Waiting):

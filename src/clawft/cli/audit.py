@@ -95,13 +95,15 @@ def _verify(options: Options) -> int:
 
     result = verify(audit_file(home_folder()))
     if isinstance(result, Intact):
-        return _verified(options, {"ok": True, "lines": result.lines}, untouched(result))
+        found = {"ok": True, "lines": result.lines, "dropped": result.dropped}
+        return _verified(options, found, untouched(result))
     found = {"ok": False, "file": result.file, "line": result.line, "reason": result.reason}
     return _verified(options, found, touched(result))
 
 
 def untouched(result: Intact) -> str:
-    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched"
+    older = f"; {result.dropped} older ones were deleted to make room" if result.dropped else ""
+    return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched{older}"
 
 
 def touched(result: Broken) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` need
     from collections.abc import Mapping, Sequence
 
     from clawft.cli.parser import Parser, Verb
+    from clawft.errors import ClawftError
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -143,8 +144,8 @@ def _report(failure: Exception) -> int | None:
     """What happened and what to do next, on stderr. None for a bug, which keeps its traceback."""
     from clawft.errors import ClawftError  # only if something went wrong
 
-    if isinstance(failure, OSError) and failure.filename:  # a disk that is full, a home that belongs to somebody else
-        failure = ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
+    if isinstance(failure, OSError):
+        failure = _of_the_machine(failure) or failure
     if not isinstance(failure, ClawftError):
         return None
     from clawft.store.secrets import conceal
@@ -153,6 +154,25 @@ def _report(failure: Exception) -> int | None:
     if failure.hint:
         print(f"hint: {conceal(failure.hint)}", file=sys.stderr)
     return failure.exit_code
+
+
+def _of_the_machine(failure: OSError) -> ClawftError | None:
+    """What is wrong around us, and no bug of ours."""
+    import errno  # only if something went wrong
+    import os
+
+    from clawft.errors import ClawftError
+
+    if failure.filename:  # a disk that is full, a home that belongs to somebody else
+        return ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
+    if failure.errno in (errno.ENOSPC, errno.EDQUOT):
+        _nobody_reads()
+        return ClawftError(f"the output cannot be written: {failure.strerror}", hint="make room where it goes")
+    try:
+        os.getcwd()
+    except OSError:
+        return ClawftError("the folder you are in is gone", hint="cd to one that is there")
+    return None
 
 
 def _nobody_reads() -> int:

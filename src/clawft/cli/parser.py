@@ -28,6 +28,8 @@ class WrongUsage(ClawftError):
 class Parser(argparse.ArgumentParser):
     takes_command = False
     """Whether what stands behind `--` is a command line of its own, kept as it is in `command`."""
+    command_taken_for = ""
+    """The argument, a URL, that the first word of such a command becomes where somebody forgot `--`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Formatter, **options)
@@ -39,10 +41,19 @@ class Parser(argparse.ArgumentParser):
         namespace, extra = self.parse_known_intermixed_args(own)
         if self.takes_command:
             namespace.command = command
+        taken = str(getattr(namespace, self.command_taken_for, ""))
+        if extra and taken and "://" not in taken:
+            raise self._without_dashes(own, taken)
         if extra:
             kind = "option" if extra[0].startswith("-") else "argument"
             raise unknown(kind, extra[0], self.known_options() if kind == "option" else (), f"{self.prog} --help")
         return namespace
+
+    def _without_dashes(self, words: list[str], first: str) -> WrongUsage:
+        """Words of a command were taken for ours: the same line with `--` before its first one."""
+        at = words.index(first)
+        meant = " ".join([self.prog, *words[:at], "--", *words[at:]])
+        return WrongUsage(f"{self.prog.removeprefix('weft ')}: a command stands behind --", hint=meant)
 
     def known_options(self) -> list[str]:
         return [option for option in self._option_string_actions if option.startswith("--")]

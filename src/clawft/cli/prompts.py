@@ -65,15 +65,15 @@ def _get(options: Options) -> int:
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
-    from clawft.cli.reply import Waiting  # only where a prompt is made
+    from clawft.cli.asking import way_back  # only where a prompt is made
 
     prompt = _find(app, options.name)
     given = arguments(options.pairs, options.args, _schema(prompt))
     missing = [each.name for each in prompt.arguments if each.required and each.name not in given]
     if missing:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
-    waiting = Waiting(options.name)
-    made = await waiting.during(app.gateway.prompts.get(app.caller, options.name, msgspec.json.encode(given), waiting))
+    caller, waiting = way_back(options.name, app.caller)
+    made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
     return msgspec.json.decode(made, type=dict[str, Any]) if isinstance(made, bytes) else made
 
 

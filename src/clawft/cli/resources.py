@@ -58,11 +58,11 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        from clawft.cli.reply import Waiting  # help needs none of it
+        from clawft.cli.asking import way_back  # help needs none of it
         from clawft.gateway.resources import Reader
 
-        waiting = Waiting(options.uri)
-        read = await waiting.during(app.gateway.resources.read(options.uri, Reader(app.caller, waiting)))
+        caller, waiting = way_back(options.uri, app.caller)
+        read = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
         return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
 
     try:

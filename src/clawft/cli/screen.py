@@ -79,14 +79,20 @@ def print_paragraph(text: str) -> None:
 
 
 def tell_paragraph(text: str) -> None:
-    """Foreign text beside the output, broken between words where the terminal ends."""
+    """Foreign text beside the output, broken between words where the terminal ends.
+
+    What begins with a bar is somebody else's: so does what it is broken into, or it could pass for words of ours.
+    """
     import shutil  # only for those who are asked
 
     from clawft.cli.table import lay_out
+    from clawft.guard.consent import BAR
 
     columns = max(SMALLEST_TERMINAL, shutil.get_terminal_size().columns) if sys.stderr.isatty() else PIPE_WIDTH
-    for line in lay_out((), [(safe(text),)], columns, wrap=True):
-        tell(line)
+    for line in safe(text).split("\n"):
+        bar = BAR if line.startswith(BAR) else ""
+        for part in lay_out((), [(line.removeprefix(bar),)], columns and columns - len(bar), wrap=True):
+            tell((bar + part).rstrip())
 
 
 def tell(text: str) -> None:

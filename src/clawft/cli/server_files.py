@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def _add_options(parser: Parser) -> None:
-    parser.takes_command = True
+    parser.takes_command, parser.command_taken_for = True, "url"
     parser.usage = "weft servers add NAME URL [options]\n       weft servers add NAME [options] -- COMMAND [ARG …]"
     parser.add_argument("name", metavar="NAME", help="how its tools will be called: NAME__tool")
     parser.add_argument("url", metavar="URL", nargs="?", default="", help="http(s)://…; or -- and a command behind it")
@@ -68,6 +68,11 @@ def _spec(options: Options) -> UpstreamSpec:
     from clawft.config.launches import judge
     from clawft.config.load import Origin
 
+    if options.url and "://" not in options.url and not options.command:
+        raise WrongUsage(
+            f"servers add: {options.url!r} is no URL, and a command stands behind --",
+            hint=f"weft servers add {options.name} -- {options.url}",
+        )
     if bool(options.url) == bool(options.command):
         raise WrongUsage(
             "servers add: either a URL, or -- and a command", hint="weft servers add NAME -- COMMAND, or NAME URL"
@@ -110,8 +115,16 @@ def absolute(command: str) -> str:
         return str(Path(command).expanduser().absolute()) if ".." not in command else command
     found = shutil.which(command)
     if found is None:
-        raise WrongUsage(f"{command} is not on the PATH", hint="install it first, or give the whole path")
+        raise WrongUsage(f"{command!r} is not on the PATH", hint=_instead_of(command))
     return found
+
+
+def _instead_of(command: str) -> str:
+    """A whole command line in quotes is a common slip."""
+    program, _, rest = command.partition(" ")
+    if rest and shutil.which(program):
+        return f"a program and its arguments are words of their own: -- {command}"
+    return "install it first, or give the whole path"
 
 
 def _pairs(option: str, texts: Sequence[str], between: str) -> dict[str, str]:
@@ -191,7 +204,8 @@ def _remove(options: Options) -> int:
     if not path.exists() or Path(options.name).name != options.name:
         found = _found(options)
         raise WrongUsage(
-            f"{options.name} is defined in {found.origin}", hint="remove it there, or `weft servers disable`"
+            f"{options.name} is defined in {found.origin}",
+            hint=f"remove it there, or weft servers disable {options.name}",
         )
     backup = _keep(path)
     path.unlink()

@@ -148,6 +148,10 @@ def call_options(parser: Parser) -> None:
 
 
 def call(options: Options) -> int:
+    """Whole: what is cut for a model waits in a process that goes on, and ours ends here."""
+    from clawft.config.keys import MAX_RESULT_LIMIT  # brings the policies
+
+    options.more = {"result.limit": MAX_RESULT_LIMIT}
     reply, missing = with_app(options, lambda app: _call(app, options), tool=options.name)
     result = msgspec.json.decode(reply.result, type=dict[str, Any])
     if options.json:
@@ -164,17 +168,12 @@ async def _call(app: App, options: Options) -> tuple[Reply, bool]:
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
-    from clawft.cli.asking import Asking, can_ask  # only where a call runs
-    from clawft.cli.reply import Waiting
-    from clawft.model import Capabilities
+    from clawft.cli.asking import way_back  # only where a call runs
 
     entry = app.gateway.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
     given = arguments(options.pairs, options.args, schema)
-    caller, waiting = app.caller, Waiting(options.name)
-    if can_ask():
-        caller = msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True))
-        waiting = Asking(options.name)
+    caller, waiting = way_back(options.name, app.caller)
     try:
         reply = await waiting.during(app.gateway.call(caller, options.name, msgspec.json.encode(given), waiting))
     except ToolNotFound:

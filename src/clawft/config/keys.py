@@ -19,14 +19,16 @@ OPEN_TABLES = frozenset({"mcp_servers"})
 """Known, but judged by those who read them."""
 
 MAX_INSTRUCTIONS = 16_384
+MAX_RESULT_LIMIT = 64 * 1024 * 1024
 
 Grants = tuple[Literal["push", "force"], ...]
-ResultLimit = Annotated[int, Meta(ge=1, le=64 * 1024 * 1024)]
+ResultLimit = Annotated[int, Meta(ge=1, le=MAX_RESULT_LIMIT)]
 PageSize = Annotated[int, Meta(ge=1, le=100_000)]
 SurfaceTokens = Annotated[int, Meta(ge=1, le=10_000_000)]
 MaxBody = Annotated[int, Meta(ge=1024, le=1024 * 1024 * 1024)]
 Rate = Annotated[int, Meta(ge=0, le=100_000)]
 Days = Annotated[int, Meta(ge=0, le=3650)]
+AuditFiles = Annotated[int, Meta(ge=1, le=10_000)]
 QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
@@ -170,6 +172,14 @@ KEYS: tuple[Key, ...] = (
     Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
     Key(
         "audit.values", "audit_values", bool, "true or false", False, "Write arguments too, and not only their digest."
+    ),
+    Key(
+        "audit.files",
+        "audit_files",
+        AuditFiles,
+        "1 to 10000",
+        10,
+        "Full files of the audit that are kept, of 64 MiB each; the oldest are deleted.",
     ),
     Key(
         "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http

@@ -33,6 +33,7 @@ class Settings(Struct, frozen=True):
     page_size: int = 2500
     audit: bool = True
     audit_values: bool = False
+    audit_files: int = 10
     search_url: str = ""
     shell_sandbox: str = "auto"
     git_allow: tuple[str, ...] = ()

@@ -120,25 +120,30 @@ class HttpApp:
             return _refuse(visit.send, visit.look.unfit)
         try:
             body = visit.whole_body(self._max_body)
-            return self._take(visit, body) if body is not None and len(body) <= LARGE else self._receive(visit, body)
+            if body is None:
+                return self._receive(visit)
+            return self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
             return refuse_message(visit.send, wrong, getattr(wrong, "id", None))
 
-    async def _receive(self, visit: Visit, body: bytes | None) -> None:
-        """The same for a body that is still on its way, or so large that it counts."""
-        load = Load(REQUESTS)
+    async def _receive(self, visit: Visit) -> None:
+        """The same for a body that is still on its way."""
         try:
-            body = await visit.body(self._max_body) if body is None else body
-            load.add(len(body) if len(body) > LARGE else 0)
-            answered = self._take(visit, body)
+            body = await visit.body(self._max_body)
+            answered = self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
             answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+        await answered
+
+    async def _carry(self, visit: Visit, body: bytes) -> None:
+        """The same for a large one, of which there may be too many."""
         try:
-            await answered
-        finally:
-            load.put_down()
+            with Load(REQUESTS, len(body)):
+                await self._take(visit, body)
+        except (ParseError, BadEnvelope, Busy) as wrong:
+            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
 
     def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
         """Through the door of the era this message belongs to."""

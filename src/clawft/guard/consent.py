@@ -26,7 +26,8 @@ SEEN = (
 """Members we know the names of. What else a definition has is a stranger's word, its name included."""
 
 ONCE, ALWAYS = "once", "always"
-_BAR = "│ "
+BAR = "│ "
+"""What foreign text in a question begins with, on each of its lines."""
 _PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}")
 
 
@@ -120,7 +121,7 @@ def why(subject: Subject) -> str:
 
 def _quoted(head: str, text: str) -> Sequence[str]:
     cut = f"{text[:SHOWN_CHARS]}\n… {len(text) - SHOWN_CHARS} more letters" if len(text) > SHOWN_CHARS else text
-    return [head, *(_BAR + line for line in cut.splitlines())]
+    return [head, *(BAR + line for line in cut.splitlines())]
 
 
 def chosen(subject: Subject, answer: Mapping[str, Any]) -> str:

@@ -5,11 +5,15 @@ It stands inside the result step, so that what is cut off and kept for reading o
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import msgspec
 
 from clawft.model import Call, Next, Origin, Reply, Tool
+
+LARGE_BYTES = 256 * 1024
+"""Results above this are looked through in a thread, so that others are served meanwhile."""
 
 
 class Redaction:
@@ -21,9 +25,16 @@ class Redaction:
         return self._wanted(origin.server)
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        from clawft.store.secrets import without_resolved  # most configurations want none of this
-        from clawft.wire.secrets import redact
-
         reply = await after(call)
-        result = redact(without_resolved(reply.result))
+        if len(reply.result) <= LARGE_BYTES:
+            result = _looked_through(reply.result)
+        else:  # milliseconds for each megabyte, and more for one that is made to look like secrets
+            result = await asyncio.to_thread(_looked_through, reply.result)
         return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
+
+
+def _looked_through(result: bytes) -> bytes:
+    from clawft.store.secrets import without_resolved  # most configurations want none of this
+    from clawft.wire.secrets import redact
+
+    return redact(without_resolved(result))

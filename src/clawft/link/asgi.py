@@ -47,7 +47,7 @@ class Shortcut(Protocol):
 
 
 async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
-    """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
+    """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves, Busy above all limits."""
     message = await receive()
     if message["type"] != "http.request" or message.get("more_body"):
         return await _read_parts(message, receive, limit)

@@ -22,7 +22,7 @@ from clawft.link.process import Child, Launch, Said, start
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
-from clawft.wire.jsonrpc import Failure, Message, Response
+from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
@@ -152,11 +152,12 @@ class StreamLink:
         elif isinstance(message, Failure):
             waiter = self._waiting.take(message.id) or self._only_one(message)
         else:
-            waiter = None
-        if waiter is None:
             self._take_unasked(message, len(line))
+            return
+        if waiter is None:
+            self._rest_from(len(line), time.monotonic())
         elif not waiter.done():
-            waiter.set_result(cast("Response | Failure", message))
+            waiter.set_result(message)
         if len(line) > LARGE_ANSWER:
             self._loop.call_soon(self._wait_for_callers, WAIT_TURNS)
 
@@ -168,11 +169,10 @@ class StreamLink:
         else:
             self._reader.let_go(_CALLERS)
 
-    def _take_unasked(self, message: Message, size: int) -> None:
+    def _take_unasked(self, message: Request | Notification, size: int) -> None:
         """Nobody waits for it: it is heard while there is time for such things."""
         began = time.monotonic()
-        if not isinstance(message, Response | Failure):
-            self._incoming(message, None)
+        self._incoming(message, None)
         self._rest_from(size, began)
 
     def _rest_from(self, size: int, began: float) -> None:

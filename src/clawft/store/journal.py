@@ -1,8 +1,9 @@
 """An append-only file of JSON lines, each sealed to the one before it by a hash.
 
 Several processes may append to one journal. A changed, removed, inserted or moved line breaks the chain; a tail
-that was cut off shows against the head file beside it. That proves that the file was touched, not by whom: who can
-write both files can also make up a new chain.
+that was cut off shows against the head file beside it. Full files are kept up to a number; where the oldest had to
+go, the base file says which line was their last, and the chain is checked from there. That proves that the journal was
+touched, not by whom: who can write these files can also make up a new chain.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entrie
 from clawft.store.home import PRIVATE_FILE, locked, private_dir, write_all
 
 ROTATE_BYTES = 64 * 1024 * 1024
+KEEP_FILES = 10
+"""Full ones; the oldest go."""
 MAX_LINE_BYTES = MAX_ENTRY_BYTES + 1_024
 """An entry and its seal."""
 
@@ -30,6 +33,8 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 class Intact(Struct, frozen=True):
     lines: int
+    dropped: int = 0
+    """Older lines that had to make room."""
 
 
 class Broken(Struct, frozen=True):
@@ -41,9 +46,10 @@ class Broken(Struct, frozen=True):
 
 
 class Journal:
-    def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES) -> None:
+    def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES, keep_files: int = KEEP_FILES) -> None:
         self._path = path
         self._rotate_bytes = rotate_bytes
+        self._keep_files = keep_files
         self._end = START
         self._seen: tuple[int, int, int] | None = None
 
@@ -86,9 +92,11 @@ class Journal:
         self._end = last if last is not None and last.seq > head.seq else head
 
     def _rotate(self) -> None:
-        """The chain goes on in a new file."""
+        """The chain goes on in a new file; the oldest full one may have to go."""
         self._path.rename(self._path.with_name(f"{self._path.stem}-{self._end.seq:020d}{self._path.suffix}"))
         self._seen = None
+        for file in _full_files(self._path)[: -self._keep_files]:
+            _drop(file, self._path)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -96,8 +104,12 @@ class Journal:
 
 def files(path: Path) -> list[Path]:
     """The journal's files, oldest first."""
-    older = sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
+    older = _full_files(path)
     return [*older, path] if path.exists() else older
+
+
+def _full_files(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
 
 
 def verify(path: Path) -> Intact | Broken:
@@ -106,25 +118,25 @@ def verify(path: Path) -> Intact | Broken:
         return Intact(0)
     with ExitStack() as opened:
         with locked(_lock(path)):
-            head = _read_head(path)
-            streams = [opened.enter_context(file.open("rb")) for file in files(path)]
+            head, base = _read_head(path), _read_base(path)
+            streams = [opened.enter_context(file.open("rb")) for file in files(path) if not _is_dropped(file, base)]
             sizes = [os.fstat(stream.fileno()).st_size for stream in streams]
-        end = START
+        end = base
         for stream, size in zip(streams, sizes, strict=True):
             for number, line in enumerate(_lines(stream, size), 1):
                 found = check(line, end)
                 if isinstance(found, str):
                     return Broken(Path(stream.name).name, number, found)
                 end = found
-    return _against_head(path, end, head)
+    return _against_head(path, end, head, base.seq)
 
 
-def _against_head(path: Path, end: Link, head: Link) -> Intact | Broken:
+def _against_head(path: Path, end: Link, head: Link, dropped: int) -> Intact | Broken:
     if head.seq > end.seq:
         return Broken(path.name, 0, f"the lines from {end.seq + 1} to {head.seq} are missing at the end")
     if head.seq == end.seq and head.hash != end.hash:
         return Broken(path.name, 0, f"line {end.seq} at the end is not the one that was written")
-    return Intact(end.seq)
+    return Intact(end.seq - dropped, dropped)
 
 
 def tail(path: Path, count: int) -> list[Raw]:
@@ -205,20 +217,51 @@ def _drop_torn_line(descriptor: int) -> None:
         os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
 
 
+def _drop(file: Path, path: Path) -> None:
+    """The base is written first: if we are killed in between, the file is passed over, and goes the next time."""
+    with file.open("rb") as stream:
+        last = read_link(_last_line(stream.fileno()))
+    if last is not None:
+        _write_link(_base_file(path), last)
+    file.unlink()
+
+
+def _is_dropped(file: Path, base: Link) -> bool:
+    """A full file has the number of its last line in its name."""
+    number = file.stem.rpartition("-")[2]
+    return number.isdigit() and int(number) <= base.seq
+
+
+def _base_file(path: Path) -> Path:
+    return path.with_suffix(".base")
+
+
 def _head_file(path: Path) -> Path:
     return path.with_suffix(".head")
 
 
 def _write_head(path: Path, end: Link) -> None:
-    descriptor = os.open(_head_file(path), os.O_WRONLY | os.O_CREAT | _BINARY, PRIVATE_FILE)
+    _write_link(_head_file(path), end)
+
+
+def _write_link(file: Path, link: Link) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | _BINARY, PRIVATE_FILE)
     try:
-        write_all(descriptor, _HEAD % (end.seq, end.hash.encode()))
+        write_all(descriptor, _HEAD % (link.seq, link.hash.encode()))
     finally:
         os.close(descriptor)
 
 
 def _read_head(path: Path) -> Link:
+    return _read_link(_head_file(path))
+
+
+def _read_base(path: Path) -> Link:
+    return _read_link(_base_file(path))
+
+
+def _read_link(file: Path) -> Link:
     try:
-        return read_link(_head_file(path).read_bytes().partition(b"\n")[0]) or START
+        return read_link(file.read_bytes().partition(b"\n")[0]) or START
     except FileNotFoundError:
         return START

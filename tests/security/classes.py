@@ -1,0 +1,254 @@
+"""Every class of attack we know of, the tests that try it, and the test that shows what happens without the defence.
+
+The numbers are those of the threats that were found in the field before the first line was written; further ones, found
+by attacking ourselves, follow.
+"""
+
+from msgspec import Struct
+
+
+class Attack(Struct, frozen=True):
+    number: int
+    name: str
+    tried: tuple[str, ...]
+    """`file::test`, below `tests`."""
+    without: str
+
+
+_REAL = "security/test_attacks_are_real.py::"
+_BARE = "security/test_undefended.py::"
+_SERVERS = "security/test_hostile_servers.py::"
+_SITES = "security/test_hostile_sites.py::"
+_ROGUES = "security/test_rogue_servers.py::"
+_FRAMING = "security/test_http_framing.py::"
+_FRONT = "security/test_bad_http.py::"
+
+ATTACKS = (
+    Attack(
+        1,
+        "poisoned tools",
+        (
+            _SERVERS + "test_hidden_characters_are_made_visible_everywhere",
+            "security/test_scan.py::test_a_poisoned_server_is_found_from_outside",
+            "guard/test_approval.py::test_the_words_of_a_stranger_cannot_pass_for_ours",
+        ),
+        _BARE + "test_poisoned_words_arrive",
+    ),
+    Attack(
+        2,
+        "definitions that change later",
+        (
+            "guard/test_approval.py::test_a_changed_field_asks_again_and_is_withheld_until_then",
+            "guard/test_approval.py::test_so_do_the_instructions_of_its_server",
+            "cli/test_approvals.py::test_a_changed_definition_asks_again_and_is_shown_side_by_side",
+        ),
+        _BARE + "test_a_definition_changes_unseen",
+    ),
+    Attack(
+        3,
+        "names of others",
+        (
+            _SERVERS + "test_names_that_clash_shadow_or_overflow_reach_nobody",
+            _SERVERS + "test_a_server_cannot_take_a_name_of_the_house",
+            _ROGUES + "test_names_that_look_like_others_stay_apart",
+        ),
+        _REAL + "test_names_that_no_model_takes_arrive",
+    ),
+    Attack(
+        4,
+        "names that no model takes",
+        (_SERVERS + "test_names_that_clash_shadow_or_overflow_reach_nobody",),
+        _REAL + "test_names_that_no_model_takes_arrive",
+    ),
+    Attack(
+        5,
+        "words and controls in results and errors",
+        (
+            _SERVERS + "test_hidden_characters_are_made_visible_everywhere",
+            _ROGUES + "test_what_is_spelled_out_is_still_cut",
+        ),
+        _BARE + "test_controls_in_a_result_arrive",
+    ),
+    Attack(
+        6,
+        "tokens passed on",
+        (
+            "security/test_passing_on.py::test_the_token_of_a_caller_reaches_no_server",
+            _SITES + "test_the_token_of_one_server_reaches_no_other",
+            "auth/test_discovery.py::test_metadata_of_another_resource_is_refused",
+        ),
+        _BARE + "test_a_proxy_that_passes_headers_on_gives_the_token_away",
+    ),
+    Attack(
+        7,
+        "addresses that lead inside",
+        (
+            "link/test_fetch.py::test_each_redirect_is_judged_again",
+            "link/test_fetch.py::test_a_name_is_resolved_once_and_only_its_judged_address_is_used",
+            "auth/test_discovery.py::test_places_inside_are_not_asked_for_a_server_outside",
+            _SITES + "test_a_redirect_takes_nothing_of_ours_elsewhere",
+        ),
+        _BARE + "test_a_client_that_follows_reaches_what_is_inside",
+    ),
+    Attack(
+        8,
+        "pages that speak to this machine",
+        (_FRONT + "test_a_foreign_host_is_refused", _FRONT + "test_a_foreign_origin_is_refused"),
+        _BARE + "test_a_server_that_checks_nothing_answers_any_page",
+    ),
+    Attack(
+        9,
+        "sessions of others",
+        (
+            "gateway/test_http_sessions.py::test_a_session_is_bound_to_its_principal",
+            "security/test_http_sessions.py::test_a_guessed_session_is_unknown",
+            "security/test_http_sessions.py::test_sessions_do_not_mix",
+            "security/test_http_clients.py::test_more_sessions_than_are_kept_push_out_the_oldest",
+        ),
+        _BARE + "test_where_all_callers_are_one_a_session_is_anybodys",
+    ),
+    Attack(
+        10,
+        "commands in files",
+        (
+            "config/test_servers.py::test_a_workspace_names_servers_in_two_files_and_they_wait",
+            "config/test_servers.py::test_unsafe_commands_are_refused_whatever_the_trust",
+            "config/test_servers.py::test_a_file_that_everybody_can_change_starts_nothing",
+            "cli/test_approvals.py::test_a_server_of_the_workspace_starts_after_its_launch_was_approved",
+        ),
+        "config/test_servers.py::test_the_same_file_given_by_hand_starts_and_is_trusted",
+    ),
+    Attack(
+        11,
+        "addresses for a shell",
+        ("auth/test_discovery.py::test_hostile_metadata_is_refused_with_its_reason",),
+        _BARE + "test_a_shell_runs_what_an_address_says",
+    ),
+    Attack(
+        12,
+        "words that are options to git",
+        (
+            "builtin/git/test_input.py::test_every_bad_value_is_one_clear_error",
+            "builtin/git/test_input.py::test_what_passes_as_a_name_is_no_option_and_one_line",
+        ),
+        _BARE + "test_a_word_of_a_caller_is_an_option_to_git",
+    ),
+    Attack(
+        13,
+        "repositories that run something",
+        (
+            "builtin/git/test_hostile.py::test_no_tool_starts_anything",
+            "builtin/git/test_hostile.py::test_cloning_it_starts_nothing",
+        ),
+        "builtin/git/test_hostile.py::test_without_the_defence_the_poison_works",
+    ),
+    Attack(
+        14,
+        "paths and links that lead outside",
+        (
+            "builtin/test_confine.py::test_ways_out_are_refused",
+            "builtin/test_confine.py::test_a_parent_swapped_between_check_and_use_leads_nowhere",
+            "builtin/test_confine.py::test_a_folder_that_keeps_being_swapped_never_leaks",
+        ),
+        _BARE + "test_a_path_that_is_only_joined_leads_outside",
+    ),
+    Attack(
+        15,
+        "secrets that children see",
+        (
+            "security/test_passing_on.py::test_what_our_environment_holds_reaches_no_server",
+            "sandbox/test_attacks.py::test_secrets_are_out_of_sight",
+        ),
+        _BARE + "test_a_child_sees_the_whole_environment",
+    ),
+    Attack(
+        16,
+        "messages without end",
+        (
+            _SERVERS + "test_a_list_without_end_costs_that_server_only",
+            _SERVERS + "test_lines_that_are_no_messages_are_passed_over",
+            "security/test_rogue_sites.py::test_bytes_that_are_no_answer_are_an_error_of_that_site",
+            "security/test_floods.py::test_a_message_that_swells_stays_within_memory",
+            "props/test_doors.py::test_no_door_is_slower_than_its_input_is_long",
+        ),
+        _REAL + "test_a_bomb_unpacks",
+    ),
+    Attack(
+        17,
+        "answers of others",
+        (
+            _SERVERS + "test_no_answer_is_taken_for_another",
+            _ROGUES + "test_one_that_meddles_reaches_only_its_own_call",
+            _SITES + "test_a_site_that_misbehaves_is_named_and_disturbs_nobody",
+        ),
+        _REAL + "test_a_forged_answer_is_believed",
+    ),
+    Attack(
+        18,
+        "questions nobody allowed",
+        (
+            "provider/test_questions.py::test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on",
+            "provider/test_questions.py::test_no_question_is_shown_to_an_agent_it_may_not_be_of",
+            _SERVERS + "test_a_flood_disturbs_nobody_else",
+        ),
+        _BARE + "test_a_server_asks_what_nobody_allowed",
+    ),
+    Attack(
+        19,
+        "secrets and lines in logs",
+        (
+            "security/test_canary.py::test_no_canary_ever_gets_out",
+            "guard/test_audit.py::test_values_are_written_only_if_configured_and_never_without_bound",
+        ),
+        _BARE + "test_a_line_end_in_a_name_is_a_line_of_a_log",
+    ),
+    Attack(
+        20,
+        "the gateway as the prize",
+        (
+            "interop/test_token.py::test_without_it_nothing_is_answered",
+            "interop/test_token.py::test_a_gateway_without_a_token_is_for_this_machine_only",
+            "security/test_shares.py::test_guessing_tokens_is_slowed_down_and_the_right_one_still_works",
+        ),
+        _BARE + "test_where_all_callers_are_one_a_session_is_anybodys",
+    ),
+    Attack(
+        21,
+        "floods that never end",
+        (
+            _ROGUES + "test_a_flood_without_end_leaves_time_for_everybody_else",
+            _ROGUES + "test_one_that_writes_nothing_but_junk_is_stopped",
+        ),
+        _BARE + "test_a_flood_without_end_is_one",
+    ),
+    Attack(
+        22,
+        "crowds, each within its bounds",
+        (
+            "security/test_crowds.py::test_many_large_calls",
+            "security/test_crowds.py::test_many_halves_of_large_bodies",
+            "security/test_crowds.py::test_many_events_kept_for_many_sessions",
+            _ROGUES + "test_many_large_messages_at_once_stay_within_memory",
+        ),
+        _BARE + "test_a_crowd_takes_more_memory_than_there_is",
+    ),
+    Attack(
+        23,
+        "processes that stay",
+        (
+            _SERVERS + "test_one_that_does_not_want_to_go_is_made_to",
+            _ROGUES + "test_whatever_it_leaves_behind_is_gone_with_it",
+            "sandbox/test_attacks.py::test_who_leaves_the_group_ends_with_the_rest",
+        ),
+        _REAL + "test_a_stubborn_server_stays",
+    ),
+    Attack(
+        24,
+        "requests that two servers read differently",
+        (
+            _FRAMING + "test_a_request_two_servers_could_read_differently_is_refused_and_the_connection_closed",
+            "security/test_http_clients.py::test_idle_and_half_said_connections_keep_nobody_from_being_served",
+        ),
+        _BARE + "test_two_readers_see_two_requests_in_the_same_bytes",
+    ),
+)

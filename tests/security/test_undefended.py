@@ -1,0 +1,183 @@
+"""Further attacks without the defence, once each: what our tests look for does happen where nobody looks."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.requirements import requirement
+from tests.security.test_attacks_are_real import naive
+from tests.security.test_hostile_servers import UNSEEN
+from tests.security.test_hostile_sites import with_vice
+from tests.security.test_rogue_servers import rogue
+from tests.servers.raw_http import ask, modern, modern_call, open_session
+from tests.servers.web import Asked, serve
+from tests.servers.weft import PROBE, RSS_LIMIT, gateway, peak_memory
+
+pytestmark = pytest.mark.slow
+
+
+@requirement("GUARD-10")
+def test_poisoned_words_arrive() -> None:
+    with naive("poisoned") as client:
+        client.open()
+        assert "Ignore all previous instructions" in str(client.ask("tools/list"))
+
+
+@requirement("GUARD-05")
+def test_a_definition_changes_unseen() -> None:
+    with naive("drifting") as client:
+        client.open()
+        assert client.ask("tools/list") != client.ask("tools/list")
+
+
+@requirement("GUARD-10")
+def test_controls_in_a_result_arrive() -> None:
+    with naive("hidden") as client:
+        client.open()
+        said = client.ask("tools/call", {"name": "poke", "arguments": {}})["result"]["content"][0]["text"]
+        assert UNSEEN.search(said)
+
+
+@requirement("QUAL-03")
+def test_a_server_asks_what_nobody_allowed() -> None:
+    with naive("asks", 6) as client:
+        client.open()
+        asked = [client.answer()["method"] for _ in range(6)]
+        assert {"sampling/createMessage", "elicitation/create"} <= set(asked)
+
+
+@requirement("OAUTH-21")
+async def test_a_proxy_that_passes_headers_on_gives_the_token_away() -> None:
+    async def poked(asked: Asked) -> web.StreamResponse:
+        return asked.result({})
+
+    async with serve(with_vice(poked)) as site:
+
+        async def pass_on(asked: Asked) -> web.StreamResponse:
+            async with aiohttp.ClientSession() as client, client.post(site.url, json={}, headers=asked.headers):
+                return asked.result({})
+
+        async with serve(pass_on) as proxy, aiohttp.ClientSession() as client:
+            await client.post(proxy.url, data=b"", headers={"X-Token": "canary"})
+    assert site.asked[0].headers["X-Token"] == "canary"
+
+
+@requirement("GUARD-04")
+async def test_a_client_that_follows_reaches_what_is_inside() -> None:
+    async def inside(asked: Asked) -> web.StreamResponse:
+        return web.Response(text="inside")
+
+    async with serve(inside) as secret:
+
+        async def away(asked: Asked) -> web.StreamResponse:
+            return web.Response(status=302, headers={"Location": secret.url})
+
+        async with serve(away) as site, aiohttp.ClientSession() as client, client.get(site.url) as response:
+            assert await response.text() == "inside"
+
+
+@requirement("SHELL-19")
+async def test_a_server_that_checks_nothing_answers_any_page() -> None:
+    async def anybody(asked: Asked) -> web.StreamResponse:
+        return asked.result({})
+
+    async with serve(anybody) as site, aiohttp.ClientSession() as client:
+        foreign = {"Host": "attacker.example", "Origin": "http://attacker.example"}
+        async with client.post(site.url, json={}, headers=foreign) as response:
+            assert response.status == 200
+
+
+@requirement("SHELL-19")
+async def test_where_all_callers_are_one_a_session_is_anybodys(tmp_path: Path) -> None:
+    with gateway(tmp_path, "--no-auth") as served:
+        session = await open_session(served.port)
+        assert (await ask(served.port, session.delete())).status == 204  # from another connection
+        assert (await ask(served.port, modern(served.port, 1, "tools/list"))).status == 200  # without a token
+
+
+@requirement("GUARD-03")
+def test_a_shell_runs_what_an_address_says(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    subprocess.run(f"true 'http://x/' http://x/$(touch {mark})", shell=True, check=True)
+    assert mark.exists()
+
+
+@requirement("GUARD-12")
+def test_a_word_of_a_caller_is_an_option_to_git(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    subprocess.run(
+        ["git", "-C", str(tmp_path), "diff", "--no-index", f"--output={mark}", "/dev/null", __file__], check=False
+    )
+    assert mark.exists()
+
+
+@requirement("PROV-02")
+def test_a_path_that_is_only_joined_leads_outside(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("canary")
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "link").symlink_to(tmp_path / "secret")
+    for path in ("../secret", "link"):
+        assert (tmp_path / "workspace" / path).read_text() == "canary"
+
+
+@requirement("POOL-21")
+def test_a_child_sees_the_whole_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_SECRET_OF_OURS", "canary")
+    code = "import os; print(os.environ['A_SECRET_OF_OURS'])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"canary\n"
+
+
+@requirement("GUARD-11")
+def test_a_line_end_in_a_name_is_a_line_of_a_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(f"called {'x' + os.linesep + 'called nothing'}\n")
+    assert log.read_text().splitlines()[1] == "called nothing"
+
+
+@requirement("QUAL-03", "QUAL-12")
+def test_a_flood_without_end_is_one() -> None:
+    """More than a gateway could hear, as fast as anybody reads."""
+    entry = rogue("storm")
+    environment = {**os.environ, **entry["env"]}
+    argv = [entry["command"], *entry["args"]]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the process has no pipes")
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+        process.stdin.flush()
+        seen = sum(b"list_changed" in process.stdout.readline() for _ in range(200_000))
+        process.kill()
+    assert seen == 200_000
+
+
+@requirement("QUAL-12")
+async def test_a_crowd_takes_more_memory_than_there_is(tmp_path: Path) -> None:
+    """The gateway without its one bound on all large requests together."""
+    lifted = tmp_path / "lifted"
+    lifted.mkdir()
+    (lifted / "sitecustomize.py").write_text("import clawft.link.load\nclawft.link.load.REQUESTS.limit = 10**12\n")
+    with gateway(tmp_path, "--no-auth", package=Path(os.pathsep.join([str(lifted), str(PROBE)]))) as served:
+        large = modern_call(served.port, 1, "probe__wait", {"token": "x" * 4_000_000, "seconds": 1})
+        answers = await asyncio.gather(*(ask(served.port, large) for _ in range(40)))
+        assert {answer.status for answer in answers} == {200}
+        assert peak_memory(served.pid) > RSS_LIMIT
+
+
+@requirement("SHELL-19")
+def test_two_readers_see_two_requests_in_the_same_bytes() -> None:
+    """One goes by the length, one by the chunks: what is a body to the first is a request to the second."""
+    head, body = (
+        b"POST / HTTP/1.1\r\nContent-Length: 24\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"0\r\n\r\nGET /admin HTTP/1.1",
+    )
+    sent = head + body
+    by_length = sent[len(head) + 24 :]
+    by_chunks = sent[len(head) + len(b"0\r\n\r\n") :]
+    assert (by_length, by_chunks) == (b"", b"GET /admin HTTP/1.1")
