@@ -70,7 +70,7 @@ def test_every_run_time_dependency_is_locked() -> None:
 def test_every_family_has_its_extra_and_all_means_all() -> None:
     extras: dict[str, list[str]] = project()["optional-dependencies"]
     families = extras.keys() - {"all"}
-    assert families == {"git", "oauth", "ide", "claude", "openai"}
+    assert families == {"git", "oauth", "keyring", "ide", "claude", "openai"}
     assert extras["all"] == [f"clawft[{','.join(name for name in extras if name != 'all')}]"]
 
 

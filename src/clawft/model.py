@@ -108,6 +108,8 @@ class Caller(Struct, frozen=True):
     capabilities: Capabilities = Capabilities()
     grant: Grant = Grant()
     session: str = ""
+    proof: str = ""
+    """Names the token a person came with, for servers that are called in their name. Never the token."""
 
 
 # ── what is offered ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -24,7 +24,14 @@ def desk() -> Desk:
     return Desk(lambda near: Web(lambda url, addresses: None, near))
 
 
-async def logged_in(provider: Idp, vault: Vault, name: str = "mine", resource: str = "", person: str = "ada") -> Login:
+async def logged_in(
+    provider: Idp,
+    vault: Vault,
+    name: str = "mine",
+    resource: str = "",
+    person: str = "ada",
+    scopes: tuple[str, ...] = SCOPES,
+) -> Login:
     """A login through the browser, stored."""
     at = desk()
     server = await find_server(at.make_web(provider.issuer), provider.issuer)
@@ -35,7 +42,7 @@ async def logged_in(provider: Idp, vault: Vault, name: str = "mine", resource: s
             server,
             Client("native"),
             uri,
-            SCOPES,
+            scopes,
             resource=resource,
             hosts=("127.0.0.1",),
             near=provider.issuer,

@@ -122,3 +122,32 @@ async def test_a_server_and_a_provider_may_share_a_name(vault: Vault) -> None:
     assert (await vault.load("github"))[0].account == "provider"
     assert (await vault.servers.load("github"))[0].account == "server"
     assert vault.names() == ["github"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not say which file a descriptor is")
+@requirement("OAUTH-11")
+def test_a_login_is_on_the_platter_in_the_right_order(
+    vault: Vault, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that ends at any moment finds the old login or the new one, and the folder they are in."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        done.append("the content" if path.is_file() else f"the folder {path.relative_to(home.parent)}")
+        fsync(descriptor)
+
+    def renamed(source: Path, target: Path) -> None:
+        done.append(f"rename to {target.name}")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    vault.servers.write("linear", Login(TOKEN))
+    folders = ["the folder .", "the folder home", "the folder home/tokens"]
+    written = ["the content", "rename to linear.json", "the folder home/tokens/servers"]
+    assert done == [*folders, *written]
+    done.clear()
+    vault.servers.write("linear", Login(TOKEN, obtained_at=2))
+    assert done == written

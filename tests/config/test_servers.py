@@ -12,7 +12,7 @@ import pytest
 from clawft.config.layers import Scope, Sources
 from clawft.config.servers import Servers, carried, discover, waits
 from clawft.errors import ConfigUnparsable, ConfigUnreadable, InvalidConfig
-from clawft.upstream.spec import SandboxTable, ToolRules, UpstreamSpec
+from clawft.upstream.spec import Exchange, SandboxTable, ToolRules, UpstreamSpec
 from tests.requirements import requirement
 
 PROGRAM = sys.executable
@@ -415,6 +415,52 @@ def test_programs_only_from_the_folders_named(files: Files, tmp_path: Path) -> N
 def test_a_workspace_cannot_make_us_run_or_read_for_a_secret(files: Files, reference: str, fine: bool) -> None:
     files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\nenv = {{ A = "secret://{reference}" }}\n')
     assert ("x" in files.discover().waiting) is fine
+
+
+EXCHANGE = """
+url = "https://crm.example/mcp"
+[exchange]
+client_id = "weft"
+client_secret = "secret://env/CRM"
+audience = "crm"
+scopes = ["crm.read"]
+"""
+
+
+@requirement("CONF-01", "LINK-26")
+def test_a_server_may_be_called_in_the_name_of_people(files: Files) -> None:
+    files.user("crm", EXCHANGE)
+    wanted = files.discover(given("y", url="https://y.example", exchange={"client_id": "w"})).wanted
+    assert wanted["crm"].exchange == Exchange("weft", "secret://env/CRM", "crm", "", ("crm.read",))
+    assert wanted["y"].exchange == Exchange("w")
+
+
+@requirement("CONF-12", "CONF-14", "CONF-16")
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("secret://env/CRM", "hunter2-hunter2", "must be a reference"),
+        ("https://crm", "http://crm", "needs https://"),
+        ("https://crm.example/mcp", f"stdio://{PROGRAM}", "reached by http"),
+        ("[exchange]", "required = true\n[exchange]", "session of their own"),
+        ("[exchange]", 'isolation = "per-session"\n[exchange]', "session of their own"),
+        ("[exchange]", 'headers = { authorization = "x" }\n[exchange]', "only one of them"),
+        ('client_id = "weft"', "", "exchange must be a table of client_id"),
+        ("audience", "audiance", "'exchange.audiance', did you mean"),
+    ],
+)
+def test_an_exchange_is_asked_for_as_a_whole_or_not_at_all(files: Files, before: str, after: str, said: str) -> None:
+    files.user("crm", EXCHANGE.replace(before, after))
+    refused = files.discover().refused["crm"].error
+    assert said in str(refused)
+    assert "hunter2" not in str(refused)
+
+
+@requirement("CONF-16")
+def test_a_workspace_cannot_have_peoples_tokens_exchanged(files: Files) -> None:
+    files.ours("[mcp_servers.crm]" + EXCHANGE.replace("[exchange]", "[mcp_servers.crm.exchange]"))
+    servers = files.discover()
+    assert "a workspace file may not have people's tokens exchanged" in str(servers.refused["crm"].error)
 
 
 @requirement("CONF-20", "CONF-12")

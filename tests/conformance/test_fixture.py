@@ -98,13 +98,13 @@ class Noted:
     def __init__(self) -> None:
         self.seen: list[str] = []
 
-    def tools_changed(self) -> None:
+    def tools_changed(self, whose: str = "") -> None:
         self.seen.append("tools")
 
-    def prompts_changed(self) -> None:
+    def prompts_changed(self, whose: str = "") -> None:
         self.seen.append("prompts")
 
-    def resources_changed(self) -> None:
+    def resources_changed(self, whose: str = "") -> None:
         self.seen.append("resources")
 
     def elicitation_completed(self, id: str) -> None:

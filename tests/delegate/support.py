@@ -18,7 +18,7 @@ from clawft.errors import ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.guard.permission import Permission
 from clawft.link.http_server import HttpServer
-from clawft.model import Caller, Silent
+from clawft.model import Call, Caller, Silent
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
 
@@ -47,8 +47,8 @@ async def hang() -> str:
 def gateway(*, server: str = "") -> Gateway:
     """The tools `demo__echo`, `demo__fail` and `demo__hang`, of a server if one is named."""
 
-    def names_of(canonical: str) -> tuple[str, ...]:
-        return made.names_of(canonical)
+    def names_of(call: Call) -> tuple[str, ...]:
+        return made.names_of(call.name, call.caller)
 
     made = Gateway([Permission(names_of)])
     provider = FunctionProvider("demo", [echo, fail, hang], workspace=Path.cwd(), store=MemoryStore())

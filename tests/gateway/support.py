@@ -58,8 +58,8 @@ class Demo:
 def serving(*providers: Any, guards: Sequence[Guard] = (), **options: Any) -> Gateway:
     """A gateway with permission first, then these guards, serving these providers."""
 
-    def names_of(name: str) -> Sequence[str]:
-        return gateway.names_of(name)
+    def names_of(call: Call) -> Sequence[str]:
+        return gateway.names_of(call.name, call.caller)
 
     gateway = Gateway([Permission(names_of), *guards], **options)
     for provider in providers:

@@ -8,6 +8,7 @@ from mcp_types.methods import parse_server_notification
 
 from clawft.errors import InvalidConfig
 from clawft.gateway.core import Gateway
+from clawft.model import Caller, Grant
 from clawft.wire.meta import SUBSCRIPTION
 from tests.gateway.support import Demo, Gate, Pipe, echo, modern, pipe, serving, soon, texts, turns
 from tests.requirements import requirement
@@ -174,3 +175,65 @@ async def test_subscriptions_have_a_bound() -> None:
         for n in range(1000):
             caller.send("resources/subscribe", {"uri": f"x://{n}"})
         assert (await caller.ask("resources/subscribe", {"uri": "x://more"}))["error"]["code"] == -32602
+
+
+# ── people with different grants ─────────────────────────────────────────────────────────────────────────────────────
+
+ADA = Caller(principal="issuer#ada", agent="ada", grant=Grant(allow=("a__*",)), proof="proof of ada")
+BOB = Caller(principal="issuer#bob", agent="bob", grant=Grant(allow=("b__*",)), proof="proof of bob")
+
+
+@requirement("GUARD-06", "GUARD-07", "SHELL-17")
+async def test_people_hear_only_of_changes_in_what_they_see() -> None:
+    own, other = Demo("a").add("echo", echo), Demo("b").add("echo", echo)
+    served = serving(own, other)
+    async with pipe(served, ADA) as ada, pipe(served, BOB) as bob:
+        await ada.initialize()
+        await bob.initialize()
+        other.add("late", echo)
+        await bob.notice(CHANGED)
+        served.register(Demo("c").add("echo", echo))
+        served.prompts_changed()
+        served.resources_changed()
+        served.unregister("b")
+        await bob.notice(CHANGED)
+        assert (await quiet(ada), await quiet(bob)) == ([], [])
+        own.add("late", echo)
+        await ada.notice(CHANGED)
+        assert (await quiet(ada), await quiet(bob)) == ([], [])
+
+
+@requirement("GUARD-07", "SHELL-17")
+async def test_a_listen_of_a_person_is_as_quiet() -> None:
+    own, other = Demo("a").add("echo", echo), Demo("b").add("echo", echo)
+    served = serving(own, other)
+    async with pipe(served, ADA) as ada, pipe(served, BOB) as bob:
+        await listening(ada, 1, toolsListChanged=True, promptsListChanged=True, resourcesListChanged=True)
+        await listening(bob, 1, toolsListChanged=True, promptsListChanged=True, resourcesListChanged=True)
+        other.add("late", echo)
+        await bob.notice(CHANGED)
+        assert (await quiet(ada, modern()), await quiet(bob, modern())) == ([], [])
+
+
+@requirement("GUARD-07")
+async def test_a_tool_that_goes_and_comes_back_is_told_both_times() -> None:
+    own = Demo("a").add("echo", echo)
+    served = serving(own)
+    async with pipe(served, ADA) as ada:
+        await ada.initialize()
+        served.unregister("a")
+        await ada.notice(CHANGED)
+        served.register(own)
+        await ada.notice(CHANGED)
+        assert await quiet(ada) == []
+
+
+@requirement("GUARD-07")
+async def test_what_changes_for_one_person_is_told_to_them_alone() -> None:
+    served = serving(Demo("a").add("echo", echo))
+    async with pipe(served) as owner, pipe(served, ADA) as ada, pipe(served, BOB) as bob:
+        for caller in (owner, ada, bob):
+            await caller.initialize()
+        served.tools_changed(ADA.proof)
+        assert await quiet(owner) == await quiet(bob) == []
+        assert await quiet(ada) == [], "it looks the same as before"

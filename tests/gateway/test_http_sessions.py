@@ -3,13 +3,14 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from mcp_types.methods import validate_server_result
 
 from clawft.gateway.access import LOOPBACK_HOSTS, Access
 from clawft.gateway.core import Gateway
 from clawft.gateway.sessions import Sessions
-from clawft.model import Call, Caller, Reply
+from clawft.model import Call, Caller, Grant, Reply
 from clawft.wire.headers import Headers
 from tests.gateway.asgi_client import Session, http
 from tests.gateway.asking import ADA, CAN_FILL
@@ -185,9 +186,9 @@ async def test_a_question_goes_out_on_the_stream_of_its_call() -> None:
 async def test_sessions_are_bounded_and_the_longest_unused_goes_first() -> None:
     sessions = Sessions(server(), limit=2)
     one, two = sessions.open(Caller()), sessions.open(Caller())
-    assert sessions.find(one.id, "local") is one
+    assert sessions.find(one.id, Caller()) is one
     three = sessions.open(Caller())
-    assert [sessions.find(session.id, "local") for session in (one, two, three)] == [one, None, three]
+    assert [sessions.find(session.id, Caller()) for session in (one, two, three)] == [one, None, three]
     sessions.close()
     assert len(sessions) == 0
 
@@ -196,9 +197,26 @@ async def test_sessions_are_bounded_and_the_longest_unused_goes_first() -> None:
 async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
     sessions = Sessions(server(), idle=-1)
     one, two = sessions.open(Caller()), sessions.open(Caller())
-    assert sessions.find(one.id, "local") is None
+    assert sessions.find(one.id, Caller()) is None
     reading = asyncio.ensure_future(anext(aiter(two.aside.read())))
     await turns(reading.done)
     sessions.open(Caller())
-    assert sessions.find(two.id, "local") is two
+    assert sessions.find(two.id, Caller()) is two
+    sessions.close()
+
+
+@requirement("GUARD-06", "GUARD-07")
+async def test_a_token_with_other_rights_does_not_ride_in_the_session_of_one_with_more() -> None:
+    strong = Caller(principal="issuer#ada", agent="ada", grant=Grant(("*",)), proof="one")
+    sessions = Sessions(serving())
+    session = sessions.open(strong)
+    assert sessions.find(session.id, strong) is session
+    assert sessions.find(session.id, msgspec.structs.replace(strong, grant=Grant(("*",)))) is session, "renewed"
+    for other in (
+        msgspec.structs.replace(strong, grant=Grant(("memory__*",))),
+        msgspec.structs.replace(strong, proof="another"),
+        msgspec.structs.replace(strong, principal="issuer#bob"),
+        Caller(),
+    ):
+        assert sessions.find(session.id, other) is None
     sessions.close()

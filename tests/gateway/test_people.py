@@ -6,10 +6,9 @@ The gateway is the real command, the issuer a real provider.
 import asyncio
 import json
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import jwt
@@ -22,70 +21,13 @@ from clawft.gateway import sessions, turnstile
 from clawft.model import Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
+from tests.gateway.team import Json, Team, next_notice, team
 from tests.requirements import requirement
-from tests.servers.idp import MACHINE_SECRET, Idp, idp
-from tests.servers.pipe import STATELESS, modern_meta
+from tests.servers.idp import MACHINE_SECRET
 from tests.servers.raw_http import ask, connect, message, modern, open_session
-from tests.servers.weft import Served, gateway
+from tests.servers.weft import ROOT
 
-RULES = """
-[gateway.auth]
-issuer = "{issuer}"
-scopes = ["api.read"]
-grants = [
-  {{ group = "dev", allow = ["memory__*", "file__read"] }},
-  {{ group = "ops", allow = ["shell__*", "memory__list"], deny = ["shell__kill"] }},
-]
-[tools]
-deny = ["file__write"]
-"""
-
-Json = dict[str, Any]
-
-
-class Team:
-    def __init__(self, provider: Idp, served: Served, tokens: Mapping[str, str]) -> None:
-        self.provider, self.served, self.tokens = provider, served, tokens
-
-    async def post(self, token: str, method: str, params: Json | None = None) -> tuple[int, Mapping[str, str], Json]:
-        headers = {
-            "Authorization": f"Bearer {token}",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": STATELESS,
-            "Mcp-Method": method,
-        }
-        if params and ("name" in params or "uri" in params):
-            headers["Mcp-Name"] = params.get("name") or params["uri"]
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**(params or {}), "_meta": modern_meta()}}
-        async with (
-            aiohttp.ClientSession() as client,
-            client.post(self.served.url, json=body, headers=headers) as answer,
-        ):
-            text = await answer.text()
-            return answer.status, dict(answer.headers), json.loads(text) if text.startswith("{") else {"text": text}
-
-    async def names(self, person: str) -> set[str]:
-        _, _, told = await self.post(self.tokens[person], "tools/list")
-        assert told["result"]["cacheScope"] == "private"
-        return {tool["name"] for tool in told["result"]["tools"]}
-
-    async def call(self, person: str, tool: str, **arguments: Any) -> Json:
-        return (await self.post(self.tokens[person], "tools/call", {"name": tool, "arguments": arguments}))[2]
-
-
-@asynccontextmanager
-async def team(folder: Path, *options: str, rules: str = RULES) -> AsyncGenerator[Team]:
-    async with idp() as provider:
-        (folder / "home").mkdir()
-        (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
-        with gateway(folder, *options) as served:
-            tokens = {
-                person: (
-                    await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
-                ).tokens.access_token
-                for person in ("ada", "bob")
-            }
-            yield Team(provider, served, tokens)
+TINY = ROOT / "tests" / "servers" / "tiny.py"
 
 
 @pytest.mark.slow
@@ -122,6 +64,36 @@ async def test_each_person_sees_and_calls_their_own_tools_only(tmp_path: Path) -
         assert f"{people.provider.issuer}#ada" in audit
         for token in people.tokens.values():
             assert token not in audit + said
+
+
+GRANTED = """
+[gateway.auth]
+issuer = "{issuer}"
+grants = [
+  {{ subject = "ada", allow = ["memory__*"] }},
+  {{ subject = "bob", allow = ["tiny__*", "memory__*"] }},
+]
+"""
+
+
+@pytest.mark.slow
+@requirement("GUARD-07", "SHELL-17")
+async def test_only_whoever_may_see_a_new_server_hears_that_there_is_one(tmp_path: Path) -> None:
+    async with (
+        team(tmp_path, rules=GRANTED) as people,
+        people.listening("ada") as ada,
+        people.listening("bob") as bob,
+    ):
+        folder = tmp_path / "home" / "mcp_servers"
+        folder.mkdir()
+        (folder / "tiny.toml").write_text(f'command = "{sys.executable}"\nargs = ["{TINY}"]\ntrust = "trusted"\n')
+        heard = {await next_notice(bob) for _ in range(3)}
+        assert heard == {f"notifications/{topic}/list_changed" for topic in ("tools", "prompts", "resources")}
+        assert "tiny__echo" in await people.names("bob")
+        (folder / "tiny.toml").unlink()
+        await next_notice(bob)
+        people.served.stop()
+        assert await next_notice(ada) == "", "nothing but the end"
 
 
 @pytest.mark.slow

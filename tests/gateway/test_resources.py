@@ -109,7 +109,7 @@ def test_templates_are_told_apart_too() -> None:
 
 @requirement("GUARD-06", "RES-05")
 async def test_a_caller_hears_nothing_of_a_provider_it_does_not_reach() -> None:
-    gateway = Gateway([Permission(lambda name: (name,))])
+    gateway = Gateway([Permission(lambda call: (call.name,))])
     gateway.register(Shelf("first"))
     gateway.register(Shelf("second"))
     heard: list[tuple[str, str]] = []
@@ -123,7 +123,7 @@ async def test_a_caller_hears_nothing_of_a_provider_it_does_not_reach() -> None:
 
 @requirement("GUARD-06", "RES-05")
 async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> None:
-    gateway = Gateway([Permission(lambda name: (name,))])
+    gateway = Gateway([Permission(lambda call: (call.name,))])
     gateway.register(Shelf("first"))
     gateway.register(Shelf("second"))
     caller = Caller(grant=Grant(("second__*",)))

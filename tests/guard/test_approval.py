@@ -50,7 +50,7 @@ class House:
         if hasattr(self, "gateway"):
             self.gateway.tools_changed()
 
-    def _offered(self, server: str) -> Offered:
+    def _offered(self, server: str, caller: Caller) -> Offered:
         return Offered(self.demo.list_tools(), self.instructions)
 
     def _relist(self) -> None:

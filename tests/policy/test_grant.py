@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from clawft.model import Grant
 from clawft.policy.globs import may_match
-from clawft.policy.grant import visible
+from clawft.policy.grant import may_see_some, visible
 from tests.requirements import requirement
 
+Globs = tuple[str, ...]
 STATUS = ("git__status", "mcp:git__status", "git_status", "status")
 
 
@@ -50,7 +51,7 @@ def test_an_empty_allow_list_shows_nothing() -> None:
 
 
 globs = st.lists(st.text("ab*?[]!_", max_size=8), max_size=4).map(tuple)
-names = st.lists(st.text("ab_", max_size=8), max_size=4)
+names = st.lists(st.text("ab_", max_size=8), min_size=1, max_size=4)
 
 
 @requirement("GUARD-06")
@@ -76,3 +77,33 @@ def test_a_strangers_glob_matches_what_it_spells(text: str) -> None:
     assert may_match("*", text)
     assert may_match("?" * len(text), text)
     assert not may_match(text + "?", text)
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize(
+    ("allow", "deny", "some"),
+    [
+        (("*",), (), True),
+        (("crm__*",), (), True),
+        (("crm__read",), (), True),
+        (("c*__read",), (), True),
+        (("mcp:crm:*",), (), True),
+        (("[ab]*",), (), True),
+        (("git__*", "crmx__*", "crm"), (), False),
+        ((), (), False),
+        (("crm__*",), ("crm__*",), False),
+        (("crm__*",), ("*",), False),
+        (("crm__*",), ("crm__write*",), True),
+        (("crm__*",), ("crm__?", "crm__[!x]", "crm__*x"), True),
+    ],
+)
+def test_whether_anything_of_a_server_could_be_seen(allow: Globs, deny: Globs, some: bool) -> None:
+    heads = ("crm__", "mcp__crm__", "mcp:crm__", "mcp:crm:")
+    assert may_see_some(heads, Grant(allow, deny)) is some
+
+
+@requirement("GUARD-06")
+@given(st.text("ab_", max_size=8), globs, globs)
+def test_what_can_be_seen_is_never_held_impossible(name: str, allow: Globs, deny: Globs) -> None:
+    if visible([f"b__{name}"], Grant(allow, deny)):
+        assert may_see_some(["b__"], Grant(allow, deny))

@@ -18,6 +18,7 @@ MAX_STEPS = 25
 PROGRAM = Path(peers.__file__).parent / "idp.mjs"
 
 CLIENT_SECRET = "canary-client-secret-9f3b"
+EXCHANGE_SECRET = "canary-exchange-secret-51cd"
 MACHINE_SECRET = "canary-machine-secret-77aa"
 
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
@@ -49,7 +50,8 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def idp(lifetime: int = 3600) -> AsyncGenerator[Idp]:
+async def idp(lifetime: int = 3600, exchanged: int = 3600) -> AsyncGenerator[Idp]:
+    """`exchanged`: how many seconds a token lives that was given for another."""
     if not (peers.PACKAGES / "oidc-provider").is_dir():
         peers.missing("no npm package 'oidc-provider' in tests/peers")
     port = free_port()
@@ -59,7 +61,7 @@ async def idp(lifetime: int = 3600) -> AsyncGenerator[Idp]:
         str(port),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, "AT_TTL": str(lifetime)},
+        env={**os.environ, "AT_TTL": str(lifetime), "EXCHANGED_TTL": str(exchanged)},
     )
     served = Idp(f"http://127.0.0.1:{port}")
     reading: asyncio.Task[None] | None = None

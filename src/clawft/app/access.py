@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clawft.app.serving import LOOPBACK
@@ -11,16 +12,21 @@ from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_toke
 from clawft.gateway.people import People
 from clawft.model import Caller
 
+if TYPE_CHECKING:  # only where servers are called in people's names
+    from clawft.auth.proofs import Proofs
+
 
 class Entrance:
     """`people` are there where tokens of an issuer count."""
 
-    def __init__(self, settings: Settings, caller: Caller, host: str, token: str | None) -> None:
-        """`token` None means open to all, which is for loopback only."""
+    def __init__(
+        self, settings: Settings, caller: Caller, host: str, token: str | None, proofs: Proofs | None = None
+    ) -> None:
+        """`token` None means open to all, which is for loopback only. `proofs` keeps what people came with."""
         if token is None and (host not in LOOPBACK or settings.auth_issuer):
             raise InvalidConfig(f"no token on {host}: that would be open to everyone", hint="leave out --no-auth")
         authenticate = open_to_all(caller) if token is None else with_token(token, caller)
-        self.people = _people(settings, caller) if settings.auth_issuer else None
+        self.people = _people(settings, caller, proofs) if settings.auth_issuer else None
         self.access = Access(
             self.people.behind(authenticate) if self.people else authenticate,
             LOOPBACK_HOSTS | _host_of(settings.auth_audience) if host in LOOPBACK else None,
@@ -33,17 +39,17 @@ class Entrance:
             self.people.serve_at(url)
 
 
-def _people(told: Settings, caller: Caller) -> People:
-    """Callers with tokens of the configured issuer. What was configured is trusted, what it leads to is judged."""
+def _people(told: Settings, caller: Caller, proofs: Proofs | None) -> People:
+    """Callers with tokens of the configured issuer."""
     from clawft.auth.bearer import Verifier, check_installed  # most gateways know one token
-    from clawft.provider.server.logins import web_for
+    from clawft.provider.server.logins import web_of_issuer
 
     check_installed()
-    web = web_for(told.url_policy, [told.auth_issuer, told.auth_jwks_url])(told.auth_issuer)
+    web = web_of_issuer(told.url_policy, told.auth_issuer, told.auth_jwks_url)
     verifier = Verifier(
         told.auth_issuer, told.auth_audience, web, jwks_url=told.auth_jwks_url, group_claim=told.auth_groups
     )
-    return People(verifier, caller, told.auth_grants, told.auth_scopes)
+    return People(verifier, caller, told.auth_grants, told.auth_scopes, proofs)
 
 
 def _host_of(url: str) -> frozenset[str]:

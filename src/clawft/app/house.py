@@ -31,7 +31,7 @@ from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Caller, Grant, Tool
+from clawft.model import Call, Caller, Grant, Tool
 from clawft.policy.beside import beside_tools
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
@@ -41,6 +41,8 @@ from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
+    from clawft.auth.exchanged import Exchanger
+    from clawft.auth.proofs import Proofs
     from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
@@ -120,22 +122,31 @@ class App:
         ]
         return guards if settings.audit else guards[1:]
 
-    def _names_of(self, canonical: str) -> tuple[str, ...]:
-        return self.gateway.names_of(canonical)
+    def _names_of(self, call: Call) -> tuple[str, ...]:
+        return self.gateway.names_of(call.name, call.caller)
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
         self.gateway.prompts_changed()
 
-    def offered(self, server: str) -> Offered:
-        """What a server says now, for whoever has to decide about it."""
-        upstream = self.pool.find(server)
+    def offered(self, server: str, caller: Caller | None = None) -> Offered:
+        """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
+        upstream = self._as_had_by(caller, server)
         return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
 
-    def beside(self, server: str) -> Sequence[Tool]:
+    def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """What it has beside its tools, for the same."""
-        known = self.pool.find(server).answers
+        known = self._as_had_by(caller, server).answers
         return beside_tools(known.prompts, resources=bool(known.resources or known.templates)) if known else ()
+
+    def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
+        shared = self.pool.find(server)
+        if caller is None or shared.spec.exchange is None:
+            return shared
+        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
+
+        own = self.gateway.provider(f"mcp:{server}", caller)
+        return own.upstream if isinstance(own, UpstreamProvider) else shared
 
     def _redacts(self, server: str) -> bool:
         """What a server's own entry says, else what holds for all."""
@@ -223,6 +234,7 @@ class App:
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.server.parked import Park
+        from clawft.provider.server.personal import People
         from clawft.provider.server.upstreams import UpstreamProviders
         from clawft.upstream.cache import folder as cache_folder
         from clawft.upstream.cells import Cells
@@ -234,10 +246,11 @@ class App:
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
             self.files.ensure_approved(spec.name)
-            return ways_to(spec, self.heard, cells, self.logins.of)
+            return ways_to(spec, self.heard, cells, self.logins.credentials)
 
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))
-        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask)
+        people = People(settings.auth_issuer, self.logins.of_person)
+        UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.news.state_changed = self._state_changed
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
@@ -247,7 +260,27 @@ class App:
         """Logins to servers, as the vault of this user has them."""
         from clawft.provider.server.logins import ServerLogins  # loaded with the first server
 
-        return ServerLogins(self.settings.home, self.settings.url_policy)
+        return ServerLogins(self.settings.home, self.settings.url_policy, self._exchanger())
+
+    def _exchanger(self) -> Exchanger | None:
+        told = self.settings
+        if not told.auth_issuer:
+            return None
+        from clawft.auth.exchanged import Exchanger  # most gateways know one person
+        from clawft.provider.server.logins import web_of_issuer
+
+        return Exchanger(told.auth_issuer, web_of_issuer(told.url_policy, told.auth_issuer), self.proofs)
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        """What people came with, for servers that are called in their name."""
+        from clawft.auth.proofs import Proofs  # most gateways know one person
+
+        return Proofs(self._exchanges)
+
+    def _exchanges(self) -> bool:
+        found = self.servers.found.values() if self.files.name_any else ()
+        return any(each.spec.exchange is not None for each in found)
 
     @cached_property
     def offers(self) -> LoginOffers:

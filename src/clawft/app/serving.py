@@ -44,7 +44,7 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     from clawft.gateway.http import ENDPOINT, HttpApp
     from clawft.link.http_server import HttpServer
 
-    entrance = Entrance(app.settings, app.caller, host, token)
+    entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served)
     stop = stop_signal()

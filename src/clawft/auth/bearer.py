@@ -5,6 +5,7 @@ Signatures are checked by PyJWT (the extra `oauth`), imported with the first tok
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -54,6 +55,7 @@ class Verifier:
         self._group_claim = group_claim
         self._keys: dict[str, PyJWK] = {}
         self._asked_at = float("-inf")
+        self._asking: asyncio.Task[None] | None = None
 
     async def verify(self, token: str) -> Person:
         """Raises BadToken with the reason, LoginFailed if the issuer's keys cannot be had."""
@@ -88,17 +90,30 @@ class Verifier:
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _key(self, kid: str) -> PyJWK:
-        now = time.monotonic()
-        stale = now - self._asked_at > KEYS_SECONDS
-        unknown = kid not in self._keys and now - self._asked_at > ASK_AGAIN_SECONDS
-        if stale or unknown:
-            self._asked_at = now
-            self._keys = await self._fetch_keys()
+        age = time.monotonic() - self._asked_at
+        if age > KEYS_SECONDS or (kid not in self._keys and age > ASK_AGAIN_SECONDS):
+            await self._renew_keys()
         if not kid and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if kid not in self._keys:
             raise BadToken("the token is signed with a key that the issuer does not have")
         return self._keys[kid]
+
+    async def _renew_keys(self) -> None:
+        """Whoever comes meanwhile waits for the same answer; if there is none, the next caller asks again."""
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask_for_keys())
+            self._asking.add_done_callback(self._asked)
+        await asyncio.shield(self._asking)
+
+    def _asked(self, task: asyncio.Task[None]) -> None:
+        self._asking = None
+        if not task.cancelled():
+            task.exception()  # whoever waited has it
+
+    async def _ask_for_keys(self) -> None:
+        self._keys = await self._fetch_keys()
+        self._asked_at = time.monotonic()
 
     async def _fetch_keys(self) -> dict[str, PyJWK]:
         import jwt  # see above

@@ -70,13 +70,13 @@ def covers(resource: str, server: str) -> bool:
 # ── the authorization server ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_server(web: Web, issuer: str) -> AuthServer:
-    """Its metadata, checked."""
+async def find_server(web: Web, issuer: str, *, for_people: bool = True) -> AuthServer:
+    """Its metadata, checked. `for_people`: somebody will log in there, through a browser."""
     check_place(issuer, web.near)
     for place in server_places(issuer):
         told = await web.document(place)
         if told is not None:
-            return check_server(told, issuer, web.near)
+            return check_server(told, issuer, web.near, for_people=for_people)
     raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
 
 
@@ -90,11 +90,11 @@ def server_places(issuer: str) -> list[str]:
     return list(dict.fromkeys(places))
 
 
-def check_server(told: Mapping[str, Any], issuer: str, near: str) -> AuthServer:
+def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people: bool = True) -> AuthServer:
     named = told.get("issuer")
     if not isinstance(named, str) or not same_issuer(named, issuer):
         raise LoginFailed(f"the metadata of {place_of(issuer)} is that of another issuer: {str(named)[:200]!r}")
-    if "S256" not in _texts(told.get("code_challenge_methods_supported")):
+    if for_people and "S256" not in _texts(told.get("code_challenge_methods_supported")):
         raise LoginFailed(f"{place_of(issuer)} does not offer PKCE with S256, without which a login can be stolen")
     server = AuthServer(
         issuer=named,

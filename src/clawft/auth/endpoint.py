@@ -16,9 +16,13 @@ from clawft.auth.web import Answer, Web, place_of
 from clawft.errors import LoginFailed
 from clawft.store.secrets import is_reference, resolve
 
+EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind of token
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 MAX_LIFETIME_S = 10 * 365 * 24 * 3600
 DETAIL_CHARS = 300
+SHORTEST_HIDDEN = 8
+"""Of what we have sent and a server repeats; a shorter text would be found in half of all words."""
 
 
 class TokenRefused(LoginFailed):
@@ -78,13 +82,13 @@ def _seconds(value: object) -> float | None:
 
 def _refused(server: AuthServer, answer: Answer, fields: Mapping[str, str]) -> TokenRefused:
     """In its words, but never with what we have sent: a server may repeat it."""
-    error = answer.text("error") or f"status {answer.status}"
-    detail = answer.text("error_description")
+    error, detail = answer.text("error"), answer.text("error_description")
     for secret in fields.values():
-        if len(secret) >= 8:
-            detail = detail.replace(secret, "…")
-    told = f"{error}: {detail[:DETAIL_CHARS]}" if detail else error
-    return TokenRefused(f"{place_of(server.token_endpoint)} gave no token: {told}", error=answer.text("error"))
+        if len(secret) >= SHORTEST_HIDDEN:
+            error, detail = error.replace(secret, "…"), detail.replace(secret, "…")
+    error, detail = error[:DETAIL_CHARS], detail[:DETAIL_CHARS]
+    told = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
+    return TokenRefused(f"{place_of(server.token_endpoint)} gave no token: {told}", error=error)
 
 
 # ── the grants ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -105,6 +109,16 @@ def credentials_fields(scopes: Sequence[str], resource: str) -> dict[str, str]:
 
 def device_fields(device_code: str, resource: str) -> dict[str, str]:
     return _with({"grant_type": DEVICE_GRANT, "device_code": device_code}, resource=resource)
+
+
+def exchange_fields(token: str, audience: str, resource: str, scopes: Sequence[str]) -> dict[str, str]:
+    fields = {
+        "grant_type": EXCHANGE_GRANT,
+        "subject_token": token,
+        "subject_token_type": ACCESS_TOKEN,
+        "requested_token_type": ACCESS_TOKEN,
+    }
+    return _with(fields, audience=audience, resource=resource, scope=" ".join(scopes))
 
 
 def _with(fields: dict[str, str], **more: str) -> dict[str, str]:

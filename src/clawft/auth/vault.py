@@ -4,7 +4,8 @@
     tokens/servers/github.json    logins to an MCP server
     tokens/secrets/3f….secret     client secrets that were given in clear; logins name them by reference
 
-A file holds several logins if they differ in issuer, client, account or resource; the newest comes first.
+A file holds several logins if they differ in issuer, client, account or resource; the newest comes first. With
+`weft auth store keyring` files are sealed, see `auth/sealed.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from clawft.auth import sealed
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.store.home import home, locked, private_dir, write_private
@@ -26,6 +28,7 @@ from clawft.store.secrets import SCHEME, is_reference
 MAX_LOGINS = 32
 """Kept for one name; the oldest makes room."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
+SECRETS = "secrets"
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -92,6 +95,10 @@ class Vault:
     def path(self, name: str) -> Path:
         return self.folder / f"{check_name(name)}.json"
 
+    def _label(self, name: str) -> str:
+        """What a sealed login is bound to: put in another's place it cannot be opened."""
+        return f"{self.folder.name}/{name}"
+
     def lock(self, name: str) -> Path:
         """Held by whoever renews this login, until the renewed one is on disk."""
         return self.folder / f".{check_name(name)}.lock"
@@ -100,20 +107,27 @@ class Vault:
         path = self.path(name)
         try:
             with path.open("rb") as file:
-                return _file.decode(file.read(MAX_FILE_BYTES)).logins
+                data = file.read(MAX_FILE_BYTES)
         except FileNotFoundError:
             return []
+        try:
+            return _file.decode(sealed.unseal(data, self._label(name)) if sealed.is_sealed(data) else data).logins
         except msgspec.DecodeError:
             raise ExecutionFailed(f"{path} is damaged", hint=f"weft auth logout {name}, then log in again") from None
 
     def write(self, name: str, login: Login) -> None:
         self._change(name, lambda known: [login, *(each for each in known if each.key != login.key)][:MAX_LOGINS])
 
+    def rewrite(self, name: str, change: Callable[[Login], Login]) -> None:
+        """All logins of this name, each changed, in the form that holds now."""
+        self._change(name, lambda known: [change(login) for login in known])
+
     def _change(self, name: str, change: Callable[[list[Login]], list[Login]]) -> None:
         path = self.path(name)
-        private_dir(self.folder)
+        private_dir(self.folder, sync=True)
         with locked(self.folder / ".write.lock"):
-            write_private(path, msgspec.json.encode(_File(change(self.read(name)))))
+            data = msgspec.json.encode(_File(change(self.read(name))))
+            write_private(path, sealed.seal(data, self._label(name)) if sealed.is_marked(self.folder) else data)
 
     def _delete(self, name: str) -> None:
         path = self.path(name)
@@ -126,7 +140,10 @@ def kept_secret(vault: Vault, secret: str) -> str:
     """A reference to the secret: itself if it is one already, else the private file it is put into."""
     if not secret or is_reference(secret):
         return secret
-    folder = private_dir(vault.folder / "secrets")
-    path = folder / f"{hashlib.sha256(secret.encode()).hexdigest()[:32]}.secret"
+    name = hashlib.sha256(secret.encode()).hexdigest()[:32]
+    if sealed.is_marked(vault.folder):
+        sealed.keep(name, secret)
+        return f"{SCHEME}keyring/{sealed.SERVICE}/{name}"
+    path = private_dir(vault.folder / SECRETS, sync=True) / f"{name}.secret"
     write_private(path, secret.encode())
     return f"{SCHEME}file/{str(path).lstrip('/')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -55,16 +56,23 @@ class Snapshot(Struct, frozen=True):
         return self.table.get(name)
 
 
-def build(offers: Sequence[Offer], form: Form = Form.PLAIN) -> Snapshot:
-    """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed."""
+NOTHING = Snapshot()
+
+
+def build(offers: Sequence[Offer], form: Form = Form.PLAIN, beside: Snapshot = NOTHING) -> Snapshot:
+    """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed.
+
+    `beside` is offered already, and keeps its names.
+    """
     entries: dict[str, Entry] = {}
     inside: dict[str, Entry] = {}
+    taken = ChainMap(entries, dict(beside.table)) if beside.table else entries
     clashes: list[Clash] = []
     for offer, tool in _in_order(offers, form):
         own = canonical(offer.origin, tool.name)
-        name = _export(offer.origin, tool, form, entries)
-        if name in entries or own in inside:
-            clashes.append(Clash(name, f"{own} would get the name of {(entries.get(name) or inside[own]).canonical}"))
+        name = _export(offer.origin, tool, form, taken)
+        if name in taken or own in inside:
+            clashes.append(Clash(name, f"{own} would get the name of {(taken.get(name) or inside[own]).canonical}"))
             continue
         entries[name] = inside[own] = _entry(name, offer, tool)
     return Snapshot(tuple(entries.values()), _lookup(entries), inside, tuple(clashes))

@@ -11,7 +11,7 @@ from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.config.nearest import nearest
 from clawft.config.places import ask_to_reconnect, home_folder
-from clawft.errors import LoginFailed
+from clawft.errors import ExecutionFailed, LoginFailed
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.auth.tokens import Login
@@ -102,7 +102,10 @@ def _refresh(options: Options) -> int:
 
 
 def _logout(options: Options) -> int:
-    where, logins = find(options.name)
+    try:
+        where, logins = find(options.name)
+    except ExecutionFailed:  # damaged, or sealed with a key that is lost: it can still be forgotten
+        where, logins = holder(options.name), []
     asyncio.run(_forget(where, options.name, logins))
     ask_to_reconnect(home_folder(), options.name)
     print(f"logged out: {options.name}")
@@ -146,6 +149,29 @@ def _allow(options: Options) -> int:
     return 0
 
 
+# ── where they are kept ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _store_options(parser: Parser) -> None:
+    parser.add_argument(
+        "form", metavar="FORM", nargs="?", choices=("file", "keyring"), help="file or keyring; left out: tell which"
+    )
+
+
+def _store(options: Options) -> int:
+    from clawft.auth import sealed, storing  # only where it is changed
+
+    own = vault()
+    if options.form is None:
+        print("keyring" if sealed.is_marked(own.folder) else "file")
+        return 0
+    change = storing.keep_in_keyring if options.form == "keyring" else storing.keep_in_files
+    count = change(own)
+    how = "sealed with a key of the keyring" if options.form == "keyring" else "private files"
+    print(f"logins are {how} now: {count} of them rewritten")
+    return 0
+
+
 def find(name: str) -> tuple[Vault, list[Login]]:
     """A server's logins come first: its name is the one people type."""
     own = vault()
@@ -154,6 +180,12 @@ def find(name: str) -> tuple[Vault, list[Login]]:
         if logins:
             return where, logins
     raise no_such(name)
+
+
+def holder(name: str) -> Vault:
+    """Whoever has a file of this name, whatever is in it."""
+    own = vault()
+    return own.servers if name in own.servers.names() else own
 
 
 def no_such(name: str) -> LoginFailed:
@@ -168,5 +200,6 @@ VERBS = {
     "status": Verb("List logins: whose, where, until when", _status_options, _status),
     "refresh": Verb("Renew a login now", _name_options, _refresh),
     "logout": Verb("Forget a login, here and at the service", _name_options, _logout),
+    "store": Verb("Keep logins as files, or sealed with a key of the keyring", _store_options, _store),
     "allow": Verb("Let the token of a service go to further hosts", _allow_options, _allow),
 }

@@ -74,6 +74,11 @@ def _server(told: Options) -> UpstreamSpec | None:
 
 
 async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
+    if spec.exchange is not None:
+        raise LoginFailed(
+            f"{spec.name} is called in the name of the people on your gateway: nobody logs in to it here",
+            hint="weft gateway",
+        )
     from clawft.auth.challenge import read_challenge
     from clawft.auth.receiver import Receiver
     from clawft.auth.server_login import Identity

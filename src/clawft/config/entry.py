@@ -13,7 +13,7 @@ from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.errors import InvalidConfig
-from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, SandboxTable, ToolRules
+from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
 
 SANDBOXES = ("auto", "off", "strict", "require")
 
@@ -35,6 +35,7 @@ _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "": KEYS,
     "tools": ToolRules.__struct_fields__,
     "sandbox": SandboxTable.__struct_fields__,
+    "exchange": Exchange.__struct_fields__,
 }
 WORDS = {
     "name": "a text",
@@ -54,6 +55,7 @@ WORDS = {
     "tools": "a table of allow, deny (lists of globs) and timeout_ms (a table of numbers)",
     "asks": "a list of elicitation, sampling and roots",
     "era": "auto, handshake or stateless",
+    "exchange": "a table of client_id, client_secret (a reference), audience, resource and scopes",
 }
 """What each key must be, for errors and the reference."""
 
@@ -138,6 +140,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "redact": told["redact"] if isinstance(told.get("redact"), bool) else None,
         "asks": told.get("asks"),
         "era": told.get("era"),
+        "exchange": members(told.get("exchange")) or None,
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
 

@@ -75,7 +75,8 @@ class ServerFiles:
         await self._must_run()
 
     def _is_needed(self, spec: UpstreamSpec) -> bool:
-        return spec.required or self._settings.strict_servers
+        """One that is called in the name of people has nothing to run before they come."""
+        return spec.exchange is None and (spec.required or self._settings.strict_servers)
 
     def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
         from clawft.config.servers import waits

@@ -12,12 +12,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from clawft.auth.web import is_loopback
 from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, Entry
 from clawft.config.load import Origin
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
+from clawft.store.secrets import SCHEME
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.secrets import mask_url
 
@@ -82,7 +84,26 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
         kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):
         return "a workspace file may not make us read files or run commands for a secret; use secret://keyring or env"
+    if told.exchange is not None and (wrong := _wrong_exchange(told, told.exchange.client_secret, by_workspace)):
+        return wrong
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
+
+
+def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
+    """People's tokens are at stake, so only the user's own files may ask for this, and only as a whole."""
+    if by_workspace:
+        return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
+    if not told.url or told.url.startswith(STDIO):
+        return "exchange is for servers that are reached by http:// or https://"
+    if told.url.startswith("http://") and not is_loopback(told.url):
+        return "exchange needs https://, or everyone on the way could read people's tokens"
+    if any(name.lower() == "authorization" for name in told.headers):
+        return "it has an Authorization header and an exchange; only one of them can be sent"
+    if secret and not secret.startswith(SCHEME):
+        return "exchange.client_secret must be a reference like secret://env/NAME, so that no secret stands in a file"
+    if told.isolation != "shared" or told.required:
+        return "with an exchange each person has a session of their own: leave out isolation and required"
+    return ""
 
 
 def _opens(sandbox: str | SandboxTable) -> str:

@@ -26,6 +26,7 @@ from clawft.gateway.events import (
 )
 from clawft.gateway.older_tasks import OLDER, OlderTasks
 from clawft.gateway.running import Answer, Running, answered_now
+from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
@@ -60,6 +61,7 @@ class Conversation:
         self._errands = Errands(gateway, self.running, self._shape, self._follow, handshake.error_code)
         self.caller = base
         self.opened = False
+        self._seen: Seen | None = None
         self._narrows = False
         self._plain_talk: HandshakeTalk | None = None
         self._visits: dict[str, None] = {}
@@ -70,7 +72,7 @@ class Conversation:
     def answer_now(self, request: Request) -> bytes | None:
         """The answer to what needs no waiting (so that what follows in the pipe finds it done), else None."""
         quick = _QUICK.get(request.method)
-        if quick is None and request.method not in LISTS:
+        if quick is None and (request.method not in LISTS or self.caller.proof):  # a person's may not be known yet
             return None
         work = quick or Conversation._list
         return answered_now(request.id, lambda: work(self, request), handshake.error_code)
@@ -90,6 +92,7 @@ class Conversation:
         method = request.method
         dispatch.check_method(method, self.caller)
         if method in LISTS:
+            await self._gateway.settle(self.caller)
             return self._list(request)
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)
@@ -154,8 +157,10 @@ class Conversation:
             hello.capabilities,
             base.grant,
             base.session,
+            base.proof,
         )
         self.opened = True
+        self._seen = Seen(self._gateway, self.caller)
         self._plain_talk = None
         self._gateway.folders.enter(self)
         self._narrows = narrow.is_needed(REVISIONS[hello.revision])
@@ -185,6 +190,7 @@ class Conversation:
             raise BadParams(f"at most {MAX_SUBSCRIPTIONS} subscriptions in one session")
         self._watched[uri] = _nothing
         try:
+            await self._gateway.settle(self.caller)
             release = await self._gateway.resources.watch(uri, self.caller, self._updated)
         except BaseException:
             self._watched.pop(uri, None)
@@ -214,7 +220,7 @@ class Conversation:
         if not self.opened:
             return
         match event:
-            case ListChanged(topic):
+            case ListChanged(topic) if self._seen is not None and self._seen.differs(event):
                 self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
             case ElicitationCompleted(id) if id in self._visits:
                 self._visits.pop(id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import msgspec
 from clawft._version import __version__
 from clawft.catalog import names
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Clash, Entry, Offer, Snapshot, build, without_words
+from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import ClawftError, InvalidConfig, MissingCapability, NotApproved, ToolError
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
@@ -26,6 +26,7 @@ from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
 from clawft.gateway.listing import DEFAULT_PAGE, Pages
+from clawft.gateway.personal import Personal
 from clawft.gateway.prompts import Prompts
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.registered import Registered
@@ -51,7 +52,15 @@ from clawft.model import (
 )
 from clawft.policy.beside import PROMPTS
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changing, PromptProvider, Provider, ResourceProvider, StartingProvider, end_of
+from clawft.provider.base import (
+    Changing,
+    PersonalProvider,
+    PromptProvider,
+    Provider,
+    ResourceProvider,
+    StartingProvider,
+    end_of,
+)
 from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
@@ -61,6 +70,8 @@ SERVER_NAME = "clawft"
 KEY_BYTES = 32
 
 log = logging.getLogger("clawft.gateway")
+
+_ANYONE = Caller()
 
 
 class Gateway:
@@ -94,16 +105,17 @@ class Gateway:
         self.folders = Folders()
         self.calls = 0
         self._providers: dict[str, Registered] = {}
-        self.resources = Resources(self._providers.values, self.events, self._reaches, self._ensure)
+        self._personal = Personal(form)
+        self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self._providers.values, form, self._shows, self._reaches, self._ensure, self._withheld)
+        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld)
         self._built: Snapshot | None = None
-        self._indexes: dict[tuple[Grant, str, str], Index] = {}
+        self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._beside_guards = [guard for guard in guards if isinstance(guard, BesideGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
-        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: _not_there)
+        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: self._not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,7 +123,9 @@ class Gateway:
         """Offer what this provider has. `server` names the external server behind it, if there is one."""
         if provider.namespace in self._providers:
             raise InvalidConfig(f"there is already a provider for the namespace {provider.namespace!r}")
-        self._providers[provider.namespace] = Registered(provider, Origin(provider.namespace, server, trusted))
+        known = Registered(provider, Origin(provider.namespace, server, trusted))
+        self._providers[provider.namespace] = known
+        self._personal.add(known)
         if isinstance(provider, Changing):
             provider.watch(self)
         self._announce(provider)
@@ -119,29 +133,33 @@ class Gateway:
     def unregister(self, namespace: str) -> None:
         gone = self._providers.pop(namespace, None)
         if gone is not None:
+            self._personal.remove(namespace)
             self._announce(gone.provider)
 
     def _announce(self, provider: Provider) -> None:
         self.tools_changed()
-        if isinstance(provider, PromptProvider):
+        if isinstance(provider, PromptProvider | PersonalProvider):
             self.prompts_changed()
-        if isinstance(provider, ResourceProvider):
+        if isinstance(provider, ResourceProvider | PersonalProvider):
             self.resources_changed()
 
-    def tools_changed(self) -> None:
+    def tools_changed(self, whose: str = "") -> None:
         """The catalog is out of date. A new one is built when somebody looks, however much has changed until then."""
-        self._built = None
+        if not whose:
+            self._built = None
+        self._personal.forget(whose)
         self._indexes.clear()
-        self.pages.forget()
-        self.events.publish(ListChanged(Topic.TOOLS))
+        self._lists_changed(Topic.TOOLS, whose)
 
-    def prompts_changed(self) -> None:
-        self.pages.forget()
-        self.events.publish(ListChanged(Topic.PROMPTS))
+    def prompts_changed(self, whose: str = "") -> None:
+        self._lists_changed(Topic.PROMPTS, whose)
 
-    def resources_changed(self) -> None:
+    def resources_changed(self, whose: str = "") -> None:
+        self._lists_changed(Topic.RESOURCES, whose)
+
+    def _lists_changed(self, topic: Topic, whose: str) -> None:
         self.pages.forget()
-        self.events.publish(ListChanged(Topic.RESOURCES))
+        self.events.publish(ListChanged(topic, whose))
 
     def elicitation_completed(self, id: str) -> None:
         self.events.publish(ElicitationCompleted(id))
@@ -152,7 +170,7 @@ class Gateway:
     def log(self, level: LogLevel, params: bytes, principal: str) -> None:
         self.events.publish(Said(level, params, principal))
 
-    def _offer(self, known: Registered) -> Offer:
+    def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
         end = end_of(known.provider)
 
         def bind(tool: Tool) -> Next:
@@ -164,7 +182,41 @@ class Gateway:
                 return None
             return shortcut(self.guards, tool, known.origin, known.provider.start)
 
-        return Offer(known.origin, _tools_of(known.provider), bind, shorten)
+        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind, shorten)
+
+    # ── what single people have ──────────────────────────────────────────────────────────────────────────────────────
+
+    def providers_of(self, caller: Caller) -> Iterable[Registered]:
+        """All of them, as this caller has them."""
+        everything = self._providers.values()
+        return self._personal.all_seen(everything, caller) if self._personal else everything
+
+    async def settle(self, caller: Caller) -> None:
+        """Back when it is known what this caller has of its own."""
+        if caller.proof and self._personal:
+            await self._personal.settle(caller)
+
+    def _own_of(self, caller: Caller) -> Snapshot:
+        """What this caller has beside everybody."""
+        if not caller.proof or not self._personal:
+            return NOTHING
+        return self._personal.snapshot(caller, lambda: self._build_own(caller))
+
+    def _build_own(self, caller: Caller) -> Snapshot:
+        own = [self._offer(known, caller) for known in self._providers.values() if self._personal.has(known)]
+        return build(own, self.form, self._snapshot)
+
+    def _entries_of(self, caller: Caller) -> tuple[Entry, ...]:
+        own = self._own_of(caller).entries
+        return (*self._snapshot.entries, *own) if own else self._snapshot.entries
+
+    async def _not_there(self, call: Call) -> Reply:
+        """A server that has nothing for this caller says why; whoever may not see it hears nothing of it."""
+        for known in self._providers.values() if self._personal else ():
+            spellings, refusal = self._personal.refusal(known, call.caller, call.asked)
+            if refusal is not None and self._shows(spellings, call.caller):
+                return Reply.error(str(refusal))
+        raise unknown(call.asked)
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -182,17 +234,19 @@ class Gateway:
     def clashes(self) -> tuple[Clash, ...]:
         return self._snapshot.clashes
 
-    def find(self, name: str) -> Entry | None:
-        return (self._built or self._snapshot).table.get(name)
+    def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
+        entry = (self._built or self._snapshot).table.get(name)
+        return entry if entry is not None or not caller.proof else self._own_of(caller).table.get(name)
 
-    def names_of(self, canonical: str) -> tuple[str, ...]:
+    def names_of(self, canonical: str, caller: Caller = _ANYONE) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
-        entry = self._snapshot.canonical.get(canonical)
+        entry = self._snapshot.canonical.get(canonical) or self._own_of(caller).canonical.get(canonical)
         return entry.names if entry else (canonical,)
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        return [self._as_seen(entry, caller) for entry in self._snapshot.entries if self._shows(entry.names, caller)]
+        shown = (entry for entry in self._entries_of(caller) if self._shows(entry.names, caller))
+        return [self._as_seen(entry, caller) for entry in shown]
 
     def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
         for guard in self._face_guards:
@@ -209,7 +263,7 @@ class Gateway:
         """The tools of this caller that fit best."""
         from clawft.catalog.search import Index  # most callers never search
 
-        audience = (caller.grant, caller.agent, caller.principal)
+        audience = (caller.grant, caller.agent, caller.principal, caller.proof)
         index = self._indexes.get(audience)
         if index is None:
             if len(self._indexes) >= _MAX_INDEXES:
@@ -219,12 +273,12 @@ class Gateway:
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
-        entry = self._snapshot.table.get(name)
+        entry = self.find(name, caller)
         return entry if entry is not None and self._shows(entry.names, caller) else None
 
-    def provider(self, namespace: str) -> Provider | None:
+    def provider(self, namespace: str, caller: Caller = _ANYONE) -> Provider | None:
         known = self._providers.get(namespace)
-        return known.provider if known is not None else None
+        return self._personal.seen(known.provider, caller) if known is not None else None
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         """A result that comes after its call was answered, as the guards let it pass."""
@@ -239,7 +293,7 @@ class Gateway:
         """Resources have no names that rules could match: they go with any tool of theirs, or with `resources`."""
         if self._shows(_names_of_resources(known.origin), caller):
             return True
-        own = (entry for entry in self._snapshot.entries if entry.origin == known.origin)
+        own = (entry for entry in self._entries_of(caller) if entry.origin == known.origin)
         return any(self._shows(entry.names, caller) for entry in own)
 
     def _withheld(self, origin: Origin, caller: Caller) -> str:
@@ -262,7 +316,10 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.find(name)
+        entry = self.find(name, caller)
+        if entry is None and caller.proof:
+            await self.settle(caller)
+            entry = self.find(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
@@ -289,10 +346,6 @@ _NOWHERE = Origin("")
 @lru_cache(maxsize=1_024)
 def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
-
-
-async def _not_there(call: Call) -> Reply:
-    raise unknown(call.asked)
 
 
 def _told(failed: ToolError | MissingCapability, caller: Caller) -> Reply:

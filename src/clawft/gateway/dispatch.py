@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
 import msgspec
@@ -97,14 +97,18 @@ LISTS: dict[str, tuple[str, Callable[[Gateway, Caller], Sequence[bytes]]]] = {
 }
 
 
+def audience_of(caller: Caller) -> tuple[Hashable, ...]:
+    """All that a list, or its form, depends on."""
+    return caller.grant, caller.revision, caller.agent, caller.principal, caller.proof
+
+
 def list_page(
     gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
 ) -> bytes:
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     member, render = LISTS[method]
     cursor = read_cursor(params)
-    audience = (caller.grant, caller.revision, caller.agent, caller.principal)
-    return gateway.pages.page(member, audience, cursor, lambda: render(gateway, caller), finish)
+    return gateway.pages.page(member, audience_of(caller), cursor, lambda: render(gateway, caller), finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
@@ -165,11 +169,13 @@ def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> 
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+    await gateway.settle(caller)
     prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta)
     return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+    await gateway.settle(caller)
     contents = await gateway.resources.read(target.name, Reader(caller, talk, target.meta))
     return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
 
@@ -207,6 +213,7 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
         told = _complete_params.decode(params or EMPTY_OBJECT)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
+    await gateway.settle(caller)
     name, value = told.argument.name, told.argument.value
     found = await gateway.prompts.complete(caller, told.ref, name, value, told.context.arguments)
     if len(found.values) > MAX_COMPLETIONS:

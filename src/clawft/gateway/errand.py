@@ -37,7 +37,7 @@ class Errands:
 
     def start(self, id: bytes, caller: Caller, name: str, arguments: bytes, talk: Talk, deliver: Answer) -> bool:
         """False if this call has to go the long way; nothing has happened then."""
-        entry = self.gateway.find(name)
+        entry = self.gateway.find(name, caller)
         short = entry.shortcut if entry is not None else None
         if entry is None or short is None or self.running.refusal(id) is not None:
             return False

@@ -22,7 +22,10 @@ class Topic(Enum):
 
 
 class ListChanged(Struct, frozen=True):
+    """`whose`: only what the caller with this proof has."""
+
     topic: Topic
+    whose: str = ""
 
 
 class ResourceUpdated(Struct, frozen=True):

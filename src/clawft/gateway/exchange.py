@@ -76,7 +76,8 @@ class Exchange:
 
     def _caller(self, told: Told) -> Caller:
         base = self._base
-        return Caller(base.principal, base.agent, told.client, _STATELESS, told.revision, told.capabilities, base.grant)
+        can, grant = told.capabilities, base.grant
+        return Caller(base.principal, base.agent, told.client, _STATELESS, told.revision, can, grant, "", base.proof)
 
     def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
@@ -88,6 +89,7 @@ class Exchange:
 
     async def _list(self, heard: Heard) -> bytes:
         method = heard.request.method
+        await self._gateway.settle(heard.caller)
         return dispatch.list_page(self._gateway, heard.caller, method, heard.request.params, self._finish_list)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -119,7 +121,7 @@ class Exchange:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
     def _wants_task(self, target: Target, caller: Caller) -> bool:
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find(target.name, caller)
         if entry is None or entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
@@ -133,7 +135,7 @@ class Exchange:
         return self._gateway.tasks.start(caller, run, known)
 
     def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
-        entry = self._gateway.find(target.name)
+        entry = self._gateway.find(target.name, caller)
         if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
             return
         if not self._gateway.find_visible(target.name, caller):

@@ -29,7 +29,7 @@ class Followed:
 
     def begun(self, reply: Reply, tool: str) -> Reply:
         """A task that a server has begun, under an id that leads back to it."""
-        entry = self._gateway.find(tool)
+        entry = self._gateway.find(tool, self._caller)
         if entry is None:
             return reply
         handle = Handle(entry.origin.namespace, entry.name, tasks.read(reply.result).task_id)
@@ -38,21 +38,21 @@ class Followed:
     async def get(self, id: str) -> bytes:
         if not is_handle(id):
             return self._gateway.tasks.get(self._caller, id).shape()
-        handle, provider = self._open(id)
+        handle, provider = await self._open(id)
         return self._guarded(await provider.get_task(handle.id, self._caller), id, handle)
 
     async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
         if not is_handle(id):
             self._gateway.tasks.get(self._caller, id).answer(read_answers(responses))
             return
-        handle, provider = self._open(id)
+        handle, provider = await self._open(id)
         await provider.update_task(handle.id, self._caller, responses)
 
     async def cancel(self, id: str) -> None:
         if not is_handle(id):
             self._gateway.tasks.cancel(self._caller, id)
             return
-        handle, provider = self._open(id)
+        handle, provider = await self._open(id)
         await provider.cancel_task(handle.id, self._caller)
 
     async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None] | None:
@@ -61,17 +61,18 @@ class Followed:
             if not is_handle(id):
                 self._gateway.tasks.get(self._caller, id)
                 return self._gateway.events.subscribe(_only(id, changed))
-            handle, provider = self._open(id)
+            handle, provider = await self._open(id)
             return await provider.watch_task(handle.id, lambda shape: changed(self._guarded(shape, id, handle)))
         except ClawftError:
             return None
 
     # ── tasks of servers ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _open(self, id: str) -> tuple[Handle, TaskProvider]:
+    async def _open(self, id: str) -> tuple[Handle, TaskProvider]:
         """A tool that is hidden by now has no tasks either."""
+        await self._gateway.settle(self._caller)
         handle = self._gateway.handles.open(id, self._caller)
-        provider = self._gateway.provider(handle.namespace)
+        provider = self._gateway.provider(handle.namespace, self._caller)
         if not isinstance(provider, TaskProvider) or not self._gateway.find_visible(handle.tool, self._caller):
             raise unknown_task(id)
         return handle, provider
@@ -79,7 +80,7 @@ class Followed:
     def _guarded(self, shape: bytes, id: str, handle: Handle) -> bytes:
         """A result that comes later passes the same guards as one that comes at once."""
         members = tasks.named(shape, id)
-        entry = self._gateway.find(handle.tool)
+        entry = self._gateway.find(handle.tool, self._caller)
         if "result" in members and entry is not None:
             call = Call(self._caller, entry.canonical, entry.tool, entry.origin, asked=handle.tool)
             members["result"] = Raw(self._gateway.finish(call, Reply(bytes(members["result"]))).result)

@@ -137,7 +137,7 @@ class SessionDoor:
             error = BadEnvelope("the header Mcp-Session-Id is missing", hint="send initialize first")
             await _refuse(visit.send, error)
             return None
-        session = self.sessions.find(id.decode("latin-1"), visit.caller.principal)
+        session = self.sessions.find(id.decode("latin-1"), visit.caller)
         if session is None:
             await asgi.answer(visit.send, 404, jsonrpc.failure(None, BadEnvelope.code, "unknown session"), [JSON])
         return session

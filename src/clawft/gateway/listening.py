@@ -13,6 +13,7 @@ from clawft.errors import BadParams, ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, ListChanged, Topic
 from clawft.gateway.followed import Followed
+from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.model import Caller
 from clawft.wire import jsonrpc
@@ -72,6 +73,7 @@ class Listen:
         """Until the caller closes the stream, cancels, or we shut down; then its bare result."""
         try:
             await self._watch_all()
+            self._seen = Seen(self._gateway, self._caller)
             self._acknowledge()
             self._releases.append(self._gateway.events.subscribe(self._tell))
             await self._gateway.closing.wait()
@@ -82,6 +84,7 @@ class Listen:
 
     async def _watch_all(self) -> None:
         """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
+        await self._gateway.settle(self._caller)
         uris = self._wanted.resource_subscriptions
         if uris is not UNSET:
             self._wanted.resource_subscriptions = await _few_at_a_time(self._watch, uris)
@@ -116,7 +119,7 @@ class Listen:
 
     def _tell(self, event: Event) -> None:
         match event:
-            case ListChanged(topic) if _wants(self._wanted, topic):
+            case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
                 self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
             case _:

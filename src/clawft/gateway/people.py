@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Sequence
 import msgspec
 
 from clawft.auth.bearer import BadToken, Person, Verifier, metadata_place
+from clawft.auth.proofs import Proofs
 from clawft.errors import LoginFailed
 from clawft.gateway.access import Authenticate, Refusal, bearer_of
 from clawft.model import Caller
@@ -35,11 +36,14 @@ class People:
         base: Caller,
         rules: Sequence[GrantRule],
         scopes: Sequence[str] = (),
+        proofs: Proofs | None = None,
     ) -> None:
+        """`proofs` keeps their tokens for servers that are called in their name."""
         self._verifier = verifier
         self._base = base
         self._rules = tuple(rules)
         self._scopes = tuple(scopes)
+        self._proofs = proofs
         self._known: OrderedDict[bytes, tuple[Caller, float]] = OrderedDict()
 
     def serve_at(self, url: str) -> None:
@@ -78,16 +82,17 @@ class People:
             return Refusal(
                 403, f"the token lacks the scope {' '.join(self._scopes)}", self._challenge("insufficient_scope")
             )
-        caller = self._caller_of(person)
+        caller = self._caller_of(person, token.decode("ascii"))
         self._remember(digest, caller, min(person.expires_at, time.time() + REMEMBER_SECONDS))
         return caller
 
-    def _caller_of(self, person: Person) -> Caller:
+    def _caller_of(self, person: Person, token: str) -> Caller:
         """What one remembers, another does not see: the agent's name is made of who it is."""
         principal = f"{self._verifier.issuer}#{person.subject}"
         grant = grant_for(self._rules, person.subject, person.groups, person.scopes, within=self._base.grant)
         agent = f"person-{hashlib.sha256(principal.encode()).hexdigest()[:24]}"
-        return Caller(principal=principal, agent=agent, grant=grant)
+        proof = self._proofs.keep(person, token) if self._proofs is not None else ""
+        return Caller(principal=principal, agent=agent, grant=grant, proof=proof)
 
     def _remember(self, digest: bytes, caller: Caller, until: float) -> None:
         self._known[digest] = (caller, until)

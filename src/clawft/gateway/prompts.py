@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Ensure, Reaches, Registered
+from clawft.gateway.registered import Ensure, ProvidersOf, Reaches
 from clawft.guard.pipeline import Use
 from clawft.model import Call, Caller, Completion, Origin, Prompt, Talk, Tool
 from clawft.policy.beside import PROMPTS
@@ -40,7 +40,7 @@ class NamedPrompt(Struct, frozen=True):
 class Prompts:
     def __init__(
         self,
-        providers: Callable[[], Iterable[Registered]],
+        providers: ProvidersOf,
         form: Form,
         shows: Shows,
         reaches: Reaches,
@@ -55,7 +55,7 @@ class Prompts:
         self._withheld = withheld
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
-        return [named for named in self._named() if self._shows(named.names, caller)]
+        return [named for named in self._named(caller) if self._shows(named.names, caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
         """The same as they are shown: those that changed since they were approved say nothing but that."""
@@ -63,10 +63,10 @@ class Prompts:
         notes = {origin: self._withheld(origin, caller) for origin in dict.fromkeys(each.origin for each in visible)}
         return [_without_words(each, note) if (note := notes[each.origin]) else each for each in visible]
 
-    def _named(self) -> list[NamedPrompt]:
+    def _named(self, caller: Caller) -> list[NamedPrompt]:
         return [
             self._name(known.origin, known.provider, prompt)
-            for known in self._providers()
+            for known in self._providers(caller)
             if isinstance(known.provider, PromptProvider)
             for prompt in known.provider.list_prompts()
         ]
@@ -98,7 +98,7 @@ class Prompts:
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
             return await _complete(found.provider, {**ref, "name": found.prompt.name}, argument, value, chosen)
-        for known in self._providers():
+        for known in self._providers(caller):
             if self._reaches(known, caller):
                 completion = await _complete(known.provider, ref, argument, value, chosen)
                 if completion.values:

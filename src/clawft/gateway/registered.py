@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct
 
@@ -23,5 +23,7 @@ class Registered(Struct, frozen=True):
 
 Ensure = Callable[[Use], Awaitable[None]]
 """Raises NotApproved for what a person has to approve first."""
+ProvidersOf = Callable[[Caller], Iterable[Registered]]
+"""All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.registered import Ensure, Reaches, Registered
+from clawft.gateway.registered import Ensure, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
 from clawft.model import (
     Call,
@@ -47,9 +47,7 @@ class Reader(Struct, frozen=True):
 class Resources:
     """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
 
-    def __init__(
-        self, providers: Callable[[], Iterable[Registered]], events: Events, reaches: Reaches, ensure: Ensure
-    ) -> None:
+    def __init__(self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure) -> None:
         self._providers = providers
         self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
         self._watching = 0
@@ -125,7 +123,7 @@ class Resources:
         """Does it belong to somebody whom this caller does not reach?"""
         return any(
             item.uri == uri
-            for known in self._providers()
+            for known in self._providers(caller)
             if _holds(known.provider) and not self._reaches(known, caller)
             for item in known.provider.list_resources()
         )
@@ -140,7 +138,7 @@ class Resources:
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
-        for known in self._providers():
+        for known in self._providers(caller):
             if _holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
 

@@ -81,10 +81,13 @@ class Sessions:
         self._open[session.id] = session
         return session
 
-    def find(self, id: str, principal: str) -> Session | None:
-        """The session, if it is this principal's; someone else's looks like none."""
+    def find(self, id: str, caller: Caller) -> Session | None:
+        """The session, if it is this caller's; someone else's looks like none.
+
+        So does their own, to a token with other rights than it was opened with: they begin a new one, with those.
+        """
         session = self._open.get(id)
-        if session is None or session.conversation.caller.principal != principal:
+        if session is None or not _is_same(session.conversation.caller, caller):
             return None
         session.used = time.monotonic()
         self._open.move_to_end(id)
@@ -112,5 +115,11 @@ class Sessions:
         raise Busy("busy: too many sessions are open, all with running calls", hint="end some with DELETE, or wait")
 
 
+def _is_same(one: Caller, other: Caller) -> bool:
+    if one.principal != other.principal or one.proof != other.proof:
+        return False
+    return one.grant is other.grant or one.grant == other.grant
+
+
 def _with_session(base: Caller, id: str) -> Caller:
-    return Caller(principal=base.principal, agent=base.agent, grant=base.grant, session=id[:8])
+    return Caller(principal=base.principal, agent=base.agent, grant=base.grant, session=id[:8], proof=base.proof)

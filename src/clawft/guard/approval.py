@@ -46,11 +46,11 @@ class Offered(Struct, frozen=True):
     instructions: str = ""
 
 
-Beside = Callable[[str], Sequence[Tool]]
-"""What a server has beside its tools, put as tools."""
+Beside = Callable[[str, Caller], Sequence[Tool]]
+"""What a server has beside its tools, put as tools, for this caller."""
 
 
-def _nothing(server: str) -> Sequence[Tool]:
+def _nothing(server: str, caller: Caller) -> Sequence[Tool]:
     return ()
 
 
@@ -60,7 +60,7 @@ class ApprovalGuard:
     def __init__(
         self,
         book: Approvals,
-        offered: Callable[[str], Offered],
+        offered: Callable[[str, Caller], Offered],
         workspace: Path,
         *,
         asking: Asking = "untrusted",
@@ -119,12 +119,12 @@ class ApprovalGuard:
         """Prompts and resources are not used often enough to keep a table of them."""
         if not self.applies(RESOURCES_TOOL, use.origin):
             return ""
-        tool = self._stand_in(use.method, use.origin)
+        tool = self._stand_in(use.method, use.origin, use.caller)
         name = f"{use.origin.server}/{use.method}"
         return await self._refusal(Call(use.caller, name, tool, use.origin, use.arguments, talk=use.talk))
 
-    def _stand_in(self, method: str, origin: Origin) -> Tool:
-        known = (each for each in self._beside(origin.server) if each.name == method)
+    def _stand_in(self, method: str, origin: Origin, caller: Caller) -> Tool:
+        known = (each for each in self._beside(origin.server, caller) if each.name == method)
         return next(known, RESOURCES_TOOL if method == RESOURCES_TOOL.name else prompts_of(()))
 
     async def _refusal(self, call: Call) -> str:
@@ -147,7 +147,7 @@ class ApprovalGuard:
     async def _to_ask(self, call: Call) -> Subject | None:
         """What has to be asked; None if nothing, and then the next call is let through at once."""
         self._look()
-        offered = self._offered(call.origin.server)
+        offered = self._offered(call.origin.server, call.caller)
         shown = shown_tool(call.tool.wire, offered.instructions)
         use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
         found = self._book.judge(use)
@@ -171,11 +171,12 @@ class ApprovalGuard:
             self._note_declined(turn)
             return _declined(subject)
         if answer != ONCE:
-            await self._store(self._approvals(call, self._all(subject.server) if answer == subject.everything else ()))
+            await self._store(self._approvals(call, self._all(call) if answer == subject.everything else ()))
         return ""
 
-    def _all(self, server: str) -> Sequence[Tool]:
-        return (*self._offered(server).tools, *self._beside(server))
+    def _all(self, call: Call) -> Sequence[Tool]:
+        server = call.origin.server
+        return (*self._offered(server, call.caller).tools, *self._beside(server, call.caller))
 
     def _note_declined(self, turn: Turn) -> None:
         if len(self._declined) >= MAX_DECLINED:
@@ -189,7 +190,7 @@ class ApprovalGuard:
 
     def _approvals(self, call: Call, others: Sequence[Tool]) -> list[Approval]:
         server = call.origin.server
-        instructions = self._offered(server).instructions
+        instructions = self._offered(server, call.caller).instructions
         tools = {tool.name: tool for tool in (*others, call.tool)}.values()
         return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
 
@@ -231,10 +232,10 @@ class ApprovalGuard:
     def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
         if not self.applies(RESOURCES_TOOL, origin):
             return ""
-        return self.withheld(self._stand_in(method, origin), origin, caller)
+        return self.withheld(self._stand_in(method, origin, caller), origin, caller)
 
     def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Subject]:
-        shown = shown_tool(tool.wire, self._offered(origin.server).instructions)
+        shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
         use = self._use(caller, origin.server, tool.name, pin(shown))
         found = self._book.judge(use)
         return found, Subject(origin.server, tool, use.pin, differs=_differences(found, shown))

@@ -15,8 +15,8 @@ def unknown(name: str) -> ToolNotFound:
 
 
 class Permission:
-    def __init__(self, names_of: Callable[[str], Sequence[str]]) -> None:
-        """`names_of` gives every spelling of a canonical name, so that a grant may use any of them."""
+    def __init__(self, names_of: Callable[[Call], Sequence[str]]) -> None:
+        """`names_of` gives every spelling of the tool that is called, so that a grant may use any of them."""
         self._names_of = names_of
         self._known: dict[tuple[Grant, tuple[str, ...]], bool] = {}
 
@@ -35,7 +35,7 @@ class Permission:
         return after(call)
 
     def _may(self, call: Call) -> bool:
-        key = (call.caller.grant, tuple(self._names_of(call.name)))
+        key = (call.caller.grant, tuple(self._names_of(call)))
         known = self._known.get(key)
         if known is None:
             if len(self._known) > _MAX_REMEMBERED:

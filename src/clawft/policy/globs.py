@@ -25,6 +25,12 @@ def any_matches(names: Iterable[str], globs: tuple[str, ...]) -> bool:
     return any(match(name) is not None for name in names)
 
 
+def may_begin(glob: str, head: str) -> bool:
+    """Could a text that begins like this match the glob?"""
+    fixed = re.split(r"[*?\[]", glob, maxsplit=1)[0]
+    return fixed.startswith(head) or (fixed != glob and head.startswith(fixed))
+
+
 def is_glob(text: str) -> bool:
     return "*" in text or "?" in text or "[" in text
 

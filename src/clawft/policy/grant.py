@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from msgspec import Struct
 
 from clawft.model import Grant
-from clawft.policy.globs import any_matches
+from clawft.policy.globs import any_matches, may_begin
 
 EVERYTHING = ("*",)
 
@@ -46,3 +46,10 @@ def visible(names: Iterable[str], grant: Grant) -> bool:
     return all(any_matches(known, globs) for globs in (grant.allow, grant.within)) and not any_matches(
         known, grant.deny
     )
+
+
+def may_see_some(heads: Sequence[str], grant: Grant) -> bool:
+    """Could the caller see any tool whose names begin like this? Yes, in doubt."""
+    if any_matches(heads, tuple(glob for glob in grant.deny if glob.endswith("*"))):  # whatever follows
+        return False
+    return all(any(may_begin(glob, head) for glob in globs for head in heads) for globs in (grant.allow, grant.within))

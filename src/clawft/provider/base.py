@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import InvalidArguments
+from clawft.errors import ClawftError, InvalidArguments
 from clawft.model import (
     Call,
     Caller,
@@ -149,14 +149,31 @@ class InformedCompletion(Protocol):
         ...
 
 
+@runtime_checkable
+class PersonalProvider(Protocol):
+    """A provider that has something else for each person; `list_tools` is what it has for nobody in particular."""
+
+    def of(self, caller: Caller) -> Provider | None:
+        """What is known of it for this caller; None if nothing is."""
+        ...
+
+    async def ready(self, caller: Caller) -> None:
+        """Back when that is all there is to know for now."""
+        ...
+
+    def refusal(self, caller: Caller) -> ClawftError | None:
+        """Why it has nothing for this caller."""
+        ...
+
+
 class Changes(Protocol):
-    """What a provider may call when what it offers has changed."""
+    """What a provider may call when what it offers has changed; `whose`: to the caller with this proof alone."""
 
-    def tools_changed(self) -> None: ...
+    def tools_changed(self, whose: str = "") -> None: ...
 
-    def prompts_changed(self) -> None: ...
+    def prompts_changed(self, whose: str = "") -> None: ...
 
-    def resources_changed(self) -> None: ...
+    def resources_changed(self, whose: str = "") -> None: ...
 
     def resource_updated(self, uri: str) -> None: ...
 

@@ -31,14 +31,19 @@ def home() -> Path:
     return Path(told).expanduser().absolute() if told else Path.home() / ".clawft"
 
 
-def private_dir(path: Path) -> Path:
-    """Make the folder and the missing ones above it, each closed to others from its first moment."""
+def private_dir(path: Path, *, sync: bool = False) -> Path:
+    """Make the folder and the missing ones above it, each closed to others from its first moment.
+
+    `sync`: what is written into it later must not be lost with the folder when the machine ends.
+    """
     missing: list[Path] = []
     while not path.exists():
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)  # another process may have been faster
+        if sync:
+            _sync_folder(folder.parent)
     return missing[0] if missing else path
 
 

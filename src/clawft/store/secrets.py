@@ -5,7 +5,7 @@
 | `secret://env/NAME` | a variable of our own environment |
 | `secret://file/PATH` | the content of a file, without its last line end |
 | `secret://command/PROGRAM ARG…` | what the program prints; started without a shell |
-| `secret://keyring/SERVICE[/USER]` | an entry of the system's keyring (needs the `keyring` package) |
+| `secret://keyring/SERVICE[/USER]` | an entry of the system's keyring (needs the extra `keyring`) |
 
 A reference is a whole value, or stands inside one between `${` and `}`: `Bearer ${secret://env/TOKEN}`. There a
 variable may have a default: `${secret://env/REGION:-eu}`.
@@ -143,11 +143,14 @@ def _from_command(line: str) -> str:
 
 
 def _from_keyring(place: str) -> str | None:
-    import keyring  # pyright: ignore[reportMissingImports]  # optional: only for those who keep secrets there
+    import keyring  # optional: only for those who keep secrets there
+    from keyring.errors import KeyringError
 
     service, _, user = place.partition("/")
-    found: object = keyring.get_password(service, user or service)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # untyped package
-    return found if isinstance(found, str) else None
+    try:
+        return keyring.get_password(service, user or service)
+    except KeyringError as failed:
+        raise OSError(type(failed).__name__) from None
 
 
 _SOURCES: Mapping[str, Callable[[str], str | None]] = {
@@ -160,5 +163,5 @@ _HINTS = {
     "env": "set the variable before starting weft",
     "file": "check the path and its permissions",
     "command": "run the command by hand to see what it says",
-    "keyring": "install the keyring package, and store the entry with `keyring set SERVICE USER`",
+    "keyring": "pip install 'clawft[keyring]', and store the entry with `keyring set SERVICE USER`",
 }

@@ -51,9 +51,12 @@ def folder(home: Path) -> Path:
 
 
 class SchemaCache:
-    """One file per server. Old answers are still good for listing; only fresh ones save asking again."""
+    """One file per server. Old answers are still good for listing; only fresh ones save asking again.
 
-    def __init__(self, folder: Path, ttl: float = TTL_SECONDS) -> None:
+    Without a folder nothing is written: what one person was told is for nobody else.
+    """
+
+    def __init__(self, folder: Path | None, ttl: float = TTL_SECONDS) -> None:
         self._folder = folder
         self._ttl = ttl
         self._known: dict[str, Remembered] = {}
@@ -76,9 +79,11 @@ class SchemaCache:
 
     def put(self, spec: UpstreamSpec, answers: Remembered) -> None:
         self._known[spec.name] = answers
+        if self._folder is None:
+            return
         try:
             private_dir(self._folder)
-            write_private(self._path(spec.name), msgspec.json.encode(answers), sync=False)
+            write_private(_path(self._folder, spec.name), msgspec.json.encode(answers), sync=False)
         except OSError as failed:  # a full disk costs the next start some time, and this one nothing
             log.warning("the lists of %s cannot be kept: %s", spec.name, failed)
 
@@ -94,10 +99,13 @@ class SchemaCache:
             self.invalidate(name)
 
     def _load(self, name: str) -> Remembered | None:
+        if self._folder is None:
+            return None
         try:
-            return _remembered.decode(self._path(name).read_bytes())
+            return _remembered.decode(_path(self._folder, name).read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
 
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.json"
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.json"

@@ -1,4 +1,7 @@
-"""Servers that remember who they talk to: each conversation gets a session of its own (`isolation = "per-session"`)."""
+"""Servers that remember who they talk to: each conversation gets a session of its own (`isolation = "per-session"`).
+
+So does each person, with a server that is called in their name (`exchange`).
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,27 @@ class PrivateSessions:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def of(self, spec: UpstreamSpec, conversation: str) -> Upstream:
-        """The server as this conversation has it. Raises Busy if too many conversations hold one in use."""
+    def of(
+        self, spec: UpstreamSpec, conversation: str, make: Callable[[UpstreamSpec], Upstream] | None = None
+    ) -> Upstream:
+        """The server as this conversation has it. Raises Busy if too many conversations hold one in use.
+
+        `make`: where it takes another way than all others, as for a person whom the server knows by name.
+        """
         key = (spec.name, conversation)
         if key not in self._kept:
             self._make_room()
-            upstream = self._kept[key] = self._make(spec)
+            upstream = self._kept[key] = (make or self._make)(spec)
             upstream.start()
         self._kept.move_to_end(key)
         return self._kept[key]
+
+    def find(self, name: str, conversation: str) -> Upstream | None:
+        """The one there is, which is in use again."""
+        found = self._kept.get((name, conversation))
+        if found is not None:
+            self._kept.move_to_end((name, conversation))
+        return found
 
     def _make_room(self) -> None:
         if len(self._kept) < self._limit:
@@ -47,6 +62,10 @@ class PrivateSessions:
         """The conversation is over; its servers stop in the background, and `close` waits for them."""
         for key in [key for key in self._kept if key[1] == conversation]:
             self._end(key)
+
+    def end_one(self, name: str, conversation: str) -> None:
+        if (name, conversation) in self._kept:
+            self._end((name, conversation))
 
     def end_server(self, name: str) -> None:
         for key in [key for key in self._kept if key[0] == name]:

@@ -36,6 +36,17 @@ class ToolRules(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ms: dict[str, Millis] = {}
 
 
+class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whoever calls is known there by name: the token they came with is exchanged for one of its own (RFC 8693)."""
+
+    client_id: Annotated[str, Meta(min_length=1)]
+    client_secret: str = ""
+    """A reference, never the secret."""
+    audience: str = ""
+    resource: str = ""
+    scopes: tuple[str, ...] = ()
+
+
 class Described(Struct, frozen=True, kw_only=True):
     """What files say of a server and we want of it alike. Either `command` with `args`, or `url`."""
 
@@ -57,6 +68,8 @@ class Described(Struct, frozen=True, kw_only=True):
     """What it may ask the agent that calls it."""
     era: PinnedEra = "auto"
     """How it is spoken to; `auto` finds out."""
+    exchange: Exchange | None = None
+    """Every person has a session of their own with it, in their own name."""
 
 
 class UpstreamSpec(Described, frozen=True):

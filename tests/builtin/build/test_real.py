@@ -164,10 +164,12 @@ async def test_npm_runs_a_script(trusting: Path) -> None:
 
 @pytest.mark.slow
 async def test_vitest_reports_each_test(trusting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Installed as npm does it: a package in node_modules with its command beside it."""
+    """Installed as npm does it: a package in node_modules with its command beside it, and a folder it may write to."""
     monkeypatch.setenv("PATH", os.pathsep.join([str(peers.node().parent), os.environ["PATH"]]))
     peers.bin("vitest")
-    (trusting / "node_modules").symlink_to(peers.PACKAGES)
+    (trusting / "node_modules").mkdir()
+    for name in (".bin", "vitest", "vite"):
+        (trusting / "node_modules" / name).symlink_to(peers.PACKAGES / name)
     (trusting / "package.json").write_text('{"name": "x", "version": "1.0.0", "type": "module"}')
     (trusting / "sums.test.js").write_text(VITEST_TESTS)
     declare(trusting, '[tasks.js]\nrunner = "vitest"\nkind = "test"\nargs = ["--no-cache"]\n')

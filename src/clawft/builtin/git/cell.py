@@ -12,6 +12,7 @@ is spared the cell, which takes longer than git does.
 SSH knows no proxy. Where git has to speak it the network is open, and git was told the one host it goes to.
 """
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,6 @@ from clawft.builtin.cells import CACHES, around, this_machine
 from clawft.builtin.git.settings import GitSettings
 from clawft.sandbox.bounds import ANY_HOST, Around, Bounds, Rule, bounds_of, with_rules
 from clawft.sandbox.cell import Cell
-from clawft.sandbox.probe import Means
 
 KEYS = (".ssh",)
 CREDENTIALS = (*KEYS, ".git-credentials", ".netrc", ".config/git/credentials", ".config/gh")
@@ -54,7 +54,6 @@ class Held(Struct, frozen=True):
     """What is around the runs of one call; looked up once."""
 
     around: Around
-    means: Means
     named: tuple[str, ...] = ()
     """Paths in variables the user lets git have, such as the socket of an agent for keys."""
 
@@ -63,12 +62,21 @@ def held(program: str, workspace: Path, settings: GitSettings, environ: Mapping[
     """Looks at files: for a thread."""
     named = [environ[name].removeprefix("unix:path=") for name in settings.variables if name in environ]
     paths = tuple(os.path.realpath(path) for path in named if os.path.isabs(path) and os.path.exists(path))
-    return Held(around(workspace, [program], str(workspace), CACHES), this_machine(), paths)
+    return Held(around(workspace, [program], str(workspace), CACHES), paths)
+
+
+async def cell_now(held: Held, work: Work, settings: GitSettings) -> Cell | None:
+    """In a thread: what this machine has may have to be tried out first. Those who only look do not wait for that."""
+    return None if _is_spared(work, settings) else await asyncio.to_thread(cell_of, held, work, settings)
+
+
+def _is_spared(work: Work, settings: GitSettings) -> bool:
+    return settings.sandbox == "off" or (settings.sandbox == "auto" and work.only_looks)
 
 
 def cell_of(held: Held, work: Work, settings: GitSettings) -> Cell | None:
     """None: the user wants none, or there is nothing to hold."""
-    if settings.sandbox == "off" or (settings.sandbox == "auto" and work.only_looks):
+    if _is_spared(work, settings):
         return None
     open_to_user = work.trusted and settings.sandbox != "strict"
     bounds = _open(held) if open_to_user else _closed(held)
@@ -78,7 +86,7 @@ def cell_of(held: Held, work: Work, settings: GitSettings) -> Cell | None:
             network=_network(work, settings.manifest().permissions.network),
             required=settings.sandbox == "require",
         ),
-        held.means,
+        this_machine(),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clawft.builtin.git.cell import Held, cell_of, held
+from clawft.builtin.git.cell import Held, cell_now, held
 from clawft.builtin.git.cell import Work as Run
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
@@ -122,7 +122,7 @@ class Repo:
     ) -> Output:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
         found, settings = self._found, self.git.settings
-        cell = cell_of(found.held, Run(self.trusted, write, protocols, users_own), settings)
+        cell = await cell_now(found.held, Run(self.trusted, write, protocols, users_own), settings)
         tied = cell is None and (write or protocols or self.trusted)
         argv = found.program.tied if tied else found.program.brief
         return await run(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from clawft.auth.exchanged import ExchangedLogin, Exchanger, Nobody, Wanted
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb, Web, trusting
 from clawft.errors import LoginFailed
+from clawft.link.base import Credentials
 from clawft.link.fetch import Judge
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
@@ -18,10 +20,27 @@ from clawft.upstream.spec import UpstreamSpec
 
 
 class ServerLogins:
-    def __init__(self, home: Path, policy: UrlPolicy) -> None:
+    def __init__(self, home: Path, policy: UrlPolicy, exchanger: Exchanger | None = None) -> None:
+        """`exchanger`: where people's tokens are exchanged, if we serve people."""
         self.vault = Vault(home / "tokens").servers
         self._renewal = Renewal(self.vault)
         self._policy = policy
+        self._exchanger = exchanger
+
+    def credentials(self, spec: UpstreamSpec) -> Credentials:
+        """Those of the user, who is nobody to a server that is called in the name of people."""
+        if spec.exchange is None:
+            return self.of(spec)
+        return Nobody(spec.name, self._exchanger.issuer if self._exchanger else "")
+
+    def of_person(self, spec: UpstreamSpec, proof: str) -> Credentials:
+        """In the name of whoever came with this proof."""
+        asked = spec.exchange
+        if asked is None or self._exchanger is None:
+            return self.credentials(spec)
+        to = asked.resource or ("" if asked.audience else spec.url)
+        wanted = Wanted(asked.client_id, asked.client_secret, asked.audience, to, asked.scopes)
+        return ExchangedLogin(spec.name, self._exchanger, wanted, proof)
 
     def of(self, spec: UpstreamSpec, store: KeyValueStore | None = None) -> ServerLogin:
         """As a link uses it: nobody is here to log in, so it says what is needed."""
@@ -35,6 +54,11 @@ class ServerLogins:
 def web_for(policy: UrlPolicy, configured: Sequence[str]) -> MakeWeb:
     """How to ask whatever is found from `configured`: that itself is the user's word, the rest is judged."""
     return lambda near: Web(trusting(configured, judge_by(policy)), near)
+
+
+def web_of_issuer(policy: UrlPolicy, issuer: str, jwks_url: str = "") -> Web:
+    """How the issuer of our callers' tokens is asked: what was configured is trusted, what it leads to is judged."""
+    return web_for(policy, [issuer, jwks_url])(issuer)
 
 
 def judge_by(policy: UrlPolicy) -> Judge:

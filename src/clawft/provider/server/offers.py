@@ -56,7 +56,7 @@ class LoginOffers:
         earlier = self._open.pop(name, None)
         if earlier is not None:
             earlier.cancel()
-        if upstream.state is State.NEEDS_AUTH and upstream.spec.url:
+        if upstream.state is State.NEEDS_AUTH and upstream.spec.url and upstream.spec.exchange is None:
             self._open[name] = asyncio.get_running_loop().create_task(self._serve(upstream, earlier))
 
     async def _serve(self, upstream: Upstream, earlier: asyncio.Task[None] | None) -> None:

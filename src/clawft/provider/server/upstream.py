@@ -64,12 +64,15 @@ class UpstreamProvider:
         *,
         park: Park | None = None,
         roots: Roots = list,
+        whose: str = "",
     ) -> None:
         """`own` gives the server as one conversation has it, for a server that keeps its callers apart.
 
-        `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house.
+        `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house. `whose` is the
+        proof of the only person it is for.
         """
         self._upstream = upstream
+        self._whose = whose
         self.following = Following()
         kept = Park() if park is None else park
         self._conversing = Conversing(upstream.spec, self.following, kept, roots, self._visited)
@@ -81,6 +84,10 @@ class UpstreamProvider:
         upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
+
+    @property
+    def upstream(self) -> Upstream:
+        return self._upstream
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -275,11 +282,11 @@ class UpstreamProvider:
         if self._changes is None:
             return
         if "tools" in parts:
-            self._changes.tools_changed()
+            self._changes.tools_changed(self._whose)
         if "prompts" in parts:
-            self._changes.prompts_changed()
+            self._changes.prompts_changed(self._whose)
         if parts & {"resources", "templates"}:
-            self._changes.resources_changed()
+            self._changes.resources_changed(self._whose)
 
 
 def as_result(result: bytes) -> CallToolResult:

@@ -10,10 +10,12 @@ from clawft.errors import InvalidConfig
 from clawft.provider.base import Provider
 from clawft.provider.server import asking
 from clawft.provider.server.parked import Park
+from clawft.provider.server.personal import NOBODY, People, PersonalServer
 from clawft.provider.server.questions import ROOTS
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.lists import Parts
 from clawft.upstream.pool import Pool
+from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
 
@@ -32,17 +34,24 @@ class UpstreamProviders:
     """Keeps one registered provider for each server of the pool."""
 
     def __init__(
-        self, pool: Pool, registry: Registry, park: Park | None = None, folders: AskFolders | None = None
+        self,
+        pool: Pool,
+        registry: Registry,
+        park: Park | None = None,
+        folders: AskFolders | None = None,
+        people: People = NOBODY,
     ) -> None:
         """`park` keeps the calls of all servers whose agents went to find an answer.
 
-        `folders` asks the agent for its own, on behalf of servers that want to know outside any call.
+        `folders` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
+        those in whose name servers are called.
         """
+        self._people = people
         self._folders = folders
         self._pool = pool
         self._registry = registry
         self._park = Park() if park is None else park
-        self._providers: dict[str, UpstreamProvider] = {}
+        self._providers: dict[str, UpstreamProvider | PersonalServer] = {}
         pool.news.added = self._added
         pool.news.removed = self._removed
         pool.news.offer_changed = self._offer_changed
@@ -50,15 +59,12 @@ class UpstreamProviders:
         pool.news.asked = self._asked
 
     def find(self, server: str) -> UpstreamProvider | None:
-        return self._providers.get(server)
+        """None for one that is called in the name of people, too: without one of them it has nothing."""
+        found = self._providers.get(server)
+        return found if isinstance(found, UpstreamProvider) else None
 
     def _added(self, upstream: Upstream) -> None:
-        provider = UpstreamProvider(
-            upstream,
-            lambda who: self._pool.private.of(upstream.spec, who),
-            park=self._park,
-            roots=self._pool.roots,
-        )
+        provider = self._shared(upstream) if upstream.spec.exchange is None else self._personal(upstream.spec)
         trusted = upstream.spec.trust == "trusted"
         try:
             self._registry.register(provider, server=provider.server, trusted=trusted)
@@ -67,13 +73,24 @@ class UpstreamProviders:
             return
         self._providers[provider.server] = provider
 
+    def _shared(self, upstream: Upstream) -> UpstreamProvider:
+        return UpstreamProvider(
+            upstream,
+            lambda who: self._pool.private.of(upstream.spec, who),
+            park=self._park,
+            roots=self._pool.roots,
+        )
+
+    def _personal(self, spec: UpstreamSpec) -> PersonalServer:
+        return PersonalServer(spec, self._pool, self._people, self._park)
+
     def _removed(self, upstream: Upstream) -> None:
         provider = self._providers.pop(upstream.spec.name, None)
         if provider is not None:
             self._registry.unregister(provider.namespace)
 
     def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
-        provider = self._providers.get(upstream.spec.name)
+        provider = self.find(upstream.spec.name)
         if provider is not None:
             provider.offer_changed(parts)
 
@@ -85,6 +102,6 @@ class UpstreamProviders:
         return await asking.answer(upstream, request, stream, self._pool.roots)
 
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
-        provider = self._providers.get(upstream.spec.name)
+        provider = self.find(upstream.spec.name)
         if provider is not None:
             provider.noticed(notification, upstream, stream)

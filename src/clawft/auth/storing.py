@@ -1,0 +1,63 @@
+"""From one way of keeping logins to the other: as plain private files, or sealed with a key of the keyring.
+
+What is written meanwhile already takes the new form; what is read is understood in both. So whoever is interrupted says
+it again, and loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from clawft.auth import sealed
+from clawft.auth.tokens import Login
+from clawft.auth.vault import SECRETS, Vault, kept_secret
+from clawft.store.home import locked, private_dir, write_private
+from clawft.store.secrets import SCHEME, resolve
+
+
+def keep_in_keyring(root: Vault) -> int:
+    """How many names have logins, all sealed now. Raises ExecutionFailed before anything is touched if it cannot."""
+    private_dir(root.folder, sync=True)
+    with locked(root.folder / ".store.lock"):
+        sealed.make_key()
+        write_private(root.folder / sealed.MARK, b"")
+        return _rewrite(root)
+
+
+def keep_in_files(root: Vault) -> int:
+    if not root.folder.is_dir():
+        return 0
+    with locked(root.folder / ".store.lock"):
+        (root.folder / sealed.MARK).unlink(missing_ok=True)
+        return _rewrite(root)
+
+
+def _rewrite(root: Vault) -> int:
+    count = 0
+    for vault in _all(root.folder):
+        for name in vault.names():
+            vault.rewrite(name, lambda login, vault=vault: _moved(login, vault))
+            count += 1
+        if sealed.is_marked(root.folder):
+            for left in (vault.folder / SECRETS).glob("*.secret"):  # in the keyring now, and named as there
+                left.unlink()
+    return count
+
+
+def _all(folder: Path) -> Iterator[Vault]:
+    """Those of providers, of servers, and of the people on a gateway."""
+    yield from (Vault(folder), Vault(folder / "servers"))
+    yield from (Vault(each) for each in sorted((folder / "people").glob("*")) if each.is_dir())
+
+
+def _moved(login: Login, vault: Vault) -> Login:
+    """With its client secret where the new form has it, if that is with us."""
+    secret = login.client.secret
+    ours = secret.startswith((f"{SCHEME}file/{str(vault.folder).lstrip('/')}/", f"{SCHEME}keyring/{sealed.SERVICE}/"))
+    if not ours:
+        return login
+    client = msgspec.structs.replace(login.client, secret=kept_secret(vault, resolve(secret)))
+    return msgspec.structs.replace(login, client=client)
