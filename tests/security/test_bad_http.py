@@ -23,7 +23,20 @@ ROUTING = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/list"}
 @requirement("SHELL-19")
 @pytest.mark.parametrize(
     "host",
-    ["attacker.example", "localhost.attacker.example", "127.0.0.1.attacker.example", "0.0.0.0", "[::2]", "@", "a b"],
+    [
+        "attacker.example",
+        "localhost.attacker.example",
+        "127.0.0.1.attacker.example",
+        "0.0.0.0",
+        "0",
+        "[::2]",
+        "[::ffff:127.0.0.1]",
+        "@",
+        "a@localhost",
+        "a b",
+        "localhost.",
+        "x.localhost",
+    ],
 )
 async def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
     answer = await ask(served.port, post(served.port, LIST, {**ROUTING, "Host": host}))
@@ -49,6 +62,9 @@ async def test_our_own_names_are_served(served: Served, host: str) -> None:
         "http://[",
         "localhost",
         "*",
+        "file://",
+        "http://x.localhost",
+        "chrome-extension://abc",
     ],
 )
 async def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
@@ -56,6 +72,22 @@ async def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
         answer = await ask(served.port, post(served.port, LIST, {**ROUTING, "Origin": origin}, path=path))
         assert answer.status == 403
         assert "access-control-allow-origin" not in answer.headers
+    await is_well(served.port)
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize("target", ["http://attacker.example/mcp", "http://a@127.0.0.1/mcp", "127.0.0.1:80", "*"])
+async def test_a_target_that_names_another_place_is_refused(served: Served, target: str) -> None:
+    answer = await ask(served.port, post(served.port, LIST, ROUTING, path=target))
+    assert answer.status >= 400
+    await is_well(served.port)
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize("protocol", ["h2c", "websocket", "TLS/1.0"])
+async def test_no_other_protocol_is_spoken(served: Served, protocol: str) -> None:
+    asked = {**ROUTING, "Upgrade": protocol, "Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AAMAAABk"}
+    assert (await ask(served.port, post(served.port, LIST, asked))).status == 200
     await is_well(served.port)
 
 

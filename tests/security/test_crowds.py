@@ -11,7 +11,8 @@ import pytest
 from clawft.link.load import MAX_REQUEST_BYTES
 from tests.requirements import requirement
 from tests.security.well import is_well
-from tests.servers.raw_http import ask, connect, head, modern_call, open_session
+from tests.servers.pipe import Json
+from tests.servers.raw_http import PATIENCE_S, ask, connect, head, modern, modern_call, open_session
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
@@ -74,3 +75,16 @@ async def test_many_streams_that_nobody_reads(fresh: Served) -> None:
             await line.send(session.call(1, "probe__flood", flood, _meta={"progressToken": "p"}))
         for _ in range(50):
             await is_well(fresh.port)
+
+
+@requirement("QUAL-12", "SHELL-17")
+async def test_many_listens_for_many_resources(fresh: Served) -> None:
+    async with AsyncExitStack() as stack:
+        for number in range(2 * MANY):
+            uris = [f"tiny://{number}/{one}/{'x' * 100}" for one in range(1_000)]
+            wanted: Json = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": uris}}
+            line = await stack.enter_async_context(connect(fresh.port))
+            await line.send(modern(fresh.port, "l", "subscriptions/listen", wanted))
+        async with asyncio.timeout(PATIENCE_S):
+            for _ in range(20):
+                await is_well(fresh.port)

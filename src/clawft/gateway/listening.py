@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -21,6 +21,8 @@ from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import SUBSCRIPTION
 
 MAX_SUBSCRIPTIONS = 1_000
+AT_ONCE = 4
+"""Resources or tasks that one listen begins to watch at a time."""
 
 log = logging.getLogger("clawft.gateway")
 
@@ -85,12 +87,10 @@ class Listen:
         await self._gateway.settle(self._caller)
         uris = self._wanted.resource_subscriptions
         if uris is not UNSET:
-            found = await asyncio.gather(*(self._watch(uri) for uri in dict.fromkeys(uris)))
-            self._wanted.resource_subscriptions = [uri for uri in found if uri]
+            self._wanted.resource_subscriptions = await _few_at_a_time(self._watch, uris)
         ids = self._wanted.task_ids
         if ids is not UNSET:
-            followed = await asyncio.gather(*(self._follow(id) for id in dict.fromkeys(ids)))
-            self._wanted.task_ids = [id for id in followed if id]
+            self._wanted.task_ids = await _few_at_a_time(self._follow, ids)
 
     async def _follow(self, id: str) -> str:
         release = await Followed(self._gateway, self._caller).watch(id, self._task_changed)
@@ -128,6 +128,16 @@ class Listen:
     def _task_changed(self, shape: bytes) -> None:
         if self._open:
             self._outlet.send(jsonrpc.notification("notifications/tasks", shape[:-1] + b"," + self._mark + b"}"))
+
+
+async def _few_at_a_time(watch: Callable[[str], Awaitable[str]], names: list[str]) -> list[str]:
+    """Those that are watched now. Others are served in between: many listens may be opened at once."""
+    watched: list[str] = []
+    wanted = list(dict.fromkeys(names))
+    for start in range(0, len(wanted), AT_ONCE):
+        found = await asyncio.gather(*(watch(name) for name in wanted[start : start + AT_ONCE]))
+        watched += [name for name in found if name]
+    return watched
 
 
 def _wants(wanted: Filter, topic: Topic) -> bool:

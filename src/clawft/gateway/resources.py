@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeGuard
 
 import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog import uris
-from clawft.errors import ResourceNotFound
+from clawft.errors import Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.registered import Ensure, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
@@ -31,6 +32,10 @@ Contents = Sequence[ResourceContent] | bytes
 """What a provider reads: contents, or the whole result as its server said it."""
 
 
+MAX_WATCHED = 20_000
+"""Resources, of all callers together, that are watched for news without a server that tells of them."""
+
+
 class Reader(Struct, frozen=True):
     """Who wants to read, the way to ask them something first, and the `_meta` of their request."""
 
@@ -44,7 +49,9 @@ class Resources:
 
     def __init__(self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure) -> None:
         self._providers = providers
-        self._events = events
+        self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
+        self._watching = 0
+        events.subscribe(self._heard)
         self._reaches = reaches
         self._ensure = ensure
 
@@ -83,7 +90,7 @@ class Resources:
             changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri))
 
         for name, provider in self._holders(caller):
-            if whose in ("", name) and isinstance(provider, WatchedProvider):
+            if whose in ("", name) and _tells(provider):
                 release = await provider.watch_resource(native, caller, heard)
                 if release is not None:
                     return release
@@ -91,19 +98,33 @@ class Resources:
 
     def _watch_others(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
+        if self._watching >= MAX_WATCHED:
+            raise Busy(f"busy: {MAX_WATCHED} resources are watched already")
+        watchers = self._watched.setdefault(uri, {})
+        key = object()
+        watchers[key] = (caller, changed)
+        self._watching += 1
 
-        def heard(event: Event) -> None:
-            if isinstance(event, ResourceUpdated) and event.uri == uri and not self._is_hidden(uri, caller):
-                changed(uri)
+        def release() -> None:
+            if watchers.pop(key, None) is not None:
+                self._watching -= 1
+            if not watchers and self._watched.get(uri) is watchers:
+                del self._watched[uri]
 
-        return self._events.subscribe(heard)
+        return release
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, ResourceUpdated):
+            for caller, changed in list(self._watched.get(event.uri, {}).values()):
+                if not self._is_hidden(event.uri, caller):
+                    changed(event.uri)
 
     def _is_hidden(self, uri: str, caller: Caller) -> bool:
         """Does it belong to somebody whom this caller does not reach?"""
         return any(
             item.uri == uri
             for known in self._providers(caller)
-            if isinstance(known.provider, ResourceProvider) and not self._reaches(known, caller)
+            if _holds(known.provider) and not self._reaches(known, caller)
             for item in known.provider.list_resources()
         )
 
@@ -118,11 +139,30 @@ class Resources:
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
         for known in self._providers(caller):
-            if isinstance(known.provider, ResourceProvider) and self._reaches(known, caller):
+            if _holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
 
     def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
         return ((known.owner, provider) for known, provider in self._known(caller))
+
+
+def _holds(provider: object) -> TypeGuard[ResourceProvider]:
+    return _is(provider, ResourceProvider)
+
+
+def _tells(provider: object) -> TypeGuard[WatchedProvider]:
+    return _is(provider, WatchedProvider)
+
+
+_kinds: dict[tuple[type, type], bool] = {}
+
+
+def _is(provider: object, protocol: type) -> bool:
+    """By the class of the provider, once each: to look for all members of a protocol takes long."""
+    key = (type(provider), protocol)
+    if key not in _kinds:
+        _kinds[key] = isinstance(provider, protocol)
+    return _kinds[key]
 
 
 def _renamed(item: Resource, uri: str) -> Resource:
