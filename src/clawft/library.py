@@ -23,8 +23,8 @@ import msgspec
 from clawft.app import App, gateway_token, run
 from clawft.catalog.names import Form
 from clawft.config.settings import Settings
-from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
-from clawft.gateway.http import HttpApp
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
+from clawft.gateway.http.app import HttpApp
 from clawft.model import CallToolResult, Tool
 from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider

@@ -17,7 +17,7 @@ from clawft.delegate.turns import Entry
 from clawft.errors import ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.guard.permission import Permission
-from clawft.link.http_server import HttpServer
+from clawft.link.http_in.server import HttpServer
 from clawft.model import Call, Caller, Silent
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from clawft.config.load import load
-from clawft.link.http_server import HttpServer
+from clawft.link.http_in.server import HttpServer
 from tests.docs.pages import ROOT
 from tests.requirements import requirement
 from tests.servers.pipe import PATIENCE_S, Pipe, call, modern_meta, request, text_of

@@ -27,8 +27,8 @@ NO_BOUNDS = {
     "clawft.delegate.flow.POLL_SECONDS": "how often to ask",
     "clawft.link.lines.PIPE_BYTES": "a wish to the system, to save wake-ups",
     "clawft.link.stdio_in.READ_BYTES": "a piece of work",
-    "clawft.link.http_exchange.PIECE_BYTES": "a piece of work",
-    "clawft.link.http_reader.SLICE_BYTES": "a piece of work",
+    "clawft.link.http_in.exchange.PIECE_BYTES": "a piece of work",
+    "clawft.link.http_in.reader.SLICE_BYTES": "a piece of work",
     "clawft.link.fetch.CHUNK_BYTES": "a piece of work",
     "clawft.sandbox.door.PIECE_BYTES": "a piece of work",
     "clawft.policy.address.MAX_IPV4": "the largest IPv4 address",
@@ -65,7 +65,7 @@ def amount(text: str) -> float:
 
 
 def value_of(dotted: str) -> Any:
-    """The constant, or the default of a field: `clawft.link.http_head.Limits.headers`."""
+    """The constant, or the default of a field: `clawft.link.http_in.head.Limits.headers`."""
     module, names = _module(dotted)
     found: Any = import_module(module)
     for name in names:

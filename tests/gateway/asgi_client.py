@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all
 from clawft.gateway.core import Gateway
-from clawft.gateway.http import HttpApp
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all
+from clawft.gateway.http.app import HttpApp
 from clawft.model import Caller
 from clawft.wire.headers import encode_value
 from clawft.wire.sse import Event, EventReader

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
-from clawft.gateway.http import HttpApp
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
+from clawft.gateway.http.app import HttpApp
 from clawft.model import Caller
 from tests.gateway.asgi_client import POSTED, Http, http
 from tests.gateway.support import Demo, echo, modern, serving

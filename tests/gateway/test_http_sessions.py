@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from mcp_types.methods import validate_server_result
 
-from clawft.gateway.access import LOOPBACK_HOSTS, Access
 from clawft.gateway.core import Gateway
-from clawft.gateway.sessions import Sessions
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access
+from clawft.gateway.http.sessions import Sessions
 from clawft.model import Call, Caller, Grant, Reply
 from clawft.wire.headers import Headers
 from tests.gateway.asgi_client import Session, http

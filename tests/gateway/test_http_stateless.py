@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from mcp_types.methods import validate_server_result
 
-from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all
 from clawft.gateway.core import Gateway
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all
 from clawft.model import Call, Caller, Grant, Reply
 from clawft.wire.meta import CAPABILITIES, SUBSCRIPTION, VERSION
 from tests.gateway.asgi_client import POSTED, http

@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from clawft.auth.vault import Vault
-from clawft.gateway import sessions, turnstile
+from clawft.gateway.http import sessions, turnstile
 from clawft.model import Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in

@@ -1,8 +1,8 @@
 """Shares of callers, counted with a clock of our own."""
 
-from clawft.gateway import turnstile
-from clawft.gateway.access import Refusal
-from clawft.gateway.turnstile import Buckets, Turnstile
+from clawft.gateway.http import turnstile
+from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.turnstile import Buckets, Turnstile
 from clawft.model import LOCAL
 from tests.requirements import requirement
 

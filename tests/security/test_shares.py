@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.turnstile import WRONG_TOKENS
-from clawft.link.http_head import Limits
+from clawft.gateway.http.turnstile import WRONG_TOKENS
+from clawft.link.http_in.head import Limits
 from tests.requirements import requirement
 from tests.servers.raw_http import LOOPBACK, PATIENCE_S, Answer, Line, ask, connect, modern, modern_call
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from clawft.app.serving import LOOPBACK
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig
-from clawft.gateway.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
-from clawft.gateway.people import People
+from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
+from clawft.gateway.http.people import People
 from clawft.model import Caller
 
 if TYPE_CHECKING:  # only where servers are called in people's names

@@ -41,8 +41,8 @@ async def serve_stdio(app: App) -> int:
 async def serve_http(app: App, host: str, port: int, token: str | None, ready: Callable[[str], None]) -> int:
     """Until a signal comes. `ready` hears the address once clients can connect."""
     from clawft.app.access import Entrance  # stdio needs none of HTTP
-    from clawft.gateway.http import ENDPOINT, HttpApp
-    from clawft.link.http_server import HttpServer
+    from clawft.gateway.http.app import ENDPOINT, HttpApp
+    from clawft.link.http_in.server import HttpServer
 
     entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)

@@ -20,7 +20,8 @@ from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, build, without_words
 from clawft.catalog.surface import Surface, without_finders
-from clawft.errors import ClawftError, InvalidConfig, MissingCapability, NotApproved, ToolError
+from clawft.errors import InvalidConfig, MissingCapability, NotApproved, ToolError
+from clawft.gateway.ending import able, as_reply, told
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
 from clawft.gateway.handles import Handles
@@ -38,8 +39,6 @@ from clawft.model import (
     EMPTY_OBJECT,
     Call,
     Caller,
-    Era,
-    Finish,
     Grant,
     LogLevel,
     Next,
@@ -61,7 +60,6 @@ from clawft.provider.base import (
     StartingProvider,
     end_of,
 )
-from clawft.wire.meta import NEEDED
 
 if TYPE_CHECKING:  # loaded with the first search
     from clawft.catalog.search import Index
@@ -174,8 +172,8 @@ class Gateway:
         end = end_of(known.provider)
 
         def bind(tool: Tool) -> Next:
-            last = end if tool.needs == _NO_NEEDS else _able(end)
-            return compose(self.guards, tool, known.origin, lambda finish: _as_reply(last, finish))
+            last = end if tool.needs == _NO_NEEDS else able(end)
+            return compose(self.guards, tool, known.origin, lambda finish: as_reply(last, finish))
 
         def shorten(tool: Tool) -> Shortcut | None:
             if not isinstance(known.provider, StartingProvider) or tool.needs != _NO_NEEDS:
@@ -326,14 +324,14 @@ class Gateway:
         try:
             return await entry.run(call)
         except (ToolError, MissingCapability) as failed:
-            return _told(failed, caller)
+            return told(failed, caller)
 
     async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
         """The long end of a call that was started the short way."""
         try:
-            return await short.witness.follow(call, _as_reply(rest, short.finish), began)
+            return await short.witness.follow(call, as_reply(rest, short.finish), began)
         except (ToolError, MissingCapability) as failed:
-            return _told(failed, call.caller)
+            return told(failed, call.caller)
 
 
 _MAX_INDEXES = 64
@@ -348,13 +346,6 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
 
 
-def _told(failed: ToolError | MissingCapability, caller: Caller) -> Reply:
-    """A tool that fails gives a result like any other; what a client lacks has an error of its own in one era."""
-    if isinstance(failed, MissingCapability) and caller.era is Era.STATELESS:
-        raise failed
-    return Reply.error(str(failed))
-
-
 def _tools_of(provider: Provider) -> tuple[Tool, ...]:
     """Nothing if the provider cannot say: one that breaks must not hide the tools of the others."""
     try:
@@ -362,41 +353,3 @@ def _tools_of(provider: Provider) -> tuple[Tool, ...]:
     except Exception:
         log.exception("the provider %s could not list its tools", provider.namespace)
         return ()
-
-
-def _as_reply(end: Next, finish: Finish) -> Next:
-    """What a tool says when it fails is a result like any other, and passes the guards like one."""
-
-    async def run(call: Call) -> Reply:
-        try:
-            reply = await end(call)
-        except ToolError as failed:
-            reply = Reply.error(str(failed))
-        except (ClawftError, RecursionError):
-            raise
-        except Exception as broken:
-            log.exception("%s broke", call.name)
-            reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
-        return finish(call, reply)
-
-    return run
-
-
-def _able(end: Next) -> Next:
-    """For tools that need a client with certain capabilities: asked last, behind all guards."""
-
-    async def run(call: Call) -> Reply:
-        _require(call.tool, call.caller)
-        return await end(call)
-
-    return run
-
-
-def _require(tool: Tool, caller: Caller) -> None:
-    """Raises MissingCapability if the caller lacks what this tool cannot do without."""
-    can = caller.capabilities
-    lacking: dict[str, dict[str, object]] = {
-        wire: {} for wire, field in NEEDED.items() if getattr(tool.needs, field) and not getattr(can, field)
-    }
-    if lacking:
-        raise MissingCapability(f"{tool.name} needs a client that can do: {', '.join(lacking)}", required=lacking)

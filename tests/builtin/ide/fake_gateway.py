@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Receive, Scope, Send
-from clawft.link.http_server import HttpServer
+from clawft.link.http_in.server import HttpServer
 
 TOKEN = "f" * 64
 

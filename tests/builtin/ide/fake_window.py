@@ -15,7 +15,7 @@ import aiohttp
 
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Receive, Scope, Send
-from clawft.link.http_server import HttpServer
+from clawft.link.http_in.server import HttpServer
 
 PATIENCE_S = 20.0
 

@@ -24,7 +24,7 @@ from clawft.builtin.ide.vscode.rendezvous import TOKEN_BYTES, invite
 from clawft.errors import IdeError, LinkClosed, MessageTooLong
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
-from clawft.link.http_server import HttpServer
+from clawft.link.http_in.server import HttpServer
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 HEARTBEAT_SECONDS = 10

@@ -9,10 +9,10 @@ from contextvars import copy_context
 from typing import Final, cast
 
 from clawft.link.households import OUR_OWN, household
-from clawft.link.http_answer import refusal_answer
-from clawft.link.http_exchange import Address, App, Exchange
-from clawft.link.http_head import Head, KnownHeads, Limits, Refusal
-from clawft.link.http_reader import SLICE_BYTES, RequestReader
+from clawft.link.http_in.answer import refusal_answer
+from clawft.link.http_in.exchange import Address, App, Exchange
+from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
+from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 
 HOLD_BYTES: Final = 64 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.link.http_exchange import Address, Exchange
-from clawft.link.http_head import MAX_KNOWN_HEADS, Head, KnownHeads, Limits, Refusal
-from clawft.link.http_reader import RequestReader
+from clawft.link.http_in.exchange import Address, Exchange
+from clawft.link.http_in.head import MAX_KNOWN_HEADS, Head, KnownHeads, Limits, Refusal
+from clawft.link.http_in.reader import RequestReader
 from tests.requirements import requirement
 
 POST = b"POST /mcp HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n%b\r\n%b"

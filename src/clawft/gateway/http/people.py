@@ -15,7 +15,7 @@ import msgspec
 from clawft.auth.bearer import BadToken, Person, Verifier, metadata_place
 from clawft.auth.proofs import Proofs
 from clawft.errors import LoginFailed
-from clawft.gateway.access import Authenticate, Refusal, bearer_of
+from clawft.gateway.http.access import Authenticate, Refusal, bearer_of
 from clawft.model import Caller
 from clawft.policy.grant import GrantRule, grant_for
 from clawft.wire.headers import Headers

@@ -9,9 +9,9 @@ import logging
 import socket
 from typing import Final
 
-from clawft.link.http_exchange import Address, App, Message, Receive, Scope, Send
-from clawft.link.http_head import Limits
-from clawft.link.http_protocol import Connection, Roster, address_of
+from clawft.link.http_in.exchange import Address, App, Message, Receive, Scope, Send
+from clawft.link.http_in.head import Limits
+from clawft.link.http_in.protocol import Connection, Roster, address_of
 
 __all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send"]
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
 from clawft.link.asgi import SHORTCUT
-from clawft.link.http_answer import (
+from clawft.link.http_in.answer import (
     BODYLESS,
     CONTINUE,
     FEW_HEADERS,
@@ -16,7 +16,7 @@ from clawft.link.http_answer import (
     known_frame,
     refusal_answer,
 )
-from clawft.link.http_head import Head, Refusal
+from clawft.link.http_in.head import Head, Refusal
 
 Address = tuple[str, int]
 Scope = dict[str, Any]

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from clawft.errors import Busy
-from clawft.gateway.http_visit import Visit
+from clawft.gateway.http.streams import EventStream
+from clawft.gateway.http.visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
-from clawft.gateway.streams import EventStream
 from clawft.link import asgi
 from clawft.link.asgi import JSON
 from clawft.link.load import ANSWERS, Load

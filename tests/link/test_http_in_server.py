@@ -14,10 +14,10 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.link.http_answer import frame
-from clawft.link.http_head import Head, Refusal, read_head
-from clawft.link.http_protocol import Connection
-from clawft.link.http_server import App, HttpServer, Limits, Receive, Scope, Send
+from clawft.link.http_in.answer import frame
+from clawft.link.http_in.head import Head, Refusal, read_head
+from clawft.link.http_in.protocol import Connection
+from clawft.link.http_in.server import App, HttpServer, Limits, Receive, Scope, Send
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # waits for time-outs

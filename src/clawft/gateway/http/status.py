@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from clawft.gateway.core import Gateway
-from clawft.gateway.http_sessions import SessionDoor
-from clawft.gateway.http_stateless import StatelessDoor
+from clawft.gateway.http.session_door import SessionDoor
+from clawft.gateway.http.stateless_door import StatelessDoor
 from clawft.link import asgi
 from clawft.link.asgi import TEXT, Send
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange, Heard
-from clawft.gateway.http_answer import HttpAnswer
-from clawft.gateway.http_visit import Visit
+from clawft.gateway.http.answer import HttpAnswer
+from clawft.gateway.http.visit import Visit
 from clawft.gateway.running import Running
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send

@@ -7,10 +7,10 @@ import asyncio
 from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.core import Gateway
-from clawft.gateway.http_answer import HttpAnswer
-from clawft.gateway.http_visit import Visit
-from clawft.gateway.sessions import Session, Sessions
-from clawft.gateway.streams import EventStream, read_event_id
+from clawft.gateway.http.answer import HttpAnswer
+from clawft.gateway.http.sessions import Session, Sessions
+from clawft.gateway.http.streams import EventStream, read_event_id
+from clawft.gateway.http.visit import Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Send
 from clawft.model import Caller

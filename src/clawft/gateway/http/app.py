@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
 from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
-from clawft.gateway.access import Access, Refusal, bearer_of
 from clawft.gateway.core import Gateway
-from clawft.gateway.http_sessions import SessionDoor
-from clawft.gateway.http_stateless import StatelessDoor
-from clawft.gateway.http_visit import Look, Visit
-from clawft.gateway.status import Status
-from clawft.gateway.turnstile import Turnstile
+from clawft.gateway.http.access import Access, Refusal, bearer_of
+from clawft.gateway.http.session_door import SessionDoor
+from clawft.gateway.http.stateless_door import StatelessDoor
+from clawft.gateway.http.status import Status
+from clawft.gateway.http.turnstile import Turnstile
+from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.link.load import LARGE, REQUESTS, Load

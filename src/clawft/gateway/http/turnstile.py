@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from clawft.gateway.access import Refusal
+from clawft.gateway.http.access import Refusal
 from clawft.link.households import household
 from clawft.model import LOCAL
 

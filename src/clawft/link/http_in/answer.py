@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from clawft.link.http_head import Refusal
+from clawft.link.http_in.head import Refusal
 
 BODYLESS: Final = frozenset((204, 304))
 FEW_HEADERS: Final = 8

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from clawft.gateway.access import Refusal
+from clawft.gateway.http.access import Refusal
 from clawft.link import asgi
 from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
 from clawft.model import Caller

@@ -11,8 +11,8 @@ from typing import Final, NoReturn
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from httptools.parser.errors import HttpParserCallbackError
 
-from clawft.link.http_exchange import BROKEN, Exchange
-from clawft.link.http_head import Head, KnownHeads, Limits, Refusal, read_head, too_long, too_much_head
+from clawft.link.http_in.exchange import BROKEN, Exchange
+from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal, read_head, too_long, too_much_head
 
 SLICE_BYTES: Final = 4096
 """How much is parsed at once: bounds the requests that one read can bring."""

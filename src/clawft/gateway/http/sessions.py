@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from clawft.errors import Busy
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
-from clawft.gateway.streams import EventStream
+from clawft.gateway.http.streams import EventStream
 from clawft.model import LOCAL, Caller
 from clawft.wire.revisions import REVISIONS
 
