@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
-    from clawft.link.base import Link
+    from clawft.link.base import Credentials, Link
     from clawft.link.process import Said
     from clawft.provider.server.logins import ServerLogins
     from clawft.provider.server.offers import LoginOffers
@@ -143,7 +143,7 @@ class App:
         shared = self.pool.find(server)
         if caller is None or shared.spec.exchange is None:
             return shared
-        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
+        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server over HTTP
 
         own = self.gateway.provider(f"mcp:{server}", caller)
         return own.upstream if isinstance(own, UpstreamProvider) else shared
@@ -246,14 +246,20 @@ class App:
 
         def ways(spec: UpstreamSpec) -> list[Callable[[], Link]]:
             self.files.ensure_approved(spec.name)
-            return ways_to(spec, self.heard, cells, self.logins.credentials)
+            return ways_to(spec, self.heard, cells, self._login_to)
 
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))
-        people = People(settings.auth_issuer, self.logins.of_person)
+        people = People(settings.auth_issuer, self._login_of)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.news.state_changed = self._state_changed
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
+
+    def _login_to(self, spec: UpstreamSpec) -> Credentials:
+        return self.logins.credentials(spec)
+
+    def _login_of(self, spec: UpstreamSpec, proof: str) -> Credentials:
+        return self.logins.of_person(spec, proof)
 
     @cached_property
     def logins(self) -> ServerLogins:
@@ -292,7 +298,7 @@ class App:
         return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
 
     def _state_changed(self, upstream: Upstream) -> None:
-        if self._offers_logins:
+        if self._offers_logins and upstream.spec.url:
             self.offers.state_changed(upstream)
 
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from clawft.link.base import Credentials, Link
-from clawft.link.http_out import HttpLink
 from clawft.link.process import Launch, Said
-from clawft.link.sse_out import SseLink
 from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
@@ -30,7 +28,13 @@ def ways_to(
     """
     if spec.transport == "stdio":
         return [lambda: _child(spec, said(spec.name) if said else None, cells)]
-    login = None if login_to is None or has_token(spec) else login_to(spec)
+    return _over_http(spec, None if login_to is None or has_token(spec) else login_to(spec))
+
+
+def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[], Link]]:
+    from clawft.link.http_out import HttpLink  # most servers are children
+    from clawft.link.sse_out import SseLink
+
     return [
         lambda: HttpLink(resolve(spec.url), resolve_all(spec.headers), login),
         lambda: SseLink(resolve(spec.url), resolve_all(spec.headers), login),

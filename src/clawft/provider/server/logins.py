@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clawft.auth.exchanged import ExchangedLogin, Exchanger, Nobody, Wanted
+from clawft.auth.exchanged import ExchangedLogin, Exchanger, Wanted
+from clawft.auth.nobody import Nobody
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
 from clawft.auth.vault import Vault

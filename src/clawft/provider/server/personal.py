@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clawft.auth.exchanged import Nobody, nobody_here
+from clawft.auth.nobody import Nobody, nobody_here
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.link.base import Credentials, Link
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool

@@ -1,0 +1,34 @@
+"""Where no person stands behind a call, and a server wants one."""
+
+from __future__ import annotations
+
+from clawft.errors import NeedsAuth
+
+
+class Nobody:
+    """Where no person stands behind a call: there is nothing to exchange, and nothing is sent. As `Credentials`."""
+
+    def __init__(self, name: str, issuer: str) -> None:
+        self._name = name
+        self._issuer = issuer
+
+    def ready(self) -> str | None:
+        return None
+
+    async def authorization(self) -> str:
+        raise nobody_here(self._name, self._issuer)
+
+    async def challenged(self, status: int, header: str, sent: str) -> bool:
+        return False
+
+
+def nobody_here(name: str, issuer: str) -> NeedsAuth:
+    if not issuer:
+        return NeedsAuth(
+            f"{name} is called in the name of people, and nobody here proves theirs",
+            hint="set gateway.auth.issuer, and serve with `weft gateway`",
+        )
+    return NeedsAuth(
+        f"{name} is called in the name of people who come with a token of {issuer}",
+        hint="connect to `weft gateway` with such a token",
+    )
