@@ -21,7 +21,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test lint check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -37,11 +37,13 @@ test: $(TEST) peers system editors ## Install everything the tests need and run 
 vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of its window is left in out/
 	$(BIN)/python -m pytest -n 0 $(IN_VSCODE)
 
-check: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers, fast tests
+lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(PYRIGHT)
 	$(BIN)/lint-imports --no-logo
+
+check: lint ## The same and the fast tests: before each commit
 	$(PYTEST) -m "not slow" $(ARGS)
 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints

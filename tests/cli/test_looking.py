@@ -65,7 +65,7 @@ def test_a_prompt_says_what_is_missing(run: Any, words: list[str], code: int, sa
 @requirement("GUARD-11", "AGENT-14")
 def test_the_audit_tells_shows_and_verifies(run: Any) -> None:
     assert run("audit", "tail", "--json").json == {"lines": []}
-    assert run("audit", "verify", "--json").json == {"ok": True, "lines": 0}
+    assert run("audit", "verify", "--json").json == {"ok": True, "lines": 0, "dropped": 0}
     run("tools", "call", "memory__list")
     run("tools", "call", "memory__recall", "key=x")
     lines = run("audit", "tail", "-n", "1", "--json").json["lines"]
