@@ -9,7 +9,7 @@ import pytest
 
 from clawft.app import App
 from clawft.config.settings import Settings
-from clawft.guard.pipeline import compose
+from clawft.guard.pipeline import Pipeline
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.model import Origin, Reply
@@ -43,7 +43,7 @@ async def test_what_we_were_given_is_taken_out_whatever_its_shape() -> None:
 async def test_what_is_kept_for_reading_on_was_looked_through_too() -> None:
     leftovers = Leftovers()
     guards = [ResultGuard(leftovers, 50), Redaction(lambda server: True)]
-    run = compose(guards, TOOL, Origin("demo"), lambda _: answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
+    run = Pipeline(guards).way(TOOL, Origin("demo"), lambda _: answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
     told = json.loads((await run(call())).result)["content"][0]["text"]
     handle = json.loads(told.partition("weft__read_result with ")[2])["handle"]
     part = leftovers.read(handle, "local", 0, 1000)

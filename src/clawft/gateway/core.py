@@ -34,7 +34,7 @@ from clawft.gateway.registered import Registered
 from clawft.gateway.resources import Resources
 from clawft.gateway.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import BesideGuard, FaceGuard, Guard, ListGuard, ReplyGuard, Use, compose, shortcut
+from clawft.guard.pipeline import BesideGuard, FaceGuard, Guard, ListGuard, Pipeline, ReplyGuard, Use
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -113,7 +113,8 @@ class Gateway:
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._beside_guards = [guard for guard in guards if isinstance(guard, BesideGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
-        self._missing = compose(self.guards[:1], _NO_TOOL, _NOWHERE, lambda _: self._not_there)
+        self._pipeline = Pipeline(self.guards)
+        self._missing = Pipeline(self.guards[:1]).way(_NO_TOOL, _NOWHERE, lambda _: self._not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -170,15 +171,16 @@ class Gateway:
 
     def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
         end = end_of(known.provider)
+        start = known.provider.start if isinstance(known.provider, StartingProvider) else None
 
         def bind(tool: Tool) -> Next:
             last = end if tool.needs == _NO_NEEDS else able(end)
-            return compose(self.guards, tool, known.origin, lambda finish: as_reply(last, finish))
+            return self._pipeline.way(tool, known.origin, lambda finish: as_reply(last, finish))
 
         def shorten(tool: Tool) -> Shortcut | None:
-            if not isinstance(known.provider, StartingProvider) or tool.needs != _NO_NEEDS:
+            if start is None or tool.needs != _NO_NEEDS:
                 return None
-            return shortcut(self.guards, tool, known.origin, known.provider.start)
+            return self._pipeline.shortcut(tool, known.origin, start)
 
         return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind, shorten)
 

@@ -82,36 +82,61 @@ class BesideGuard(Protocol):
         ...
 
 
-def compose(guards: Sequence[Guard], tool: Tool, origin: Origin, end: Callable[[Finish], Next]) -> Next:
-    """The way down for one tool: the first guard of the list is outermost.
+class _Part(Struct, frozen=True):
+    """A guard, and what it can do beside standing in the way. Found out once: it takes longer than many a call."""
 
-    `end` gives the last step, told how replies are finished there: a guard that does only that, and is the innermost,
-    needs no step of its own.
-    """
-    applying = [guard for guard in guards if guard.applies(tool, origin)]
-    last = applying[-1] if applying else None
-    finishes = isinstance(last, ReplyGuard)
-    step = end(last.finish if finishes else _as_it_is)
-    for guard in reversed(applying[:-1] if finishes else applying):
-        step = _bound(guard, step)
-    return step
+    guard: Guard
+    witness: Witness | None
+    passes: Callable[[Call], bool] | None
+    finish: Finish | None
 
 
-def shortcut(guards: Sequence[Guard], tool: Tool, origin: Origin, start: Start) -> Shortcut | None:
-    """The same way without a task, for calls that all guards let pass at once; None if one of them never says so."""
-    passes: list[Callable[[Call], bool]] = []
-    finish: Finish = _as_it_is
-    witness: Witness = _Nobody()
-    for guard in reversed([guard for guard in guards if guard.applies(tool, origin)]):
-        if isinstance(guard, Witness):
-            witness = guard
-        elif isinstance(guard, QuickGuard):
-            passes.insert(0, guard.passes)
-        elif isinstance(guard, ReplyGuard):
-            finish = guard.finish if finish is _as_it_is else _one_by_one(finish, guard.finish)
-        else:
-            return None
-    return Shortcut(tuple(passes), start, finish, witness)
+def _part(guard: Guard) -> _Part:
+    return _Part(
+        guard,
+        guard if isinstance(guard, Witness) else None,
+        guard.passes if isinstance(guard, QuickGuard) else None,
+        guard.finish if isinstance(guard, ReplyGuard) else None,
+    )
+
+
+class Pipeline:
+    """The guards in their order, the first outermost."""
+
+    def __init__(self, guards: Sequence[Guard]) -> None:
+        self._parts = [_part(guard) for guard in guards]
+
+    def way(self, tool: Tool, origin: Origin, end: Callable[[Finish], Next]) -> Next:
+        """The way down for one tool.
+
+        `end` gives the last step, told how replies are finished there: a guard that does only that, and is the
+        innermost, needs no step of its own.
+        """
+        applying = self._applying(tool, origin)
+        finish = applying[-1].finish if applying else None
+        step = end(finish or _as_it_is)
+        for part in reversed(applying if finish is None else applying[:-1]):
+            step = _bound(part.guard, step)
+        return step
+
+    def shortcut(self, tool: Tool, origin: Origin, start: Start) -> Shortcut | None:
+        """The same way without a task, for calls that all guards let pass at once; None if one never says so."""
+        passes: list[Callable[[Call], bool]] = []
+        finish: Finish = _as_it_is
+        witness: Witness = _NOBODY
+        for part in reversed(self._applying(tool, origin)):
+            if part.witness is not None:
+                witness = part.witness
+            elif part.passes is not None:
+                passes.insert(0, part.passes)
+            elif part.finish is not None:
+                finish = part.finish if finish is _as_it_is else _one_by_one(finish, part.finish)
+            else:
+                return None
+        return Shortcut(tuple(passes), start, finish, witness)
+
+    def _applying(self, tool: Tool, origin: Origin) -> list[_Part]:
+        return [part for part in self._parts if part.guard.applies(tool, origin)]
 
 
 def _one_by_one(first: Finish, then: Finish) -> Finish:
@@ -126,6 +151,9 @@ class _Nobody:
 
     def follow(self, call: Call, after: Next, began: float) -> Awaitable[Reply]:
         return after(call)
+
+
+_NOBODY = _Nobody()
 
 
 def _as_it_is(call: Call, reply: Reply) -> Reply:
