@@ -100,15 +100,15 @@ class Relaying:
     async def _settle(self, plain: PlainCall, ended: Ended) -> Reply:
         """The rest of a call that was sent on its way and came to more than a result."""
         upstream, session = plain.way.upstream, plain.way.session
-        async with upstream.gate:
-            try:
-                if not isinstance(ended, ClawftError):
-                    return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
-                if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
-                    raise ended
+        try:
+            if not isinstance(ended, ClawftError):
+                return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
+            if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
+                raise ended
+            async with upstream.gate:
                 return await self._relay_again(plain.call, upstream, plain)
-            except (LinkError, WireError, ProtocolFailure) as wrong:
-                raise failed(self._server, wrong) from None
+        except (LinkError, WireError, ProtocolFailure) as wrong:
+            raise failed(self._server, wrong) from None
 
     async def run(self, call: Call) -> Reply:
         if call.caller.principal != self.only_principal:
