@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
+from clawft.errors import ExecutionFailed
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.sandbox.bounds import TEMPORARY, is_within
 from clawft.upstream.cells import Cells
@@ -102,6 +103,15 @@ async def test_the_server_for_thinking_step_by_step(tmp_path: Path, setting: str
     step = {"thought": "first", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
     async with connected(tmp_path, peers.bin("mcp-server-sequential-thinking"), sandbox=setting) as (_, provider):
         assert json.loads(await called(provider, "sequentialthinking", **step))["thoughtHistoryLength"] == 1
+
+
+@requirement("POOL-22")
+async def test_the_server_of_github_is_there_and_reads_what_it_is_asked(tmp_path: Path) -> None:
+    """No further: whatever it could do needs the network."""
+    async with connected(tmp_path, peers.bin("mcp-server-github")) as (_, provider):
+        assert {"create_issue", "search_repositories"} <= {tool.name for tool in provider.list_tools()}
+        with pytest.raises(ExecutionFailed, match="Invalid input"):
+            await called(provider, "create_issue")
 
 
 def python_server(name: str) -> str:
