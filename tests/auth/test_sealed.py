@@ -42,6 +42,7 @@ def on_disk(home: Path) -> str:
     return "".join(path.read_bytes().decode(errors="replace") for path in files)
 
 
+@pytest.mark.slow
 async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> None:
     secret = kept_secret(vault, CLIENT_SECRET)
     vault.write("mine", Login(TOKEN, client=Client("me", secret, "client_secret_post")))

@@ -131,6 +131,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @requirement("POOL-19")
 @given(st.dictionaries(st.text(), json_values), st.dictionaries(st.text(), json_values))
 def test_two_definitions_share_a_pin_only_if_they_are_the_same(one: dict[str, Any], two: dict[str, Any]) -> None:

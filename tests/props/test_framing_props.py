@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from clawft.wire.framing import LineFramer, TooLong
 from clawft.wire.sse import Event, EventReader
 from tests.props.shapes import OBJECTS, splits
 from tests.requirements import requirement
+
+pytestmark = pytest.mark.slow
 
 LINE_BYTES = st.lists(st.sampled_from([b"a", b"bc", b"\r", b"\n", b" ", b"\r\n", b"x" * 7]), max_size=30).map(b"".join)
 

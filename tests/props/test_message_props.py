@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 from tests.props.shapes import ENVELOPE_KEYS, IDS, KEYS, OBJECTS, VALUES, attempt
 from tests.requirements import requirement
+
+pytestmark = pytest.mark.slow
 
 SPELLINGS = st.sampled_from(
     [{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}, {"sort_keys": True}]

@@ -71,6 +71,7 @@ async def test_a_server_s_error_is_told_at_once_even_if_all_its_places_are_taken
             await told.reply()
 
 
+@pytest.mark.slow
 @requirement("POOL-24")
 @pytest.mark.parametrize(("tool", "again"), [("echo", False), ("safe", True)])
 async def test_a_lost_call_is_made_again_only_where_that_is_safe(tmp_path: Path, tool: str, again: bool) -> None:

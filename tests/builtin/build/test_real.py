@@ -137,6 +137,7 @@ async def test_what_has_no_room_is_in_a_log(trusting: Path) -> None:
     assert (trusting / told["log"]).read_text().startswith("line 0\n")
 
 
+@pytest.mark.slow
 @needs_make
 @requirement("CARGO-07")
 async def test_the_deadline_of_a_task(trusting: Path) -> None:

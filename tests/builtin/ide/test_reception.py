@@ -211,6 +211,7 @@ async def test_who_does_not_wait_any_longer_tells_the_window(
         never.set_result({"result": {}})
 
 
+@pytest.mark.slow
 @requirement("IDE-15")
 async def test_a_window_that_falls_silent_is_asked_and_dropped(
     hub: IdeHub, home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +292,7 @@ async def test_a_window_that_cannot_be_called_fetches_its_calls(
         assert json.loads(text)["calls"] == [{"cancel": call["id"]}]
 
 
+@pytest.mark.slow
 @requirement("IDE-14")
 async def test_a_window_that_hangs_has_a_limit(
     told: dict[str, Any], hub: IdeHub, workspace: Path, monkeypatch: pytest.MonkeyPatch
