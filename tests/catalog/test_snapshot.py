@@ -41,7 +41,7 @@ def names(snapshot: Snapshot) -> list[str]:
 
 
 def reached(snapshot: Snapshot, name: str) -> str:
-    entry = snapshot.find(name)
+    entry = snapshot.table.get(name)
     assert entry is not None, name
     return asyncio.run(_run(entry))
 
@@ -78,7 +78,7 @@ def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
     "name", ["", "create_issue", "other__create_issue", "github", "github__", "github__create", "GITHUB__create_issue"]
 )
 def test_other_names_find_nothing(name: str) -> None:
-    assert build([server("github", tool("create_issue"))]).find(name) is None
+    assert build([server("github", tool("create_issue"))]).table.get(name) is None
 
 
 @requirement("PROV-13", "S4-EX-02")
@@ -153,7 +153,7 @@ def test_a_thousand_tools_of_twenty_servers_route_to_their_own(form: Form) -> No
         for i in range(0, 50, 7):
             assert reached(snapshot, f"s{n}__tool_{i}") == f"s{n}/tool_{i}"
     for entry in snapshot.entries:
-        assert snapshot.find(entry.name) is entry
+        assert snapshot.table.get(entry.name) is entry
 
 
 @requirement("WIRE-21")
@@ -165,4 +165,4 @@ def test_a_definition_is_renamed_and_otherwise_untouched() -> None:
 @requirement("SHELL-20")
 def test_nothing_offered_is_nothing_found() -> None:
     assert build([]).entries == ()
-    assert build([]).find("a") is None
+    assert build([]).table.get("a") is None

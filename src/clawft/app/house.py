@@ -143,7 +143,7 @@ class App:
         shared = self.pool.find(server)
         if caller is None or shared.spec.exchange is None:
             return shared
-        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server over HTTP
+        from clawft.provider.server.upstream import UpstreamProvider  # loaded with the first server
 
         own = self.gateway.provider(f"mcp:{server}", caller)
         return own.upstream if isinstance(own, UpstreamProvider) else shared
@@ -264,7 +264,7 @@ class App:
     @cached_property
     def logins(self) -> ServerLogins:
         """Logins to servers, as the vault of this user has them."""
-        from clawft.provider.server.logins import ServerLogins  # loaded with the first server
+        from clawft.provider.server.logins import ServerLogins  # loaded with the first server over HTTP
 
         return ServerLogins(self.settings.home, self.settings.url_policy, self._exchanger())
 

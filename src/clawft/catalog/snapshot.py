@@ -52,9 +52,6 @@ class Snapshot(Struct, frozen=True):
     canonical: Mapping[str, Entry] = {}
     clashes: tuple[Clash, ...] = ()
 
-    def find(self, name: str) -> Entry | None:
-        return self.table.get(name)
-
 
 NOTHING = Snapshot()
 

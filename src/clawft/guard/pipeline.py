@@ -1,7 +1,7 @@
 """Guards: one type, one ordered list, composed once per tool.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
-in `guard/`, give it a row in the list in `app.py`.
+in `guard/`, give it a row in the list in `app/house.py`.
 """
 
 from __future__ import annotations
