@@ -45,6 +45,10 @@ class Shortcut(Protocol):
         """Have it called when the client goes; what is returned takes that back."""
         ...
 
+    def listen(self) -> None:
+        """It waits for news, not for an answer, and can come again: it gives way when there are too many."""
+        ...
+
 
 async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
     """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves, Busy above all limits."""

@@ -155,6 +155,7 @@ def _takes_events(accept: bytes) -> bool:
 async def _pump(stream: EventStream, visit: Visit) -> None:
     """Send what the stream has until it ends or its reader leaves; the stream itself lives on."""
     stop_watching = visit.watch(stream.detach)
+    visit.listen()
     try:
         await asgi.stream(visit.send, stream.read())
     finally:

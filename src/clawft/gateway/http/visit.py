@@ -59,5 +59,10 @@ class Visit:
             return self._shortcut.tell_when_gone(gone)
         return asgi.Watch(self.receive, gone).stop
 
+    def listen(self) -> None:
+        """Only news come from here on; see `Shortcut`."""
+        if self._shortcut is not None:
+            self._shortcut.listen()
+
 
 _NONE: dict[str, Shortcut] = {}

@@ -54,7 +54,7 @@ class Exchange:
 
     __slots__ = (
         "_changed", "_delivered", "_framing", "_headers", "_left", "_peer", "_pieces", "_status", "_tell",
-        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "received", "whole",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "received", "whole",
     )  # fmt: skip
 
     def __init__(self, peer: Peer, head: Head, began: float) -> None:
@@ -67,6 +67,7 @@ class Exchange:
         self.keep_alive = head.keep_alive
         self.gone = False
         self.ended = False
+        self.listens = False
         self._peer = peer
         self._pieces: list[bytes] = []
         self._delivered = False
@@ -261,6 +262,9 @@ class Exchange:
         if self.gone:
             callback()
         return self._tell_nobody
+
+    def listen(self) -> None:
+        self.listens = True
 
     def _tell_nobody(self) -> None:
         self._tell = None
