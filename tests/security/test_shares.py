@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -11,26 +10,11 @@ import pytest
 from clawft.gateway.http.turnstile import WRONG_TOKENS
 from clawft.link.http_in.head import Limits
 from tests.requirements import requirement
-from tests.servers.raw_http import LOOPBACK, PATIENCE_S, Answer, Line, ask, connect, modern, modern_call
+from tests.security.neighbours import from_neighbour
+from tests.servers.raw_http import PATIENCE_S, Answer, ask, connect, modern, modern_call
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
-
-NEIGHBOUR = "127.0.0.2"
-"""Another address to come from than the one all programs of this machine have."""
-
-
-@asynccontextmanager
-async def from_neighbour(port: int) -> AsyncGenerator[Line]:
-    try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port, local_addr=(NEIGHBOUR, 0))
-    except OSError:
-        pytest.skip(f"this machine cannot connect from {NEIGHBOUR}")
-    try:
-        yield Line(reader, writer)
-    finally:
-        writer.close()
-
 
 BODY = modern_call(0, 1, "probe__echo", {"token": "never whole"})
 

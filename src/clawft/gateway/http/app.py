@@ -16,8 +16,9 @@ from clawft.gateway.http.turnstile import Turnstile
 from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
-from clawft.link.load import LARGE, REQUESTS, Load
-from clawft.model import Caller
+from clawft.link.load import LARGE
+from clawft.link.waiting import LARGE_REQUESTS
+from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.calls import read_usual
@@ -128,22 +129,40 @@ class HttpApp:
 
     async def _receive(self, visit: Visit) -> None:
         """The same for a body that is still on its way."""
+        if not 0 <= visit.announced() <= LARGE:
+            await self._receive_large(visit)
+            return
         try:
-            body = await visit.body(self._max_body)
-            answered = self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
+            answered = self._take(visit, await visit.body(self._max_body))
         except LinkClosed:
             return
-        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
+        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
             answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
         await answered
 
-    async def _carry(self, visit: Visit, body: bytes) -> None:
-        """The same for a large one, of which there may be too many."""
+    async def _receive_large(self, visit: Visit) -> None:
+        """Not read before there is room for it."""
         try:
-            with Load(REQUESTS, len(body)):
+            announced = min(max(visit.announced(), 0), self._max_body)
+            with await LARGE_REQUESTS.enter(announced, self._holder(visit)) as load:
+                await self._take(visit, await visit.large_body(self._max_body, load))
+        except LinkClosed:
+            return
+        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
+            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    async def _carry(self, visit: Visit, body: bytes) -> None:
+        """The same for a large one that came at once."""
+        try:
+            with await LARGE_REQUESTS.enter(len(body), self._holder(visit)):
                 await self._take(visit, body)
         except (ParseError, BadEnvelope, Busy) as wrong:
             await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    def _holder(self, visit: Visit) -> str:
+        """Whose large request it is: a person's, else that of a session, else of the place it comes from."""
+        principal = visit.caller.principal
+        return principal if principal != LOCAL else self._sessions.name_of(visit) or visit.place()
 
     def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
         """Through the door of the era this message belongs to."""

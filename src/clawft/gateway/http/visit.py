@@ -9,6 +9,8 @@ from msgspec import Struct
 from clawft.gateway.http.access import Refusal
 from clawft.link import asgi
 from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
+from clawft.link.households import household
+from clawft.link.load import Load
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 
@@ -46,6 +48,20 @@ class Visit:
     def body(self, limit: int) -> Awaitable[bytes]:
         """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
         return asgi.read_body(self.receive, limit)
+
+    def large_body(self, limit: int, load: Load) -> Awaitable[bytes]:
+        """The same for one that counts. Raises Busy where there is no room for it."""
+        return asgi.read_large(self.receive, limit, load)
+
+    def announced(self) -> int:
+        """How long the body will be; -1 where that is not said."""
+        length = self.headers.get(b"content-length", b"")
+        return int(length) if length.isdigit() else -1
+
+    def place(self) -> str:
+        """Where it comes from."""
+        client: tuple[str, int] | None = self.scope.get("client")
+        return household(client[0]) if client else "here"
 
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """One whole answer; None if it is on its way already."""

@@ -280,6 +280,7 @@ class Exchange:
 
     def settle(self) -> bool:
         """The application is done. False when its answer breaks off in the middle and the client must notice."""
+        self._pieces.clear()  # what it did not want is not kept until somebody collects the garbage
         if self.ended or self.gone:
             return True
         if self.started:

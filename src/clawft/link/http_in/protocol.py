@@ -17,7 +17,7 @@ from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.turns import Turns
 
-HOLD_BYTES: Final = 64 * 1024
+HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
 MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of requests that all clients sent ahead of their answers."""
