@@ -11,7 +11,7 @@ import pytest
 from clawft.link.waiting import WAIT_SECONDS
 from tests.requirements import requirement
 from tests.security.neighbours import from_neighbour
-from tests.security.well import is_well
+from tests.security.well import in_flight, is_well
 from tests.servers.pipe import Json
 from tests.servers.raw_http import PATIENCE_S, ask, connect, head, modern, modern_call, open_session
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
@@ -101,8 +101,9 @@ async def test_many_streams_that_nobody_reads(fresh: Served) -> None:
             session = await open_session(fresh.port)
             line = await stack.enter_async_context(connect(fresh.port, longest=1024))
             await line.send(session.call(1, "probe__flood", flood, _meta={"progressToken": "p"}))
-        for _ in range(50):
-            await is_well(fresh.port)
+        async with asyncio.timeout(PATIENCE_S):
+            while await in_flight(fresh.port):  # all was said
+                await is_well(fresh.port)
 
 
 @requirement("QUAL-12", "SHELL-17")

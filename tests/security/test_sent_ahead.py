@@ -11,9 +11,9 @@ import pytest
 
 from clawft.link.http_in.head import Limits
 from tests.requirements import requirement
-from tests.security.well import is_well
+from tests.security.well import in_flight, is_well
 from tests.servers.pipe import Json
-from tests.servers.raw_http import LOOPBACK, PATIENCE_S, Line, ask, connect, head, modern, modern_call
+from tests.servers.raw_http import LOOPBACK, PATIENCE_S, Line, connect, modern, modern_call
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
@@ -86,16 +86,11 @@ async def test_leaving_is_noticed_although_much_was_sent_ahead(fresh: Served) ->
             sock.setblocking(False)
             await push(sock, listen, PATIENCE_S)
             await push(sock, b"x" * 10 * MEGABYTE, 0.2)
-        assert await _in_flight(fresh.port) == 20
+        assert await in_flight(fresh.port) == 20
     async with asyncio.timeout(PATIENCE_S / 2):  # well before the next sign of life on the stream would tell
-        while await _in_flight(fresh.port):
+        while await in_flight(fresh.port):
             await is_well(fresh.port)
     assert psutil.Process(fresh.pid).num_fds() <= before + 1
-
-
-async def _in_flight(port: int) -> int:
-    metrics = (await ask(port, head(port, "GET", {}, "/metrics"))).body.decode()
-    return int(metrics.partition("\nclawft_requests_in_flight ")[2].split()[0])
 
 
 @requirement("QUAL-12", "SHELL-17")
