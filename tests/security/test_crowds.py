@@ -117,3 +117,21 @@ async def test_many_listens_for_many_resources(fresh: Served) -> None:
         async with asyncio.timeout(PATIENCE_S):
             for _ in range(20):
                 await is_well(fresh.port)
+
+
+@requirement("QUAL-12")
+async def test_an_id_of_a_megabyte_is_an_id(fresh: Served) -> None:
+    """No pattern is matched over it letter by letter, each with a place to come back to."""
+    before = peak_memory(fresh.pid)
+    answer = await ask(fresh.port, modern_call(fresh.port, "x" * MEGABYTE, "probe__echo", {"token": "well"}))
+    assert answer.json()["result"]["structuredContent"] == {"token": "well"}
+    assert peak_memory(fresh.pid) < before + 50 * MEGABYTE
+
+
+@requirement("QUAL-12")
+async def test_what_many_say_of_themselves_is_not_remembered_at_any_length(fresh: Served) -> None:
+    for number in range(60):
+        about = {"name": f"{number}" + "x" * 3 * MEGABYTE, "version": "1"}
+        told = {"io.modelcontextprotocol/clientInfo": about}
+        answer = await ask(fresh.port, modern_call(fresh.port, 1, "probe__echo", {"token": "well"}, **told))
+        assert answer.status == 200

@@ -87,6 +87,9 @@ async def test_guessing_tokens_is_slowed_down_and_the_right_one_still_works(tmp_
         assert int(refused[0].headers["retry-after"]) >= 1
         assert refused[0].headers["connection"] == "close"
         assert "www-authenticate" in refused[0].headers
+        told = [line for line in served.lines if "wrong tokens come from" in line]
+        assert len(told) == 1
+        assert not [line for line in served.lines if "guess-" in line]
 
         assert (await ask(served.port, listed(served.port, own_token(tmp_path)))).status == 200
         assert (await ask(served.port, modern(served.port, 1, "tools/list"))).status == 401  # asks where to log in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
@@ -30,6 +31,8 @@ ENDPOINT = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
 """Where we say how we are protected (RFC 9728)."""
 UNAUTHORIZED = 401
+SINGLE = frozenset((b"authorization", b"origin", b"content-type", b"mcp-session-id", b"last-event-id"))
+"""Headers that must not be read in two ways."""
 MAX_LOOKS = 256
 """A client sends the same headers again and again: what they tell is remembered for so many of them."""
 
@@ -179,11 +182,14 @@ class HttpApp:
 
     def _look(self, pairs: Sequence[Header]) -> Look:
         headers = dict(pairs)
+        accepted = [value for name, value in pairs if name == b"accept"]
+        if len(accepted) > 1:
+            headers[b"accept"] = b", ".join(accepted)
         return Look(
             headers,
             stateless=_is_stateless(headers),
             repeated=headers_of.repeated(pairs),
-            out_of_place=self._access.check_place(headers),
+            out_of_place=_ambiguous(pairs) or self._access.check_place(headers),
             unfit=_unfit(headers),
         )
 
@@ -194,16 +200,27 @@ def _is_stateless(headers: Headers) -> bool:
     return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
 
 
+def _ambiguous(pairs: Sequence[Header]) -> Refusal | None:
+    """Of two tokens, or two origins, the one in front of us may have looked at the other."""
+    counted = Counter(name for name, _ in pairs if name in SINGLE)
+    twice = next((name for name, count in counted.items() if count > 1), b"").decode()
+    return Refusal(400, f"the header {twice} occurs twice") if twice else None
+
+
 def _unfit(headers: Headers) -> Refusal | None:
     if not _is_json(headers.get(b"content-type", b"")):
-        return Refusal(415, "the body must be application/json")
+        return Refusal(415, "the body must be application/json, in UTF-8")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        return Refusal(415, "send the body as it is, not compressed")
     if not _accepts(headers.get(b"accept", b"*/*")):
         return Refusal(406, "accept application/json and text/event-stream")
     return None
 
 
 def _is_json(content_type: bytes) -> bool:
-    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+    kind, _, parameters = content_type.lower().partition(b";")
+    charset = parameters.partition(b"charset=")[2].partition(b";")[0].strip(b' "')
+    return kind.strip() == b"application/json" and charset in (b"", b"utf-8", b"utf8", b"us-ascii")
 
 
 def _accepts(accept: bytes) -> bool:
