@@ -13,8 +13,8 @@ from clawft.errors import ClawftError
 
 HELP_INDENT = 26
 
-_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)")
-_WORD = re.compile(r"[\w-]+")
+_CHOICE = r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)"
+_WORD = r"[\w-]+"
 
 Options = argparse.Namespace
 """The values of one command line, by name of the option."""
@@ -71,8 +71,8 @@ class Parser(argparse.ArgumentParser):
         }
 
     def error(self, message: str) -> NoReturn:
-        choice = _CHOICE.search(message)
-        near = nearest(choice["word"], _WORD.findall(choice["choices"])) if choice else ""
+        choice = re.search(_CHOICE, message)
+        near = nearest(choice["word"], re.findall(_WORD, choice["choices"])) if choice else ""
         hint = f"did you mean {near}?" if near else f"{self.prog} --help"
         raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=hint)
 

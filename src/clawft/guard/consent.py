@@ -28,7 +28,7 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 BAR = "│ "
 """What foreign text in a question begins with, on each of its lines."""
-_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}")
+_PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
 class Subject(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def _is_plain(self) -> bool:
-        return self.tool.name in CALLED or _PLAIN.fullmatch(self.tool.name) is not None
+        return self.tool.name in CALLED or re.fullmatch(_PLAIN, self.tool.name) is not None
 
     @property
     def command(self) -> str:
