@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 from clawft.store.home import private_dir, write_private
@@ -27,5 +26,7 @@ def _kept(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         private_dir(path.parent)
-        write_private(path, secrets.token_urlsafe(32).encode())
+        from secrets import token_urlsafe  # only at the first start
+
+        write_private(path, token_urlsafe(32).encode())
         return path.read_bytes()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from clawft.config.nearest import nearest
 from clawft.errors import ClawftError
@@ -104,10 +104,11 @@ def _value(word: str, details: Mapping[str, Any]) -> object | None:
     return value if value in details.get("choices", (value,)) else None
 
 
-class Verb(NamedTuple):
-    summary: str
-    options: Callable[[Parser], None]
-    run: Callable[[Options], int]
+class Verb:
+    def __init__(self, summary: str, options: Callable[[Parser], None], run: Callable[[Options], int]) -> None:
+        self.summary = summary
+        self.options = options
+        self.run = run
 
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -153,7 +152,7 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
         return _not_absolute(spec, origin)
     if not folders:
         return spec
-    path = spec.command if os.path.isabs(spec.command) else shutil.which(spec.command) or ""
+    path = spec.command if os.path.isabs(spec.command) else _found(spec.command) or ""
     if not any(Path(path).is_relative_to(Path(folder).expanduser()) for folder in folders):
         return InvalidConfig(
             f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
@@ -162,8 +161,14 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
     return msgspec.structs.replace(spec, command=path)  # what was judged is what will run
 
 
+def _found(command: str) -> str | None:
+    import shutil  # most name the whole path, or are trusted
+
+    return shutil.which(command)
+
+
 def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
-    meant = shutil.which(spec.command)
+    meant = _found(spec.command)
     hint = f'write command = "{meant}"' if meant else f"{spec.command} is not on the PATH either; install it first"
     return InvalidConfig(
         f"{origin}: {spec.name}: an untrusted server needs the absolute path of its program, not {spec.command!r}"

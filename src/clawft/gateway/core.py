@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -84,7 +84,7 @@ class Gateway:
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
-        key = key or secrets.token_bytes(KEY_BYTES)
+        key = key or os.urandom(KEY_BYTES)
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions

@@ -108,9 +108,9 @@ def _here() -> str:
 
 
 def _which(program: str) -> str | None:
-    import shutil  # only where something is started
-
-    return shutil.which(program)
+    """As `shutil.which`, which brings all that packs archives."""
+    paths = (os.path.join(folder, program) for folder in os.get_exec_path())
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def _told_by(file: str) -> str:

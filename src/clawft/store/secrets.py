@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -147,6 +146,8 @@ def _from_file(path: str) -> str:
 
 
 def _from_command(line: str) -> str:
+    import shlex  # few secrets come from programs
+
     ended = subprocess.run(
         shlex.split(line),
         stdin=subprocess.DEVNULL,
