@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from clawft.store.home import private_dir, write_private
+
+KEY_BYTES = 32
 
 
 def token_file(home: Path) -> Path:
@@ -26,7 +30,5 @@ def _kept(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         private_dir(path.parent)
-        from secrets import token_urlsafe  # only at the first start
-
-        write_private(path, token_urlsafe(32).encode())
+        write_private(path, urlsafe_b64encode(os.urandom(KEY_BYTES)).rstrip(b"="))
         return path.read_bytes()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from clawft.auth.web import is_loopback
 from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, Entry
 from clawft.config.load import Origin
@@ -94,7 +92,7 @@ def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
         return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
     if not told.url or told.url.startswith(STDIO):
         return "exchange is for servers that are reached by http:// or https://"
-    if told.url.startswith("http://") and not is_loopback(told.url):
+    if told.url.startswith("http://") and not _is_here(told.url):
         return "exchange needs https://, or everyone on the way could read people's tokens"
     if any(name.lower() == "authorization" for name in told.headers):
         return "it has an Authorization header and an exchange; only one of them can be sent"
@@ -139,6 +137,8 @@ def command_of(told: Entry) -> tuple[str, tuple[str, ...]]:
     if told.command:
         return told.command, told.args
     if told.url.startswith(STDIO):
+        import shlex  # few are written like that
+
         words = shlex.split(told.url.removeprefix(STDIO))
         return (words[0], (*words[1:], *told.args)) if words else ("", ())
     return "", ()
@@ -159,6 +159,12 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
             hint=f"allowed by security.command_folders: {', '.join(folders)}",
         )
     return msgspec.structs.replace(spec, command=path)  # what was judged is what will run
+
+
+def _is_here(url: str) -> bool:
+    from clawft.auth.web import is_loopback  # brings a client for HTTP
+
+    return is_loopback(url)
 
 
 def _found(command: str) -> str | None:

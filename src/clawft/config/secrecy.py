@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -27,6 +26,8 @@ def variable_for(server: str, name: str) -> str:
 
 def masked_command(words: Sequence[str]) -> str:
     """A command line as it may be shown: without values of options that sound secret, and without what looks it."""
+    import shlex  # only where it is shown
+
     return shlex.join(masked_words(words))
 
 
