@@ -53,7 +53,6 @@ from clawft.policy.beside import PROMPTS
 from clawft.policy.globs import any_matches
 from clawft.provider.base import (
     Changing,
-    PersonalProvider,
     PromptProvider,
     Provider,
     ResourceProvider,
@@ -126,19 +125,20 @@ class Gateway:
         self._personal.add(known)
         if isinstance(provider, Changing):
             provider.watch(self)
-        self._announce(provider)
+        self._announce(provider, personal=self._personal.has(known))
 
     def unregister(self, namespace: str) -> None:
         gone = self._providers.pop(namespace, None)
         if gone is not None:
+            personal = self._personal.has(gone)
             self._personal.remove(namespace)
-            self._announce(gone.provider)
+            self._announce(gone.provider, personal=personal)
 
-    def _announce(self, provider: Provider) -> None:
+    def _announce(self, provider: Provider, *, personal: bool) -> None:
         self.tools_changed()
-        if isinstance(provider, PromptProvider | PersonalProvider):
+        if personal or isinstance(provider, PromptProvider):
             self.prompts_changed()
-        if isinstance(provider, ResourceProvider | PersonalProvider):
+        if personal or isinstance(provider, ResourceProvider):
             self.resources_changed()
 
     def tools_changed(self, whose: str = "") -> None:
