@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clawft.store.home import private_dir, write_private
 
-KEY_BYTES = 32
+KEY_LENGTH = 32
 
 
 def token_file(home: Path) -> Path:
@@ -30,5 +30,5 @@ def _kept(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         private_dir(path.parent)
-        write_private(path, urlsafe_b64encode(os.urandom(KEY_BYTES)).rstrip(b"="))
+        write_private(path, urlsafe_b64encode(os.urandom(KEY_LENGTH)).rstrip(b"="))
         return path.read_bytes()
