@@ -11,8 +11,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.catalog.snapshot import rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
-from clawft.gateway.listing import read_cursor
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.listing import read_cursor
+from clawft.gateway.offer.resources import Reader
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,
@@ -205,12 +205,9 @@ class _CompleteParams(Struct):
     context: _Context = _Context()
 
 
-_complete_params = msgspec.json.Decoder(_CompleteParams)
-
-
 async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     try:
-        told = _complete_params.decode(params or EMPTY_OBJECT)
+        told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     await gateway.settle(caller)

@@ -13,10 +13,10 @@ from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
-from clawft.gateway.followed import Followed
 from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
+from clawft.gateway.task.followed import Followed
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
@@ -236,14 +236,11 @@ class _TaskParams(Struct):
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
 
 
-_task_params = msgspec.json.Decoder(_TaskParams)
-
-
 def _read_task(request: Request, caller: Caller) -> _TaskParams:
     if not caller.capabilities.tasks:
         raise _needs_tasks(request.method)
     try:
-        return _task_params.decode(request.params)
+        return msgspec.json.decode(request.params, type=_TaskParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None
 

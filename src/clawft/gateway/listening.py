@@ -12,9 +12,9 @@ from msgspec import UNSET, Struct, UnsetType
 from clawft.errors import BadParams, ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, ListChanged, Topic
-from clawft.gateway.followed import Followed
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
+from clawft.gateway.task.followed import Followed
 from clawft.model import Caller
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request
@@ -43,12 +43,9 @@ class _ListenParams(Struct):
     notifications: Filter
 
 
-_listen_params = msgspec.json.Decoder(_ListenParams)
-
-
 def read_filter(params: bytes) -> Filter:
     try:
-        wanted = _listen_params.decode(params).notifications
+        wanted = msgspec.json.decode(params, type=_ListenParams).notifications
     except msgspec.DecodeError as wrong:
         raise BadParams(f"subscriptions/listen: {wrong}") from None
     for names in (wanted.resource_subscriptions, wanted.task_ids):

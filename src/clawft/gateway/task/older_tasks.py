@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target
-from clawft.gateway.tasks import Task
+from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc import Request
 from clawft.wire.tasks import FINAL, RELATED, older, related
@@ -31,9 +31,6 @@ _encode = msgspec.json.encode
 
 class _Params(Struct):
     id: str = field(name="taskId")
-
-
-_params = msgspec.json.Decoder(_Params)
 
 
 class OlderTasks:
@@ -88,6 +85,6 @@ class OlderTasks:
 
 def _read_id(request: Request) -> str:
     try:
-        return _params.decode(request.params).id
+        return msgspec.json.decode(request.params, type=_Params).id
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None
