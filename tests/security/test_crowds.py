@@ -13,7 +13,7 @@ from tests.requirements import requirement
 from tests.security.neighbours import from_neighbour
 from tests.security.well import in_flight, is_well
 from tests.servers.pipe import Json
-from tests.servers.raw_http import PATIENCE_S, ask, connect, head, modern, modern_call, open_session
+from tests.servers.raw_http import PATIENCE_S, ask, connect, head, message, modern, modern_call, open_session
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
@@ -135,3 +135,14 @@ async def test_what_many_say_of_themselves_is_not_remembered_at_any_length(fresh
         told = {"io.modelcontextprotocol/clientInfo": about}
         answer = await ask(fresh.port, modern_call(fresh.port, 1, "probe__echo", {"token": "well"}, **told))
         assert answer.status == 200
+
+
+@requirement("QUAL-12", "SHELL-19")
+async def test_what_is_watched_has_a_short_name(fresh: Served) -> None:
+    """A thousand subscriptions of each session are allowed, and kept; not with names of 100 KB."""
+    session = await open_session(fresh.port)
+    async with connect(fresh.port) as line:
+        for size, code in ((100_000, -32602), (1_000, None)):
+            asked = message(size, "resources/subscribe", {"uri": "tiny://" + "u" * size})
+            assert (await line.ask(session.post(asked))).code == code
+    await is_well(fresh.port)
