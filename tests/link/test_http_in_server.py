@@ -14,6 +14,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clawft.link.http_in import protocol
 from clawft.link.http_in.answer import frame
 from clawft.link.http_in.head import Head, Refusal, read_head
 from clawft.link.http_in.protocol import Connection
@@ -202,6 +203,42 @@ async def test_many_pipelined_requests_all_get_their_answer() -> None:
         group.create_task(ask(client))
         for number in range(count):
             assert (await client.answer())[2] == b"GET /%d " % number
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_requests_sent_ahead_leave_room_for_others() -> None:
+    """Each is answered without a pause; still the loop turns between them, and somebody else is served."""
+    served: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        served.append(scope["path"])
+        await answer(send, b"")
+
+    async with serving(app) as (_, port), connected(port) as eager, connected(port) as other:
+        await eager.say(b"GET /eager HTTP/1.1\r\nHost: here\r\n\r\n" * 1000)
+        await eager.answer()
+        await other.say(b"GET /other HTTP/1.1\r\nHost: here\r\n\r\n")
+        await other.answer()
+        assert served.index("/other") < 1000
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_answers_nobody_takes_are_not_asked_for() -> None:
+    body = b"x" * 60_000
+    asked = 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal asked
+        asked += 1
+        await answer(send, body)
+
+    async with serving(app, Limits(write_seconds=SOON)) as (server, port):
+        with socket.create_connection(("127.0.0.1", port)) as stalled:
+            stalled.setblocking(False)
+            await taken(stalled, GET * 100, len(GET) * 2000)
+            async with asyncio.timeout(PATIENCE):
+                await emptied(server)
+    assert asked < 1000  # what the kernel's buffers hold, and one more
 
 
 @requirement("SHELL-19")
@@ -827,13 +864,34 @@ def test_headers_about_the_connection_are_the_servers() -> None:
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_connection_over_the_bound_gets_503_and_the_others_go_on() -> None:
-    async with serving(echo, Limits(connections=2)) as (_, port), connected(port) as one, connected(port) as two:
+    limits = Limits(connections=2, give_way_seconds=PATIENCE)
+    async with serving(echo, limits) as (_, port), connected(port) as one, connected(port) as two:
         await two.say(GET)
         await two.answer()
         async with connected(port) as three:
             assert status_of(await three.rest()) == 503
         await one.say(GET)
         assert (await one.answer())[0] == 200
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_too_much_sent_ahead_by_all_is_refused_after_the_running_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "MAX_HELD_BYTES", 100_000)
+    go_on = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await go_on.wait()
+        await answer(send, b"first")
+
+    async with serving(app) as (_, port), connected(port) as one, connected(port) as two:
+        for client in (one, two):
+            await client.say(GET * 2000, b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        await asyncio.sleep(SOON)  # nothing tells us that the bytes were read
+        go_on.set()
+        whole, refused = sorted([await client.rest() for client in (one, two)], key=len, reverse=True)
+    assert whole.count(b"first") == 2001
+    assert refused.startswith(b"HTTP/1.1 200 OK")
+    assert b"503 Service" in refused
 
 
 @requirement("SHELL-19", "QUAL-12")
@@ -966,6 +1024,8 @@ async def test_stopped_server_starts_again_on_a_given_socket() -> None:
 UVLOOP_TOO: list[Callable[[], Awaitable[None]]] = [
     test_small_answer_is_one_write_and_the_connection_stays_open,
     test_many_pipelined_requests_all_get_their_answer,
+    test_requests_sent_ahead_leave_room_for_others,
+    test_answers_nobody_takes_are_not_asked_for,
     test_half_sent_head_gets_408,
     test_refusal_is_readable_although_the_client_sends_on,
     test_leaving_reaches_an_application_that_waits,

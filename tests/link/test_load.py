@@ -33,6 +33,28 @@ def test_one_alone_is_always_taken() -> None:
     assert total.carried == 0
 
 
+@requirement("QUAL-12")
+def test_a_caller_has_half_and_a_single_large_one_is_still_taken() -> None:
+    total = Total("things", 100)
+    with Load(total, 80, "one"):
+        with pytest.raises(Busy):
+            Load(total, 1, "one")
+        with Load(total, 20, "other"):
+            assert total.carried == 100
+    assert not total.of_caller
+
+
+@requirement("QUAL-12")
+def test_what_was_announced_counts_once() -> None:
+    total = Total("things", 100)
+    with Load(total, 60, "one") as load:
+        load.arrive(40)
+        load.arrive(20)
+        assert total.carried == 60
+        load.arrive(10)
+        assert total.carried == 70
+
+
 @requirement("QUAL-03")
 def test_a_few_notices_cost_nothing_and_a_flood_costs_a_pause() -> None:
     noise = Noise()

@@ -251,4 +251,15 @@ ATTACKS = (
         ),
         _BARE + "test_two_readers_see_two_requests_in_the_same_bytes",
     ),
+    Attack(
+        25,
+        "requests sent on and on, answers never taken",
+        (
+            "security/test_sent_ahead.py::test_answers_that_nobody_takes_are_not_made",
+            "security/test_sent_ahead.py::test_what_is_sent_behind_a_running_request_has_a_bound_for_all",
+            "security/test_fat_lines.py::test_lists_that_nobody_reads_are_not_made",
+            "security/test_crowds.py::test_large_calls_of_some_leave_room_for_those_of_another",
+        ),
+        _BARE + "test_answers_that_nobody_takes_are_held",
+    ),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import requirement
+from tests.security.well import in_flight
 from tests.servers.pipe import Json
 from tests.servers.probe import CANCELLED, ENDED, STARTED
 from tests.servers.raw_http import (
@@ -72,10 +73,10 @@ async def test_a_stateless_client_that_leaves_its_stream_cancels_its_call(served
         flood = {"count": 10_000_000, "size": 10}
         await line.send(modern_call(served.port, 1, "probe__flood", flood, progressToken="p"))
         assert (await line.answer_head())[0] == 200
-        assert await _in_flight(served.port) == 1
+        assert await in_flight(served.port) == 1
         line.leave()
     async with asyncio.timeout(AT_ONCE_S):
-        while await _in_flight(served.port):
+        while await in_flight(served.port):
             await is_served(served.port)
 
 
@@ -85,16 +86,11 @@ async def test_a_subscriber_that_leaves_is_forgotten(served: Served) -> None:
         listen: Json = {"notifications": {"toolsListChanged": True}}
         await line.send(modern(served.port, "l", "subscriptions/listen", listen))
         assert (await line.answer_head())[0] == 200
-        assert await _in_flight(served.port) == 1
+        assert await in_flight(served.port) == 1
         line.leave()
     async with asyncio.timeout(AT_ONCE_S):
-        while await _in_flight(served.port):
+        while await in_flight(served.port):
             await is_served(served.port)
-
-
-async def _in_flight(port: int) -> int:
-    metrics = (await ask(port, head(port, "GET", {}, "/metrics"))).body.decode()
-    return int(metrics.partition("\nclawft_requests_in_flight ")[2].split()[0])
 
 
 @requirement("SHELL-18", "QUAL-13")

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -11,26 +10,11 @@ import pytest
 from clawft.gateway.http.turnstile import WRONG_TOKENS
 from clawft.link.http_in.head import Limits
 from tests.requirements import requirement
-from tests.servers.raw_http import LOOPBACK, PATIENCE_S, Answer, Line, ask, connect, modern, modern_call
+from tests.security.neighbours import from_neighbour
+from tests.servers.raw_http import PATIENCE_S, Answer, ask, connect, modern, modern_call
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
-
-NEIGHBOUR = "127.0.0.2"
-"""Another address to come from than the one all programs of this machine have."""
-
-
-@asynccontextmanager
-async def from_neighbour(port: int) -> AsyncGenerator[Line]:
-    try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port, local_addr=(NEIGHBOUR, 0))
-    except OSError:
-        pytest.skip(f"this machine cannot connect from {NEIGHBOUR}")
-    try:
-        yield Line(reader, writer)
-    finally:
-        writer.close()
-
 
 BODY = modern_call(0, 1, "probe__echo", {"token": "never whole"})
 
@@ -103,6 +87,9 @@ async def test_guessing_tokens_is_slowed_down_and_the_right_one_still_works(tmp_
         assert int(refused[0].headers["retry-after"]) >= 1
         assert refused[0].headers["connection"] == "close"
         assert "www-authenticate" in refused[0].headers
+        told = [line for line in served.lines if "wrong tokens come from" in line]
+        assert len(told) == 1
+        assert not [line for line in served.lines if "guess-" in line]
 
         assert (await ask(served.port, listed(served.port, own_token(tmp_path)))).status == 200
         assert (await ask(served.port, modern(served.port, 1, "tools/list"))).status == 401  # asks where to log in

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import aiohttp
@@ -15,6 +16,7 @@ from tests.security.test_attacks_are_real import naive
 from tests.security.test_hostile_servers import UNSEEN
 from tests.security.test_hostile_sites import with_vice
 from tests.security.test_rogue_servers import rogue
+from tests.security.test_sent_ahead import deaf, push
 from tests.servers.raw_http import ask, modern, modern_call, open_session
 from tests.servers.web import Asked, serve
 from tests.servers.weft import PROBE, RSS_LIMIT, gateway, peak_memory
@@ -168,6 +170,21 @@ async def test_a_crowd_takes_more_memory_than_there_is(tmp_path: Path) -> None:
         answers = await asyncio.gather(*(ask(served.port, large) for _ in range(40)))
         assert {answer.status for answer in answers} == {200}
         assert peak_memory(served.pid) > RSS_LIMIT
+
+
+@requirement("QUAL-12")
+async def test_answers_that_nobody_takes_are_held(tmp_path: Path) -> None:
+    """The gateway without a mark above which it waits until its clients read."""
+    lifted = tmp_path / "lifted"
+    lifted.mkdir()
+    (lifted / "sitecustomize.py").write_text(
+        "import clawft.link.http_in.protocol\nclawft.link.http_in.protocol.WRITE_HIGH = 2**30\n"
+    )
+    with gateway(tmp_path, "--no-auth", package=Path(os.pathsep.join([str(lifted), str(PROBE)]))) as served:
+        asked = modern_call(served.port, 1, "probe__echo", {"token": "x" * 15_000}) * 1_000
+        with ExitStack() as stack:
+            await asyncio.gather(*(push(deaf(served.port, stack), asked, 10) for _ in range(20)))
+            assert peak_memory(served.pid) > RSS_LIMIT
 
 
 @requirement("SHELL-19")

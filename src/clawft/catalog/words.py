@@ -9,7 +9,7 @@ from functools import lru_cache
 MAX_TEXT = 4_000
 """Characters of one text that are looked at."""
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_WORD = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}|\d{1,64}|[^\W\d_A-Za-z]{1,64}")
 SENTENCE = re.compile(r"[.!?](?:\s|$)|\n\n")
 _STOP = frozenset(
     """a about all am an and any are as at be been but by can could did do does for from get had has have how i if in

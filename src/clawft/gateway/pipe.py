@@ -87,7 +87,7 @@ class PipeCaller:
             return
         usual = read_usual(line) if self._settled else None
         if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
-            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta))
+            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta), len(line))
             return
         try:
             message = jsonrpc.decode(line)
@@ -95,7 +95,7 @@ class PipeCaller:
             self._misread(line, wrong)
             return
         if isinstance(message, Request):
-            self._request(message)
+            self._request(message, len(line))
         elif isinstance(message, Notification):
             self._notice(message)
         else:
@@ -109,57 +109,57 @@ class PipeCaller:
         else:
             self._write(jsonrpc.failure_of(wrong.id, wrong))
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: Request, size: int) -> None:
+        """`size`: of the whole line, as all of it is kept until it was answered."""
         try:
             settled = self._settled and not stateless.may_name_version(request.params)
             refusal = None if settled else self._settle_era(request)
             if refusal is not None:
                 self._write(jsonrpc.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
-                self._start(request.id, self._stateless(request), len(request.params), stateless.error_code)
+                self._start(request.id, self._stateless(request), size, stateless.error_code)
             elif request.method == METHOD:
-                self._read_and_call(request)
+                self._read_and_call(request, size)
             else:
-                self._converse(request)
+                self._converse(request, size)
         except RecursionError:  # the door reads a little deeper than the rooms behind it
             self._write(jsonrpc.failure_of(request.id, BadParams("params are nested too deeply")))
 
-    def _converse(self, request: Request) -> None:
+    def _converse(self, request: Request, size: int) -> None:
         answer = self._conversation.answer_now(request)
         if answer is not None:
             self._write(answer)
         else:
-            self._start(request.id, self._conversation.answer(request, self), len(request.params))
+            self._start(request.id, self._conversation.answer(request, self), size)
 
-    def _read_and_call(self, request: Request) -> None:
+    def _read_and_call(self, request: Request, size: int) -> None:
         try:
             target = read_target(request.method, request.params)
         except BadParams as wrong:
             self._write(jsonrpc.failure_of(request.id, wrong, handshake.error_code(wrong)))
         else:
-            self._call(request.id, target)
+            self._call(request.id, target, size)
 
-    def _call(self, id: bytes, target: Target) -> None:
-        size = len(target.arguments)
+    def _call(self, id: bytes, target: Target, size: int) -> None:
         if size > LARGE or not self._conversation.start(id, target, self._deliver):
             self._start(id, self._conversation.call(target, self), size)
 
     def _start(self, id: bytes, work: Work, size: int, code_of: CodeOf = handshake.error_code) -> None:
         """Have it run, unless it is one large request too many."""
         try:
-            back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size))
+            back = self._deliver if size <= LARGE else self._way_back(Load(REQUESTS, size), self._deliver)
         except Busy as busy:
             work.close()
             self._write(jsonrpc.failure_of(id, busy))
         else:
             self._running.start(id, work, code_of, back)
 
-    def _way_back(self, load: Load) -> Answer:
-        def deliver(answer: bytes) -> None:
+    def _way_back(self, load: Load, deliver: Answer) -> Answer:
+        def put_down(answer: bytes) -> None:
             load.put_down()
-            self._deliver(answer)
+            deliver(answer)
 
-        return deliver
+        return put_down
 
     def _deliver(self, answer: bytes) -> None:
         if len(answer) > LARGE and self._unread() > MAX_ANSWER_BYTES:
@@ -214,7 +214,13 @@ class PipeCaller:
         if not 0 < len(members) <= MAX_BATCH:
             self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")))
             return
-        Batch(self, conversation, self._write_any).take(members)
+        try:
+            load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
+        except Busy as busy:
+            self._write(jsonrpc.failure_of(None, busy))
+            return
+        if not Batch(self, conversation, self._way_back(load, self._write_any)).take(members):
+            load.put_down()
 
     def _write_any(self, message: bytes) -> None:
         if message:

@@ -163,6 +163,9 @@ SECRETIVE = frozenset({"oauth2"})
 MAX_VALUES = 64 * 1024
 """Arguments longer than this are never written, only their digest."""
 
+MAX_WORD = 1024
+"""Characters of a name as it is written: a line that is too long would be no line at all."""
+
 _LINE = b'{"time":"%b.%03dZ","id":"%b-%d",%b,%b,"ms":%.3f,"bytes_in":%d,"bytes_out":%d,"digest":"%b"%b%b}'
 
 
@@ -173,10 +176,11 @@ def _timestamp(second: int) -> bytes:
 def _head(call: Call) -> bytes:
     """Who called what, as the inside of a JSON object."""
     caller = call.caller
-    return _told(caller.principal, caller.agent, caller.client, call.name, call.origin.server)
+    told = (caller.principal, caller.agent, caller.client, call.name, call.origin.server)
+    return _told(*(word[:MAX_WORD] for word in told))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _told(principal: str, agent: str, client: str, tool: str, server: str) -> bytes:
     told = {"caller": principal, "agent": agent, "client": client, "tool": tool}
     if server:

@@ -8,10 +8,13 @@ from clawft.errors import ToolNotFound
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
 
+MAX_TOLD = 200
+"""Characters of an unknown name that are told: no tool has a longer one."""
+
 
 def unknown(name: str) -> ToolNotFound:
     """One wording for tools that are not there and tools that are hidden, so that nobody can tell them apart."""
-    return ToolNotFound(f"unknown tool: {name}", hint="tools/list names the tools there are")
+    return ToolNotFound(f"unknown tool: {name[:MAX_TOLD]}", hint="tools/list names the tools there are")
 
 
 class Permission:

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, 
 from typing import Any, Protocol, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
-from clawft.link.load import REQUESTS, Load
+from clawft.link.load import Load
+from clawft.link.waiting import LARGE_REQUESTS, too_slow
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,13 +46,27 @@ class Shortcut(Protocol):
         """Have it called when the client goes; what is returned takes that back."""
         ...
 
+    def listen(self) -> None:
+        """It waits for news, not for an answer, and can come again: it gives way when there are too many."""
+        ...
+
 
 async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:
-    """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves, Busy above all limits."""
+    """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
     message = await receive()
     if message["type"] != "http.request" or message.get("more_body"):
-        return await _read_parts(message, receive, limit)
+        return await _read_parts(message, receive, limit, None)
     return within(limit, cast("bytes", message.get("body", b"")))
+
+
+async def read_large(receive: Receive, limit: int, load: Load) -> bytes:
+    """The same for one that counts. Raises Busy if it is more than we can take, or comes too slowly for that."""
+    try:
+        async with asyncio.timeout(None) as patience:
+            with LARGE_REQUESTS.coming(load, patience):
+                return await _read_parts(await receive(), receive, limit, load)
+    except TimeoutError:
+        raise too_slow() from None
 
 
 def within(limit: int, body: bytes) -> bytes:
@@ -61,22 +76,22 @@ def within(limit: int, body: bytes) -> bytes:
     return body
 
 
-async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int) -> bytes:
+async def _read_parts(message: MutableMapping[str, Any], receive: Receive, limit: int, load: Load | None) -> bytes:
     parts: list[bytes] = []
     size = 0
-    with Load(REQUESTS) as load:
-        while True:
-            if message["type"] == "http.disconnect":
-                raise LinkClosed("the caller left before its request was whole")
-            part: bytes = message.get("body", b"")
-            size += len(part)
-            if size > limit:
-                raise _too_long(limit)
-            load.add(len(part))
-            parts.append(part)
-            if not message.get("more_body"):
-                return b"".join(parts)
-            message = await receive()
+    while True:
+        if message["type"] == "http.disconnect":
+            raise LinkClosed("the caller left before its request was whole")
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise _too_long(limit)
+        if load is not None:
+            load.arrive(len(part))
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        message = await receive()
 
 
 def _too_long(limit: int) -> MessageTooLong:

@@ -114,8 +114,10 @@ class LineWriter(asyncio.BaseProtocol):
             self._loop.call_soon(self._flush)
         lines.append(message)
         self._waiting += len(message)
-        if self._waiting > PAUSE_READING_ABOVE:
+        if self._waiting > PAUSE_READING_ABOVE and not self.full:
             self.full = True
+            if self._reader is not None:  # lines that were read already would be answered before anybody looks again
+                self._reader.hold(_TURN)
 
     def unread(self) -> int:
         """Bytes that the other side has not taken yet."""
@@ -127,6 +129,8 @@ class LineWriter(asyncio.BaseProtocol):
         self.full = self._paused
         if lines and self._transport is not None and not self.broken.done():
             self._transport.writelines([join_lines(lines)] if waiting < LARGE else end_lines(lines))
+        if waiting > PAUSE_READING_ABOVE and self._reader is not None:
+            self._reader.let_go(_TURN)
 
     def pause_writing(self) -> None:
         self._paused = self.full = True
@@ -172,6 +176,7 @@ class LineWriter(asyncio.BaseProtocol):
 
 _POLL_SECONDS = 0.01
 _OUTPUT = "output"
+_TURN = "turn"
 
 
 def grow(*descriptors: int) -> None:

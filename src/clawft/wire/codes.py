@@ -17,7 +17,7 @@ STATUS = {
 }
 
 _RESULT = b',"result":'
-_CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]|\\.)*"|[^",]*),"error":\{"code":(-?[0-9]+),')
+_CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]++|\\.)*+"|[^",]*+),"error":\{"code":(-?[0-9]+),')
 
 
 def status_of(answer: bytes) -> int:

@@ -21,6 +21,8 @@ _VERSION = metas.VERSION.removeprefix(metas.PREFIX).encode()
 
 MAX_KNOWN_META = 2_048
 """Bytes of a `_meta` that is worth remembering."""
+MAX_TOLD = 100
+"""Characters of an unknown revision that are told."""
 LIST_TTL_MS = 5_000
 READ_TTL_MS = 0
 
@@ -92,7 +94,8 @@ def _told_by(meta: Meta, version: str) -> Told:
         raise BadParams(f"unknown log level {meta.log_level!r}", hint=f"one of {', '.join(metas.LEVELS)}")
     client = b"" if meta.client is UNSET else copied((meta.client,))
     offered = b"{}" if meta.capabilities is UNSET else copied((meta.capabilities,))
-    capabilities, name = _read_told(offered, client)
+    read = _read_told if len(offered) + len(client) <= MAX_KNOWN_META else _read_told.__wrapped__
+    capabilities, name = read(offered, client)
     return Told(version, capabilities, name, meta)
 
 
@@ -104,8 +107,8 @@ def _read_told(capabilities: bytes, client: bytes) -> tuple[Capabilities, str]:
 def unsupported(requested: str) -> UnsupportedRevision:
     known = requested in REVISIONS
     return UnsupportedRevision(
-        f"protocol revision {requested!r} is {'spoken after initialize only' if known else 'not served'}",
-        data={"supported": list(STATELESS), "requested": requested},
+        f"protocol revision {requested[:MAX_TOLD]!r} is {'spoken after initialize only' if known else 'not served'}",
+        data={"supported": list(STATELESS), "requested": requested[:MAX_TOLD]},
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -50,16 +50,15 @@ class Access:
         if self._hosts is not None and host not in self._hosts:
             return Refusal(421, f"this gateway does not answer to the host {host[:100]!r}")
         origin = headers.get(b"origin")
-        if origin is not None and not self._is_own(origin.decode("latin-1"), host):
+        if origin is not None and not self._is_own(origin, host):
             return Refusal(403, "requests from this origin are refused")
         return None
 
-    def _is_own(self, origin: str, host: str) -> bool:
-        try:
-            name = urlsplit(origin).hostname or ""
-        except ValueError:
+    def _is_own(self, origin: bytes, host: str) -> bool:
+        scheme, mark, place = origin.partition(b"://")
+        if not mark or scheme.lower() not in (b"http", b"https"):
             return False
-        name = f"[{name}]" if ":" in name else name
+        name = _without_port(place)
         return name in self._hosts if self._hosts is not None else name == host
 
     def caller(self, headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
@@ -69,13 +68,14 @@ class Access:
         return found
 
 
+_PLACE = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?")
+
+
 @lru_cache(maxsize=256)
-def _without_port(header: bytes) -> str:
-    host = header.decode("latin-1")
-    if host.startswith("["):
-        name, bracket, _ = host.partition("]")
-        return name.lower() + bracket
-    return host.partition(":")[0].lower()
+def _without_port(place: bytes) -> str:
+    """The name in `name:port`; what is not of this form is its own name, and nobody's."""
+    read = _PLACE.fullmatch(place)
+    return (read[1] if read else place).decode("latin-1").lower()
 
 
 def open_to_all(base: Caller) -> Authenticate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
@@ -16,8 +17,9 @@ from clawft.gateway.http.turnstile import Turnstile
 from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
-from clawft.link.load import LARGE, REQUESTS, Load
-from clawft.model import Caller
+from clawft.link.load import LARGE
+from clawft.link.waiting import LARGE_REQUESTS
+from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.calls import read_usual
@@ -29,6 +31,8 @@ ENDPOINT = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource"
 """Where we say how we are protected (RFC 9728)."""
 UNAUTHORIZED = 401
+SINGLE = frozenset((b"authorization", b"origin", b"content-type", b"mcp-session-id", b"last-event-id"))
+"""Headers that must not be read in two ways."""
 MAX_LOOKS = 256
 """A client sends the same headers again and again: what they tell is remembered for so many of them."""
 
@@ -128,22 +132,40 @@ class HttpApp:
 
     async def _receive(self, visit: Visit) -> None:
         """The same for a body that is still on its way."""
+        if not 0 <= visit.announced() <= LARGE:
+            await self._receive_large(visit)
+            return
         try:
-            body = await visit.body(self._max_body)
-            answered = self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
+            answered = self._take(visit, await visit.body(self._max_body))
         except LinkClosed:
             return
-        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
+        except (MessageTooLong, ParseError, BadEnvelope) as wrong:
             answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
         await answered
 
-    async def _carry(self, visit: Visit, body: bytes) -> None:
-        """The same for a large one, of which there may be too many."""
+    async def _receive_large(self, visit: Visit) -> None:
+        """Not read before there is room for it."""
         try:
-            with Load(REQUESTS, len(body)):
+            announced = min(max(visit.announced(), 0), self._max_body)
+            with await LARGE_REQUESTS.enter(announced, self._holder(visit)) as load:
+                await self._take(visit, await visit.large_body(self._max_body, load))
+        except LinkClosed:
+            return
+        except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
+            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    async def _carry(self, visit: Visit, body: bytes) -> None:
+        """The same for a large one that came at once."""
+        try:
+            with await LARGE_REQUESTS.enter(len(body), self._holder(visit)):
                 await self._take(visit, body)
         except (ParseError, BadEnvelope, Busy) as wrong:
             await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+
+    def _holder(self, visit: Visit) -> str:
+        """Whose large request it is: a person's, else that of a session, else of the place it comes from."""
+        principal = visit.caller.principal
+        return principal if principal != LOCAL else self._sessions.name_of(visit) or visit.place()
 
     def _take(self, visit: Visit, body: bytes) -> Awaitable[None]:
         """Through the door of the era this message belongs to."""
@@ -160,11 +182,14 @@ class HttpApp:
 
     def _look(self, pairs: Sequence[Header]) -> Look:
         headers = dict(pairs)
+        accepted = [value for name, value in pairs if name == b"accept"]
+        if len(accepted) > 1:
+            headers[b"accept"] = b", ".join(accepted)
         return Look(
             headers,
             stateless=_is_stateless(headers),
             repeated=headers_of.repeated(pairs),
-            out_of_place=self._access.check_place(headers),
+            out_of_place=_ambiguous(pairs) or self._access.check_place(headers),
             unfit=_unfit(headers),
         )
 
@@ -175,16 +200,27 @@ def _is_stateless(headers: Headers) -> bool:
     return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
 
 
+def _ambiguous(pairs: Sequence[Header]) -> Refusal | None:
+    """Of two tokens, or two origins, the one in front of us may have looked at the other."""
+    counted = Counter(name for name, _ in pairs if name in SINGLE)
+    twice = next((name for name, count in counted.items() if count > 1), b"").decode()
+    return Refusal(400, f"the header {twice} occurs twice") if twice else None
+
+
 def _unfit(headers: Headers) -> Refusal | None:
     if not _is_json(headers.get(b"content-type", b"")):
-        return Refusal(415, "the body must be application/json")
+        return Refusal(415, "the body must be application/json, in UTF-8")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        return Refusal(415, "send the body as it is, not compressed")
     if not _accepts(headers.get(b"accept", b"*/*")):
         return Refusal(406, "accept application/json and text/event-stream")
     return None
 
 
 def _is_json(content_type: bytes) -> bool:
-    return content_type.partition(b";")[0].strip().lower() == b"application/json"
+    kind, _, parameters = content_type.lower().partition(b";")
+    charset = parameters.partition(b"charset=")[2].partition(b";")[0].strip(b' "')
+    return kind.strip() == b"application/json" and charset in (b"", b"utf-8", b"utf8", b"us-ascii")
 
 
 def _accepts(accept: bytes) -> bool:

@@ -130,6 +130,12 @@ class SessionDoor:
         stream.resume(after)
         await _pump(stream, visit)
 
+    def name_of(self, visit: Visit) -> str:
+        """The session this visit belongs to, if it is one of ours and theirs."""
+        id = visit.headers.get(SESSION)
+        session = self.sessions.find(id.decode("latin-1"), visit.caller) if id is not None else None
+        return session.id if session is not None else ""
+
     async def _session(self, visit: Visit) -> Session | None:
         """The session this visit names; None after an answer that says why not."""
         id = visit.headers.get(SESSION)
@@ -155,6 +161,7 @@ def _takes_events(accept: bytes) -> bool:
 async def _pump(stream: EventStream, visit: Visit) -> None:
     """Send what the stream has until it ends or its reader leaves; the stream itself lives on."""
     stop_watching = visit.watch(stream.detach)
+    visit.listen()
     try:
         await asgi.stream(visit.send, stream.read())
     finally:

@@ -20,6 +20,7 @@ from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Message, Notification, Request
 
 MAX_IN_FLIGHT = 4_096
+LISTEN = "subscriptions/listen"
 
 
 class StatelessDoor:
@@ -38,6 +39,8 @@ class StatelessDoor:
 
     def _request(self, visit: Visit, request: Request) -> Awaitable[None]:
         exchange = Exchange(self._gateway, visit.caller)
+        if request.method == LISTEN:
+            visit.listen()
         try:
             return self._answer(visit, request.id, exchange, exchange.read(request, _routing(visit)))
         except ClawftError as wrong:

@@ -10,6 +10,8 @@ from clawft.gateway.http.stateless_door import StatelessDoor
 from clawft.link import asgi
 from clawft.link.asgi import TEXT, Send
 
+PAGES = frozenset(("/healthz", "/readyz", "/metrics"))
+
 
 class Status:
     def __init__(self, gateway: Gateway, stateless: StatelessDoor, sessions: SessionDoor) -> None:
@@ -19,17 +21,17 @@ class Status:
         self._started = time.monotonic()
 
     async def answer(self, method: str, path: str, send: Send) -> None:
-        if method not in ("GET", "HEAD"):
+        if path not in PAGES:
+            await asgi.answer(send, 404, b"not found; the MCP endpoint is /mcp\n", [TEXT])
+        elif method not in ("GET", "HEAD"):
             await asgi.answer(send, 405, b"method not allowed", [TEXT, (b"allow", b"GET, HEAD")])
         elif path == "/healthz":
             await asgi.answer(send, 200, b"ok\n", [TEXT])
         elif path == "/readyz":
             ready = not self._gateway.closing.is_set()
             await asgi.answer(send, 200 if ready else 503, b"ready\n" if ready else b"shutting down\n", [TEXT])
-        elif path == "/metrics":
-            await asgi.answer(send, 200, self._metrics(), [(b"content-type", b"text/plain; version=0.0.4")])
         else:
-            await asgi.answer(send, 404, b"not found; the MCP endpoint is /mcp\n", [TEXT])
+            await asgi.answer(send, 200, self._metrics(), [(b"content-type", b"text/plain; version=0.0.4")])
 
     def _metrics(self) -> bytes:
         sessions = list(self._sessions.sessions)

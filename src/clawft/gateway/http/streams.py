@@ -17,6 +17,8 @@ MAX_KEPT = 1_000
 MAX_SHELVED_BYTES = 16 * 1024 * 1024
 """Of events that wait for a reader or are kept for one, of all streams; the oldest make room."""
 MAX_SHELVED = 100_000
+PIECE_BYTES = 64 * 1024
+"""What a reader gets at once; what it does not take is in nobody's count."""
 
 
 class _Event:
@@ -151,7 +153,7 @@ class EventStream:
                 yield b""  # the head goes out at once: a caller that opens a stream waits for it
             while self._reader == me:  # else it has gone, or another reads in its place: what waits is not for it
                 if self._waiting:
-                    yield self._drain()
+                    yield self._next_frames()
                 elif self.ended or self._dismissing:
                     return
                 elif not await self._woken():
@@ -167,7 +169,8 @@ class EventStream:
         """
         self.detach()
         self._dismissing = False
-        self._drain()
+        while self._waiting:
+            self._next_frames()
         for event in self._kept:
             if event.number > after:
                 self._wait(event)
@@ -182,15 +185,19 @@ class EventStream:
         """Is someone reading right now?"""
         return self._reading == self._reader > 0
 
-    def _drain(self) -> bytes:
-        frames = b"".join([event.framed for event in self._waiting])
-        for event in self._waiting:
+    def _next_frames(self) -> bytes:
+        """As much as is written at once; the rest stays on the shelf until its reader has taken this."""
+        frames: list[bytes] = []
+        size = 0
+        while self._waiting and size < PIECE_BYTES:
+            event = self._waiting.popleft()
+            frames.append(event.framed)
+            size += len(event.framed)
             event.waiting = False
             if not event.kept:
                 SHELF.drop(event)
-        self._waiting.clear()
-        self._waiting_bytes = 0
-        return frames
+        self._waiting_bytes = self._waiting_bytes - size if self._waiting else 0
+        return b"".join(frames)
 
     async def _woken(self) -> bool:
         """False if nothing happened for a while."""

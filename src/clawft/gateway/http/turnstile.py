@@ -5,6 +5,7 @@ The person at this machine has no others to take from, unless a rate is configur
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import OrderedDict
@@ -20,6 +21,10 @@ MAX_BUCKETS = 4_096
 WRONG_TOKENS = 50
 """So many wrong tokens of one address are answered as they come, then only …"""
 WRONG_TOKENS_A_SECOND = 5
+TELL_SECONDS = 60
+"""How often the log tells that somebody is guessing."""
+
+log = logging.getLogger("clawft.http")
 
 
 class Buckets:
@@ -50,6 +55,7 @@ class Turnstile:
         """`rate`: requests a second of one caller; 0 means as many as it likes."""
         self._rate = Buckets(rate, max(rate, 1)) if rate else None
         self._wrong = Buckets(WRONG_TOKENS_A_SECOND, WRONG_TOKENS)
+        self._told = Buckets(1 / TELL_SECONDS, 1)
         self._inside: dict[str, int] = {}
 
     def stands_open(self, principal: str) -> bool:
@@ -77,4 +83,6 @@ class Turnstile:
         wait = self._wrong.take(household(address))
         if not wait:
             return refusal
+        if not self._told.take("all"):
+            log.warning("wrong tokens come from %s, and are answered more slowly: somebody may be guessing", address)
         return Refusal(429, "too many wrong tokens from this address", refusal.challenge, math.ceil(wait))

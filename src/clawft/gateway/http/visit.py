@@ -9,6 +9,8 @@ from msgspec import Struct
 from clawft.gateway.http.access import Refusal
 from clawft.link import asgi
 from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
+from clawft.link.households import household
+from clawft.link.load import Load
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 
@@ -47,6 +49,20 @@ class Visit:
         """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
         return asgi.read_body(self.receive, limit)
 
+    def large_body(self, limit: int, load: Load) -> Awaitable[bytes]:
+        """The same for one that counts. Raises Busy where there is no room for it."""
+        return asgi.read_large(self.receive, limit, load)
+
+    def announced(self) -> int:
+        """How long the body will be; -1 where that is not said."""
+        length = self.headers.get(b"content-length", b"")
+        return int(length) if length.isdigit() else -1
+
+    def place(self) -> str:
+        """Where it comes from."""
+        client: tuple[str, int] | None = self.scope.get("client")
+        return household(client[0]) if client else "here"
+
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """One whole answer; None if it is on its way already."""
         if self._shortcut is not None and self._shortcut.answer(status, headers, body):
@@ -58,6 +74,11 @@ class Visit:
         if self._shortcut is not None:
             return self._shortcut.tell_when_gone(gone)
         return asgi.Watch(self.receive, gone).stop
+
+    def listen(self) -> None:
+        """Only news come from here on; see `Shortcut`."""
+        if self._shortcut is not None:
+            self._shortcut.listen()
 
 
 _NONE: dict[str, Shortcut] = {}

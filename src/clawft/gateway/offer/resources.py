@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog import uris
-from clawft.errors import Busy, ResourceNotFound
+from clawft.errors import BadParams, Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.offer.registered import Ensure, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
@@ -34,6 +34,9 @@ Contents = Sequence[ResourceContent] | bytes
 
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
+
+MAX_URI = 2_048
+"""Characters of a URI that can be watched: it is kept as long as somebody watches."""
 
 
 class Reader(Struct, frozen=True):
@@ -83,6 +86,8 @@ class Resources:
 
         Raises ClawftError if whoever has the resource will not tell.
         """
+        if len(uri) > MAX_URI:
+            raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
 

@@ -54,7 +54,7 @@ class Exchange:
 
     __slots__ = (
         "_changed", "_delivered", "_framing", "_headers", "_left", "_peer", "_pieces", "_status", "_tell",
-        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "received", "whole",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "received", "whole",
     )  # fmt: skip
 
     def __init__(self, peer: Peer, head: Head, began: float) -> None:
@@ -67,6 +67,7 @@ class Exchange:
         self.keep_alive = head.keep_alive
         self.gone = False
         self.ended = False
+        self.listens = False
         self._peer = peer
         self._pieces: list[bytes] = []
         self._delivered = False
@@ -262,6 +263,9 @@ class Exchange:
             callback()
         return self._tell_nobody
 
+    def listen(self) -> None:
+        self.listens = True
+
     def _tell_nobody(self) -> None:
         self._tell = None
 
@@ -276,6 +280,7 @@ class Exchange:
 
     def settle(self) -> bool:
         """The application is done. False when its answer breaks off in the middle and the client must notice."""
+        self._pieces.clear()  # what it did not want is not kept until somebody collects the garbage
         if self.ended or self.gone:
             return True
         if self.started:

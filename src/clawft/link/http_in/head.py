@@ -37,7 +37,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     connections: int = 1000
     connections_of_one: int = 256
     """From one address; those of this very machine count only together with all others."""
-    give_way_seconds: float = 1.0
+    give_way_seconds: float = 0.1
     """When all connections are taken, one that has brought no whole request for so long gives way to a new one."""
 
 

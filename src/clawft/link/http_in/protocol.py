@@ -4,6 +4,8 @@ Time is not kept per request: the server calls `check` now and then, and the sta
 """
 
 import asyncio
+import socket
+import sys
 from collections import Counter
 from contextvars import copy_context
 from typing import Final, cast
@@ -13,13 +15,19 @@ from clawft.link.http_in.answer import refusal_answer
 from clawft.link.http_in.exchange import Address, App, Exchange
 from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
+from clawft.link.http_in.turns import Turns
 
-HOLD_BYTES: Final = 64 * 1024
+HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
+MAX_HELD_BYTES: Final = 8 * 1024 * 1024
+"""Of requests that all clients sent ahead of their answers."""
+ESTABLISHED: Final = 1
+"""The state of a TCP connection that neither side has ended."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
 FULL: Final = Refusal(503, "too many connections are open; try again later")
+AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
 LATE_BODY: Final = Refusal(408, "the request body did not arrive in time")
@@ -35,6 +43,8 @@ class Roster:
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
+        self.held_bytes = 0
+        self.turns = Turns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()
 
@@ -51,12 +61,13 @@ class Roster:
         return None
 
     def _make_room(self) -> bool:
-        """The connection that has been without a whole request for longest gives way."""
-        last = max(self.connections, key=Connection.wanting, default=None)
-        if last is None or last.wanting() < self.limits.give_way_seconds:
-            return False
-        last.give_way()
-        return True
+        """The connection that has been without a whole request for longest gives way; else one that only listens."""
+        for seconds_of in (Connection.wanting, Connection.listening):
+            last = max(self.connections, key=seconds_of, default=None)
+            if last is not None and seconds_of(last) >= self.limits.give_way_seconds:
+                last.give_way()
+                return True
+        return False
 
     def forget(self, connection: "Connection") -> None:
         if connection in self.connections:
@@ -93,7 +104,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(roster.limits, roster.known, self._begin)
         self._heard = self._idle_since = self._head_since = self._now()
         self._served = False
-        self._held: list[bytes] = []
+        self._held: list[bytes | memoryview] = []
         self._held_bytes = 0
         self._paused_at = 0.0
         self._deaf = False
@@ -122,6 +133,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
+        self._let_go()
         if self.current is not None:
             self.current.leave()
         if self._room is not None:
@@ -144,7 +156,7 @@ class Connection(asyncio.Protocol):
         reader = self._reader
         while data and not self._deaf:
             if self.current is not None and reader.reading is not self.current:
-                self._hold(bytes(data))
+                self._hold(_without_the_rest(data))
                 return
             data = data[reader.feed(data) :]
             self._look()
@@ -166,11 +178,22 @@ class Connection(asyncio.Protocol):
         self._head_since = 0.0
         return Exchange(self, head, self._heard)
 
-    def _hold(self, data: bytes) -> None:
+    def _hold(self, data: bytes | memoryview) -> None:
         self._held.append(data)
         self._held_bytes += len(data)
-        if self._held_bytes > HOLD_BYTES:
+        self._roster.held_bytes += len(data)
+        if self._roster.held_bytes > MAX_HELD_BYTES:
+            self._let_go()
+            self._refuse(AHEAD)
+        elif self._held_bytes > HOLD_BYTES:
             self._pause()
+
+    def _let_go(self) -> memoryview:
+        """What was held, which it is no longer."""
+        held = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        self._roster.held_bytes -= self._held_bytes
+        self._held, self._held_bytes = [], 0
+        return memoryview(held)
 
     def _pause(self) -> None:
         if not self._paused_at and not self._transport.is_closing():
@@ -215,8 +238,11 @@ class Connection(asyncio.Protocol):
         """One request after the other, until the connection is gone."""
         clean = copy_context()
         while copy_context() == clean:  # what one request set in its context, the next must not see
-            if self.current is not None:
-                await self._answer(self.current)
+            current = self.current
+            if current is not None:
+                await self._answer(current)
+                if self.current is not None:  # it was sent ahead
+                    await self._roster.turns.wait()
             elif self._gone:
                 break
             else:
@@ -226,6 +252,8 @@ class Connection(asyncio.Protocol):
 
     async def _answer(self, exchange: Exchange) -> None:
         try:
+            if self.blocked_since:  # who does not take its answers is given no more of them
+                await self.drained()
             await self._roster.app(exchange.scope(), exchange.receive, exchange.send)
         except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
             exchange.crash(error)
@@ -251,11 +279,10 @@ class Connection(asyncio.Protocol):
     def _next(self) -> None:
         self._advance()
         if self._held and (self.current is None or self._reader.reading is self.current):
-            held = b"".join(self._held)
-            self._held, self._held_bytes = [], 0
+            held = self._let_go()
             self._heard = self._now()
             self._resume()
-            self._feed(memoryview(held))
+            self._feed(held)
 
     def _refuse(self, refusal: Refusal) -> None:
         """Say no to what is being read: at once, or after the answers that come before it."""
@@ -320,6 +347,10 @@ class Connection(asyncio.Protocol):
             return -1.0
         return self._now() - self.current.began
 
+    def listening(self) -> float:
+        """Seconds since it began to listen for news; -1 where it waits for an answer."""
+        return self._now() - self.current.began if self.current is not None and self.current.listens else -1.0
+
     def give_way(self) -> None:
         if self.current is None:
             self._close()
@@ -336,7 +367,9 @@ class Connection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """End what is overdue."""
         limits = self._limits
-        if self._close_by:
+        if self._paused_at and _has_left(self._transport):
+            self._transport.abort()
+        elif self._close_by:
             if now > self._close_by:
                 self._transport.abort()
         elif self.blocked_since:
@@ -356,6 +389,25 @@ class Connection(asyncio.Protocol):
             return False
         limits = self._limits
         return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
+
+
+def _without_the_rest(data: bytes | memoryview) -> bytes | memoryview:
+    """A view keeps all of what it is a part of: copied once that is mostly something else."""
+    if isinstance(data, memoryview) and 2 * len(data) < len(cast(bytes, data.obj)):
+        return bytes(data)
+    return data
+
+
+def _has_left(transport: asyncio.Transport) -> bool:
+    """Whether the client ended a connection that we do not read, and so are not told of. Linux knows."""
+    if sys.platform != "linux":
+        return False
+    sock = transport.get_extra_info("socket")
+    try:
+        state: bytes = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    except OSError:  # a Unix socket
+        return False
+    return state[0] != ESTABLISHED
 
 
 def _home_of(client: Address | None) -> str:

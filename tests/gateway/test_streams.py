@@ -1,0 +1,25 @@
+"""Event streams by themselves: what waits for a reader stays in the one count until the reader takes it."""
+
+from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
+from clawft.wire import jsonrpc
+from tests.requirements import requirement
+
+NEWS = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 10_000))
+
+
+@requirement("QUAL-12")
+async def test_a_reader_gets_a_piece_at_a_time_and_the_rest_stays_counted() -> None:
+    """Whoever reads a little, so that all that waits is handed over, and then stops, would hold it uncounted."""
+    before = SHELF.bytes
+    stream = EventStream()
+    for _ in range(100):
+        stream.send(NEWS)
+    waiting = SHELF.bytes - before
+    stream.end()
+    reading = stream.read()
+    first = await anext(reading)
+    assert PIECE_BYTES <= len(first) < PIECE_BYTES + 2 * len(NEWS)
+    assert SHELF.bytes - before == waiting - len(first)
+    rest = [frames async for frames in reading]
+    assert len(first) + sum(map(len, rest)) == waiting
+    assert SHELF.bytes == before
