@@ -223,7 +223,7 @@ def _decode_arguments(raw: bytes) -> dict[str, Any]:
         raise BadParams(f"arguments: {wrong}") from None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)  # a schema is kept with it, and the schemas of strangers may be large
 def _mirrors(schema: bytes) -> tuple[Mirror, ...] | BadMirror:
     return headers_of.mirrors(msgspec.json.decode(schema))
 
