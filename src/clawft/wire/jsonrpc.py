@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
+from clawft.wire import parts
 
 NULL = b"null"
 MAX_BATCH_BYTES = 1024 * 1024
@@ -106,6 +107,8 @@ def decode(line: bytes) -> Message:
         raise ParseError(str(wrong)) from None
     except RecursionError:
         raise _too_deep() from None
+    if len(line) > parts.LONG and parts.are_many(line):
+        raise _too_many_parts(envelope)
     if envelope.method is not UNSET:
         return _read_call(line, envelope, envelope.method)
     return _read_answer(envelope)
@@ -150,6 +153,13 @@ def decode_batch(line: bytes) -> list[bytes]:
 
 def _too_deep() -> ParseError:
     return ParseError("the JSON is nested too deeply", hint="at most about 900 levels are read")
+
+
+def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
+    """Only to a request there is an answer."""
+    id = NULL if envelope.id is UNSET or envelope.method is UNSET else copied((envelope.id,))
+    told = f"the message has more than {parts.MAX_PARTS} members and items"
+    return BadEnvelope(told, id=id if is_id(id) else NULL, hint="ask for less at a time")
 
 
 def _check_utf8(line: bytes) -> None:

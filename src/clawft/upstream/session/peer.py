@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
 from clawft.model import Era
 from clawft.wire import meta as metas
+from clawft.wire import parts
 from clawft.wire.jsonrpc import Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
@@ -85,13 +86,16 @@ def read_asked(result: bytes) -> Wanted:
 
 
 def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str | None]:
+    """Its items, and the way to the next page: what is no cursor leads nowhere."""
+    if parts.are_many(result, 0):  # each of them is kept apart here, which takes more room than elsewhere
+        raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
     try:
         page = _object.decode(result)
         items = msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])
-        cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")), type=str | None)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
-    return [bytes(item) for item in items], cursor
+    cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
+    return [bytes(item) for item in items], cursor if isinstance(cursor, str) else None
 
 
 def read_discover(result: bytes) -> Peer | None:
