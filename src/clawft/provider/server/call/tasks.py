@@ -232,7 +232,10 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
 
 def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
     if seen.status == "completed" and seen.result is not UNSET:
-        return relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        reply = relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        if reply.kind is not Kind.COMPLETE:
+            raise ProtocolFailure("a task that was completed, with a result that is not")
+        return reply
     if seen.status == "failed" and seen.error is not UNSET:
         raise Failure(b"null", bytes(seen.error)).read()
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")
