@@ -15,6 +15,9 @@ from clawft.wire import parts
 from clawft.wire.jsonrpc import Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
 
+MAX_QUESTION_BYTES = 4 * 1024 * 1024
+"""Of a server, being answered at a time."""
+
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
 
@@ -74,7 +77,11 @@ def read_wanted(result: bytes) -> Wanted | None:
     if b"input_required" not in result:
         return None
     wanted = read_asked(result)
-    return wanted if wanted.result_type == "input_required" else None
+    if wanted.result_type != "input_required":
+        return None
+    if len(result) > MAX_QUESTION_BYTES:
+        raise ProtocolFailure(f"the server asks with {len(result)} bytes; {MAX_QUESTION_BYTES} at most")
+    return wanted
 
 
 def read_asked(result: bytes) -> Wanted:

@@ -31,6 +31,7 @@ from clawft.link.patience import Patience
 from clawft.model import Era
 from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (
+    MAX_QUESTION_BYTES,
     Peer,
     Wanted,
     read_discover,
@@ -57,8 +58,6 @@ MAX_CURSOR_CHARS = 64 * 1024
 """Of the way to the next page; behind a longer one there is nothing for us."""
 MAX_QUESTIONS = 256
 """Of the server's, being answered at a time; more are a flood and refused."""
-MAX_QUESTION_BYTES = 4 * 1024 * 1024
-"""Of all of them together."""
 MAX_ROUNDS = 16
 """How often a stateless server may come back with questions before it must give its result."""
 
