@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
-from clawft.wire import narrow
+from clawft.wire import narrow, parts
 from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
@@ -76,7 +76,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
-    if not stateless and result.startswith(_COMPACT) and (len(result) < _LARGE or _has_few_blocks(result)):
+    if not stateless and result.startswith(_COMPACT) and (len(result) < parts.LONG or _has_few_blocks(result)):
         return Reply(result, _is_error(result))
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
@@ -102,8 +102,6 @@ class _Block(Struct, gc=False):
 
 _COMPACT = b'{"content":[{'
 _USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
-_LARGE = 256 * 1024
-"""From here on blocks are counted."""
 _NO_BLOCKS = Raw(b"[]")
 _blocks = msgspec.json.Decoder(list[_Block])
 
@@ -129,7 +127,7 @@ def with_blocks(result: bytes) -> bytes:
 
 def _has_few_blocks(result: bytes) -> bool:
     """Surely, and cheaply told: each begins with a brace."""
-    return len(result) < _LARGE or result.count(b"{") <= MAX_BLOCKS
+    return len(result) < parts.LONG or result.count(b"{") <= MAX_BLOCKS
 
 
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}
