@@ -156,3 +156,25 @@ async def test_what_no_person_should_be_shown_is_refused(tmp_path: Path, questio
         answer = await pipe.ask("tools/call", {"name": "hostile__poke", "arguments": {"text": question}})
         assert '"code"' in text_of(answer)
         assert [other["method"] for other in pipe.others if "id" in other] == []
+
+
+@requirement("QUAL-03")
+async def test_what_a_task_asks_is_asked_like_everything_else(tmp_path: Path) -> None:
+    """Also where the agent follows the task by itself."""
+    told = json.dumps({"mcpServers": {"hostile": vandal("foreman")}})
+    able: Json = {"elicitation": {"form": {}, "url": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {"_meta": modern_meta(**{"io.modelcontextprotocol/clientCapabilities": able})}
+    async with mcp_server(tmp_path, "--mcp-config", told) as pipe:
+        async with asyncio.timeout(FAIR_S):
+            while "hostile__poke" not in json.dumps(await pipe.ask("tools/list", meta)):
+                pass
+
+        async def begun(text: str) -> Json:
+            return await pipe.ask("tools/call", {"name": "hostile__poke", "arguments": {"text": text}, **meta})
+
+        assert is_error(await begun("long"))
+        for kind, shown in (("form", "hostile asks: ?"), ("script", "http:// and https://")):
+            task = (await begun(kind))["result"]["taskId"]
+            seen = json.dumps(await pipe.ask("tasks/get", {"taskId": task, **meta}))
+            assert shown in seen
+            assert "javascript" not in seen
