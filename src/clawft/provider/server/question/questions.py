@@ -58,8 +58,15 @@ def _check_elicitation(params: Mapping[str, Any], size: int) -> None:
     if mode == "url":
         if not is_web_address(params.get("url")):
             raise JsonRpcFailure(INVALID_PARAMS, "a person is sent to http:// and https:// addresses only")
-    elif mode != "form" or not isinstance(_mapping(params.get("requestedSchema")).get("properties"), dict):
+    elif mode != "form" or not _is_form(params.get("requestedSchema", _NO_FORM)):
         raise JsonRpcFailure(INVALID_PARAMS, "a person is asked by a form with properties, or sent to an address")
+
+
+_NO_FORM: Mapping[str, Any] = {"properties": {}}
+
+
+def _is_form(schema: object) -> bool:
+    return isinstance(_mapping(schema).get("properties"), dict)
 
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?", re.IGNORECASE)
