@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.security.test_hostile_servers import UNSEEN, is_error, said
 from tests.security.test_rogue_servers import FAIR_S, LONG_MS
 from tests.servers.pipe import Json, call, mcp_server, modern_meta, text_of
 from tests.servers.vandal import ASKED, BOMBS, CASES
-from tests.servers.weft import ROOT
+from tests.servers.weft import ROOT, environment
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +135,16 @@ async def test_no_server_paints_on_the_terminal(tmp_path: Path) -> None:
         assert UNSEEN.search("".join(lines)) is None
         assert not [line for line in lines if line.startswith("weft: all is well")]
         assert max(map(len, lines)) < 3_000
+
+
+@requirement("GUARD-10", "QUAL-03")
+def test_nor_by_what_a_command_tells_of_it(tmp_path: Path) -> None:
+    told = json.dumps({"mcpServers": {"hostile": vandal("graffiti")}})
+    weft = [sys.executable, "-m", "clawft", "servers", "test", "hostile", "--mcp-config", told]
+    run = subprocess.run(weft, check=False, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "owned" in run.stderr
+    assert UNSEEN.search(run.stdout.replace("\n", "") + run.stderr.replace("\n", "")) is None
 
 
 @requirement("LINK-05", "QUAL-03")

@@ -121,7 +121,7 @@ def _concealing() -> logging.Formatter:
 
 def _harmless(message: str) -> str:
     """A second line of it does not begin like one of ours."""
-    return safe(message[:MAX_LOGGED_CHARS]).replace("\r", " ").replace("\n", "\n  ")
+    return safe(message[:MAX_LOGGED_CHARS]).replace("\n", "\n  ")
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:
