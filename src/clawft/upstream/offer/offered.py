@@ -77,10 +77,11 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
     _object.decode(view.meta)
     if view.output_schema is not UNSET:
         _object.decode(view.output_schema)
-    schema = _typed(b"{}" if view.input_schema is UNSET else bytes(view.input_schema))
+    told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
+    schema = _typed(told)
     return Tool(
         name=view.name,
-        wire=wire if schema == view.input_schema else _with_schema(wire, schema),
+        wire=wire if schema == told else _with_schema(wire, schema),
         title="" if view.title is UNSET else view.title,
         description="" if view.description is UNSET else view.description,
         input_schema=schema,
