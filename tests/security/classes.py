@@ -20,6 +20,7 @@ _BARE = "security/test_undefended.py::"
 _SERVERS = "security/test_hostile_servers.py::"
 _SITES = "security/test_hostile_sites.py::"
 _ROGUES = "security/test_rogue_servers.py::"
+_VANDALS = "security/test_vandals.py::"
 _FRAMING = "security/test_http_framing.py::"
 _FRONT = "security/test_bad_http.py::"
 
@@ -261,5 +262,31 @@ ATTACKS = (
             "security/test_crowds.py::test_large_calls_of_some_leave_room_for_those_of_another",
         ),
         _BARE + "test_answers_that_nobody_takes_are_held",
+    ),
+    Attack(
+        26,
+        "messages with more parts than bytes let one think",
+        (
+            _VANDALS + "test_millions_of_parts_in_one_answer_fail_their_call_at_once",
+            _VANDALS + "test_millions_of_parts_at_the_start_cost_that_server_only",
+            _VANDALS + "test_a_list_is_kept_as_far_as_its_bytes_allow",
+        ),
+        _BARE + "test_parts_take_many_times_their_bytes",
+    ),
+    Attack(
+        27,
+        "servers that speak in our name",
+        (
+            _VANDALS + "test_no_server_asks_in_our_name",
+            _VANDALS + "test_no_server_paints_on_the_terminal",
+            _VANDALS + "test_what_no_person_should_be_shown_is_refused",
+        ),
+        _BARE + "test_a_member_of_a_result_passes_for_the_gateways_own",
+    ),
+    Attack(
+        28,
+        "definitions that cost a client all lists",
+        (_VANDALS + "test_a_strict_client_can_read_the_list_whatever_is_in_it",),
+        _BARE + "test_one_definition_costs_a_strict_client_the_whole_list",
     ),
 )

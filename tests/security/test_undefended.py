@@ -1,15 +1,18 @@
 """Further attacks without the defence, once each: what our tests look for does happen where nobody looks."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
+from mcp import types
 
 from tests.requirements import requirement
 from tests.security.test_attacks_are_real import naive
@@ -198,3 +201,26 @@ def test_two_readers_see_two_requests_in_the_same_bytes() -> None:
     by_length = sent[len(head) + 24 :]
     by_chunks = sent[len(head) + len(b"0\r\n\r\n") :]
     assert (by_length, by_chunks) == (b"", b"GET /admin HTTP/1.1")
+
+
+@requirement("QUAL-12")
+def test_parts_take_many_times_their_bytes() -> None:
+    message = b"[" + b"[]," * 100_000 + b"[]]"
+    parts: list[Any] = json.loads(message)
+    assert sum(map(sys.getsizeof, parts)) > 15 * len(message)
+
+
+@requirement("SESS-10")
+def test_a_member_of_a_result_passes_for_the_gateways_own() -> None:
+    """A gateway that only adds what is missing, and one that looks for the word as it is usually spelled."""
+    said = b'{"result\\u0054ype":"input_required"}'
+    assert {"resultType": "complete", **json.loads(said)}["resultType"] == "input_required"
+    assert b'"resultType"' not in said
+
+
+@requirement("SESS-09")
+def test_one_definition_costs_a_strict_client_the_whole_list() -> None:
+    crooked = {"name": "x", "inputSchema": "{}"}
+    good = {"name": "y", "inputSchema": {"type": "object"}}
+    with pytest.raises(ValueError, match="validation error"):
+        types.ListToolsResult.model_validate({"tools": [good, crooked]})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.cli.parser import Options, Parser, folder
+from clawft.cli.screen import safe
 from clawft.config.places import DEFAULT_AGENT, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
@@ -19,6 +20,9 @@ if TYPE_CHECKING:  # help and wrong usage need neither
 
 SURFACES = ("full", "search", "auto")
 FORMS = ("plain", "mcp", "claude", "bare")
+
+MAX_LOGGED_CHARS = 2_000
+"""Of one warning: most of a longer one was written by somebody else."""
 
 T = TypeVar("T")
 
@@ -100,16 +104,24 @@ def _say_who_warns() -> None:
 
 
 def _concealing() -> logging.Formatter:
-    """What we log names no secret, whoever said it."""
+    """What we log names no secret and steers no terminal, whoever said it, and nobody else's line begins as ours."""
     import logging  # loaded by now
+    from copy import copy
 
     from clawft.store.secrets import conceal
 
     class Concealing(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return conceal(super().format(record))
+            told = copy(record)
+            told.msg, told.args = _harmless(conceal(record.getMessage())), None
+            return conceal(super().format(told))
 
     return Concealing("weft: %(message)s")
+
+
+def _harmless(message: str) -> str:
+    """A second line of it does not begin like one of ours."""
+    return safe(message[:MAX_LOGGED_CHARS]).replace("\n", "\n  ")
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:

@@ -34,11 +34,15 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
 
 
+CARRIAGE_RETURN = "⟨U+000D⟩"
+"""As it is shown: a terminal would write over what stands in the line."""
+
+
 def safe(text: str) -> str:
     """Without anything that could steer a terminal or hide from the reader."""
     from clawft.wire.visible import visible_text  # only where foreign text is shown
 
-    return visible_text(text)
+    return visible_text(text.replace("\r\n", "\n")).replace("\r", CARRIAGE_RETURN)
 
 
 def one_line(text: str) -> str:

@@ -214,6 +214,7 @@ class Conversation:
             if id is not None:
                 self.running.cancel(id)
         elif notification.method in _FOLDERS_KNOWN and self.caller.capabilities.roots:
+            self._gateway.folders.changed()
             self._gateway.events.publish(RootsChanged())
 
     def _tell(self, event: Event) -> None:

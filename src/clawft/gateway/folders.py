@@ -10,6 +10,10 @@ from clawft.errors import ClawftError
 from clawft.model import Caller, Question
 
 ROOTS_SECONDS = 5.0
+KEPT_SECONDS = 1.0
+"""An answer is good for so long: a server that asks all the time does not get the agent to answer all the time."""
+
+Roots = list[Mapping[str, Any]] | None
 
 
 class Agent(Protocol):
@@ -25,15 +29,34 @@ class Folders:
 
     def __init__(self) -> None:
         self._agents: dict[Agent, None] = {}
+        self._asking: asyncio.Task[Roots] | None = None
+        """Whoever asks now, or has asked a moment ago."""
 
     def enter(self, agent: Agent) -> None:
         self._agents[agent] = None
+        self.changed()
 
     def leave(self, agent: Agent) -> None:
         self._agents.pop(agent, None)
+        self.changed()
 
-    async def ask(self) -> list[Mapping[str, Any]] | None:
+    def changed(self) -> None:
+        """What was told before holds no longer."""
+        self._asking = None
+
+    async def ask(self) -> Roots:
         """None if there is nobody, or more than one, or nothing to be had from them."""
+        if self._asking is None:
+            loop = asyncio.get_running_loop()
+            self._asking = asking = loop.create_task(self._ask())
+            asking.add_done_callback(lambda done: loop.call_later(KEPT_SECONDS, self._forget, done))
+        return await asyncio.shield(self._asking)
+
+    def _forget(self, asked: asyncio.Task[Roots]) -> None:
+        if self._asking is asked:
+            self._asking = None
+
+    async def _ask(self) -> Roots:
         only = next(iter(self._agents)) if len(self._agents) == 1 else None
         if only is None or not only.caller.capabilities.roots:
             return None

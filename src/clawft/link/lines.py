@@ -21,6 +21,9 @@ LARGE = 256 * 1024
 LARGE_READ = 64 * 1024
 """Bytes that come at once only as part of something large."""
 
+MANY_BLANK = 100
+"""Lines with nothing on them that nobody minds."""
+
 Accept = Callable[[bytes | TooLong], None]
 
 
@@ -30,8 +33,10 @@ class LineReader(asyncio.Protocol):
     While somebody holds it, lines wait here and no more is read.
     """
 
-    def __init__(self, accept: Accept, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, accept: Accept, limit: int = DEFAULT_LIMIT, blank: Callable[[int], None] | None = None) -> None:
+        """`blank` is told how many lines with nothing on them came, where those are many."""
         self._accept = accept
+        self._blank = blank
         self._framer = LineFramer(limit)
         self._transport: asyncio.ReadTransport | None = None
         self._holders: set[str] = set()
@@ -46,6 +51,13 @@ class LineReader(asyncio.Protocol):
         if len(data) >= LARGE_READ:
             keep_large_blocks()
         self._hand_over(self._framer.feed(data))
+        if self._framer.blank > MANY_BLANK:
+            self._tell_of_blank()
+
+    def _tell_of_blank(self) -> None:
+        blank, self._framer.blank = self._framer.blank, 0
+        if self._blank is not None:
+            self._blank(blank)
 
     def eof_received(self) -> None:
         self._hand_over(self._framer.end())

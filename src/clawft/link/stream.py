@@ -42,10 +42,11 @@ class StreamLink:
 
     kind: LinkKind = "stdio"
 
-    def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None) -> None:
-        """`said` hears what the child writes to stderr, as it comes."""
+    def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None, name: str = "") -> None:
+        """`said` hears what the child writes to stderr, as it comes; `name` is who it is to people."""
         self._said = said
         self._launch = launch
+        self._name = name or launch.command
         self._limit = limit
         self._waiting: Waiting[Waiter] = Waiting()
         self._closing = False
@@ -66,7 +67,7 @@ class StreamLink:
         self._writer = LineWriter()
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
-        self._reader = reader = LineReader(self._accept, self._limit)
+        self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing)
         await self._read(reader, pipes.stdout)
         await self._read(_StderrReader(child), pipes.stderr)
         for end in (reader.ended, child.ended, self._writer.broken):
@@ -181,6 +182,9 @@ class StreamLink:
             self._reader.hold(_NOISE)
             self._loop.call_later(pause, self._reader.let_go, _NOISE)
 
+    def _heard_nothing(self, lines: int) -> None:
+        self._rest_from(lines * _BLANK_BYTES, time.monotonic())
+
     def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
         return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
@@ -201,11 +205,11 @@ class StreamLink:
     def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
         if self._bad_lines <= _SHOWN_BAD_LINES:
-            log.warning("%s wrote a line that is no message: %s: %r", self._launch.command, wrong, line[:200])
+            log.warning("%s wrote a line that is no message: %s: %r", self._name, wrong, line[:200])
             if self.child is not None:
                 self.child.hear(b"(on stdout, where only messages may be) " + line[:200].rstrip() + b"\n")
         if self._bad_lines == MAX_BAD_LINES and self.child is not None:
-            log.error("%s wrote %d such lines; it is stopped", self._launch.command, MAX_BAD_LINES)
+            log.error("%s wrote %d such lines; it is stopped", self._name, MAX_BAD_LINES)
             self._reader.hold(_STOPPED)
             self.child.kill()
 
@@ -246,6 +250,8 @@ class StreamLink:
 
 _NOISE, _CALLERS, _STOPPED = "noise", "callers", "stopped"
 _SHOWN_BAD_LINES = 5
+_BLANK_BYTES = 100
+"""To pass over a line with nothing on it takes as long as so many bytes of one that has something."""
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
 

@@ -48,4 +48,5 @@ def has_token(spec: UpstreamSpec) -> bool:
 
 def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> StreamLink:
     confine = partial(cells.cell, spec) if cells is not None else None
-    return StreamLink(Launch(spec.command, spec.args, resolve_all(spec.env), spec.cwd, confine), said=said)
+    launch = Launch(spec.command, spec.args, resolve_all(spec.env), spec.cwd, confine)
+    return StreamLink(launch, said=said, name=spec.name)

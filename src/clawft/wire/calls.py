@@ -9,6 +9,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.wire.parts import LONG
+
 METHOD = "tools/call"
 
 
@@ -41,7 +43,7 @@ _BARE = len(b'{"jsonrpc":"2.0","id":,"method":%b,"params":{"name":"","arguments"
 
 def read_usual(line: bytes) -> UsualCall | None:
     """None if it is anything else, or has to be looked at twice."""
-    if _NAMED not in line or not line.isascii():
+    if _NAMED not in line or len(line) > LONG or not line.isascii():
         return None
     try:
         read = _line.decode(line)

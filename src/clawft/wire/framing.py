@@ -41,6 +41,8 @@ class LineFramer:
         self._parts: list[bytes] = []
         self._held = 0
         self._skipping = False
+        self.blank = 0
+        """Lines with nothing on them that were passed over; whoever minds sets it back."""
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
         if b"\n" not in data:
@@ -85,4 +87,7 @@ class LineFramer:
             line = line[:-1]
         if len(line) > self.limit:
             return [TOO_LONG]
-        return [line] if line and not line.isspace() else []
+        if line and not line.isspace():
+            return [line]
+        self.blank += 1
+        return []

@@ -14,10 +14,14 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
+from clawft.wire import parts
 
 NULL = b"null"
 MAX_BATCH_BYTES = 1024 * 1024
 """Each member becomes an object of its own: many tiny ones would take fifty times their size."""
+MAX_ERROR_DATA_BYTES = 64 * 1024
+"""Of an error's `data`, which nobody needs more of."""
+_SHOWN_DATA = 1_000
 MAX_BESIDE_BYTES = 1024 * 1024
 """What may stand in a request beside its params; it is read for keys that occur twice."""
 
@@ -44,6 +48,21 @@ class JsonRpcError(Struct, frozen=True, omit_defaults=True):
     data: Any = UNSET
 
 
+class _Told(Struct, gc=False):
+    """An error as somebody sent it."""
+
+    code: int
+    message: str
+    data: Raw = Raw(b"null")
+
+
+def _read_data(data: Raw) -> Any:
+    """What is too much to be looked at is a text: the beginning of it."""
+    if len(data) > MAX_ERROR_DATA_BYTES:
+        return bytes(memoryview(data)[:_SHOWN_DATA]).decode(errors="ignore") + "…"
+    return msgspec.json.decode(data)
+
+
 class Failure(Struct, frozen=True, gc=False):
     """An error answer. `error` is the raw object, so that what we do not know passes through; `read` gives the view."""
 
@@ -55,7 +74,7 @@ class Failure(Struct, frozen=True, gc=False):
             error = _error.decode(self.error)
         except msgspec.DecodeError as wrong:
             raise ProtocolFailure(f"the error of an answer is malformed: {wrong}") from None
-        return JsonRpcFailure(error.code, error.message, None if error.data is UNSET else error.data)
+        return JsonRpcFailure(error.code, error.message, _read_data(error.data))
 
 
 Message = Request | Notification | Response | Failure
@@ -84,7 +103,7 @@ _LIKELY_ID = re.compile(rb'"id": ?([0-9]{1,18})[,}]')
 _envelope = msgspec.json.Decoder(_Envelope)
 _only_id = msgspec.json.Decoder(_OnlyId)
 _any = msgspec.json.Decoder(Raw)
-_error = msgspec.json.Decoder(JsonRpcError)
+_error = msgspec.json.Decoder(_Told)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
 copied = b"".join
@@ -106,6 +125,8 @@ def decode(line: bytes) -> Message:
         raise ParseError(str(wrong)) from None
     except RecursionError:
         raise _too_deep() from None
+    if len(line) > parts.LONG and parts.are_many(line):
+        raise _too_many_parts(envelope)
     if envelope.method is not UNSET:
         return _read_call(line, envelope, envelope.method)
     return _read_answer(envelope)
@@ -150,6 +171,13 @@ def decode_batch(line: bytes) -> list[bytes]:
 
 def _too_deep() -> ParseError:
     return ParseError("the JSON is nested too deeply", hint="at most about 900 levels are read")
+
+
+def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
+    """Only to a request there is an answer."""
+    id = NULL if envelope.id is UNSET or envelope.method is UNSET else copied((envelope.id,))
+    told = f"the message has more than {parts.MAX_PARTS} members and items"
+    return BadEnvelope(told, id=id if is_id(id) else NULL, hint="ask for less at a time")
 
 
 def _check_utf8(line: bytes) -> None:

@@ -115,9 +115,9 @@ def unsupported(requested: str) -> UnsupportedRevision:
 def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
     """Add what every result of this era carries: its type, who made it and, for lists, how long it keeps.
 
-    `server` is our `serverInfo` as JSON. A result that already says its type (from a server of this era) keeps it.
+    `server` is our `serverInfo` as JSON. What a result says of its own type counts for nothing here.
     """
-    if b'"_meta"' in payload or b'"resultType"' in payload:
+    if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
     inner = payload[1:-1]
@@ -134,14 +134,16 @@ def _around(server: bytes, kind: Kind, cache: bytes) -> tuple[bytes, bytes]:
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])
+_SPELLED = b"\\u00"
+"""What a member may be written with so that it looks like another."""
 
 
 def _merge(payload: bytes, server: bytes, kind: Kind, cache: bytes) -> bytes:
-    """The slow way, for results with a `_meta` of their own (or the word somewhere inside)."""
+    """The slow way, for results with members that are ours to write (or the word somewhere inside)."""
     members = _object.decode(payload)
     meta = _members_of(members.get("_meta", _EMPTY))
     members["_meta"] = Raw(msgspec.json.encode({**meta, metas.SERVER: Raw(server)}))
-    members.setdefault("resultType", Raw(b'"%s"' % kind.value.encode()))
+    members["resultType"] = Raw(b'"%s"' % kind.value.encode())  # ours to say: a tool that says it may want to ask as us
     if cache:
         members.update(_object.decode(b"{" + cache.rstrip(b",") + b"}"))
     return msgspec.json.encode(members)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
 from clawft.gateway.questions import read_answers
-from clawft.gateway.task.handles import Handle, is_handle, unknown_task
+from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
 from clawft.wire import tasks
@@ -33,7 +33,10 @@ class Followed:
         if entry is None:
             return reply
         handle = Handle(entry.origin.namespace, entry.name, tasks.read(reply.result).task_id)
-        return Reply(self._shown(reply.result, self._gateway.handles.close(handle, self._caller)), kind=Kind.TASK)
+        id = self._gateway.handles.close(handle, self._caller)
+        if len(id) > MAX_HANDLE_BYTES:
+            raise ExecutionFailed(f"{entry.origin.server}: the id of its task is too long to come back with")
+        return Reply(self._shown(reply.result, id), kind=Kind.TASK)
 
     async def get(self, id: str) -> bytes:
         if not is_handle(id):

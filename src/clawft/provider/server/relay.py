@@ -11,7 +11,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
-from clawft.wire import narrow
+from clawft.wire import narrow, parts
 from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
@@ -76,7 +76,7 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
-    if not stateless and result.startswith(_COMPACT):
+    if not stateless and result.startswith(_COMPACT) and (len(result) < parts.LONG or _has_few_blocks(result)):
         return Reply(result, _is_error(result))
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
@@ -92,27 +92,42 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
     return Reply(_plain(result, older=older), is_error=bytes(said.is_error) == _TRUE, kind=kind)
 
 
+MAX_BLOCKS = 10_000
+"""Of content in one result: no model reads as many, and each costs room of its own wherever it is looked at."""
+
+
+class _Block(Struct, gc=False):
+    """Some object: what is in it need not be kept to know that it is one."""
+
+
 _COMPACT = b'{"content":[{'
 _USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
 _NO_BLOCKS = Raw(b"[]")
-_blocks = msgspec.json.Decoder(list[dict[str, Raw]])
+_blocks = msgspec.json.Decoder(list[_Block])
 
 
 def with_blocks(result: bytes) -> bytes:
     """The result of a tool with its list of content, which clients rely on: an empty one where the server left it out.
 
-    Raises ProtocolFailure for a list that is none, or of something else than blocks.
+    Raises ProtocolFailure for a list that is none, of something else than blocks, or without end.
     """
-    if result.startswith(_COMPACT) or _USUAL.match(result):
+    if (result.startswith(_COMPACT) or _USUAL.match(result)) and _has_few_blocks(result):
         return result
     members = _object.decode(result)
     if "content" not in members:
-        return result if "task" in members else _encode({**members, "content": _NO_BLOCKS})
+        return _encode({**members, "content": _NO_BLOCKS})
     try:
-        _blocks.decode(members["content"])
+        count = len(_blocks.decode(members["content"]))
     except msgspec.DecodeError:
         raise ProtocolFailure("its content is no list of blocks") from None
+    if count > MAX_BLOCKS:
+        raise ProtocolFailure(f"its content has {count} blocks; {MAX_BLOCKS} at most are read")
     return result
+
+
+def _has_few_blocks(result: bytes) -> bool:
+    """Surely, and cheaply told: each begins with a brace."""
+    return len(result) < parts.LONG or result.count(b"{") <= MAX_BLOCKS
 
 
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}

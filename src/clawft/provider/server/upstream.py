@@ -49,6 +49,8 @@ from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
+MAX_NOTICE_BYTES = 64 * 1024
+"""Of progress and of a log message: a larger one is nothing that anybody follows."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -82,7 +84,7 @@ class UpstreamProvider:
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
-        self._readable = Readable(None)
+        self._readable = Readable(upstream.spec.name, None)
         self._kept = KeptReads()
         upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
@@ -116,6 +118,8 @@ class UpstreamProvider:
 
     def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
         """`upstream` is the server as one conversation has it, if it is not the one we share."""
+        if len(notification.params) > MAX_NOTICE_BYTES:
+            return
         if notification.method == "notifications/progress":
             self.following.progressed(notification.params)
         elif notification.method == "notifications/message":
@@ -202,7 +206,7 @@ class UpstreamProvider:
         """The server's lists, read once for as long as they are the same."""
         answers = self._upstream.answers
         if self._readable.answers is not answers:
-            self._readable = Readable(answers)
+            self._readable = Readable(self.server, answers)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:

@@ -51,7 +51,7 @@ class Lists:
     async def ask(self, session: Session) -> None:
         """Everything anew, swapped in one step; the house hears of it only if it differs."""
         async with self._asking:
-            answers = await offered.ask(session, fingerprint(self._spec), time.time())
+            answers = await offered.ask(session, self._spec.name, fingerprint(self._spec), time.time())
             self._asked = time.monotonic()
             before, self.answers = self.answers, answers
             self._cache.put(self._spec, answers)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from itertools import accumulate
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -11,7 +12,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
 from clawft.model import Annotations, Capabilities, TaskSupport, Tool
 from clawft.upstream.offer.cache import Remembered
-from clawft.upstream.session.session import Session
+from clawft.upstream.session.session import MAX_LIST_BYTES, Session
 from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.visible import make_visible
 
@@ -35,6 +36,16 @@ class _Execution(Struct, rename="camel"):
     task_support: Any = None
 
 
+class _Object(Struct, gc=False):
+    """Some object, whatever is in it."""
+
+
+class _InputSchema(Struct, gc=False):
+    """As much of it as every client relies on: one that is wrong costs some of them the lists of all servers."""
+
+    type: Literal["object"] | UnsetType = UNSET
+
+
 class _ToolView(Struct, rename="camel"):
     name: str
     title: str | UnsetType = UNSET
@@ -42,14 +53,18 @@ class _ToolView(Struct, rename="camel"):
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
+    icons: list[_Object] | UnsetType = UNSET
     meta: Raw = field(default=Raw(b"{}"), name="_meta")
     execution: _Execution | UnsetType = UNSET
 
 
 _meta = msgspec.json.Decoder(_Meta)
 _tool_view = msgspec.json.Decoder(_ToolView)
+_members = msgspec.json.Decoder(dict[str, Raw])
+_object = msgspec.json.Decoder(_Object)
+_input_schema = msgspec.json.Decoder(_InputSchema)
+_NULL = Raw(b"null")
 NOTHING = Capabilities()
-_EMPTY_SCHEMA = b'{"type":"object"}'
 
 
 def read_tool(wire: bytes, tasks: str = "") -> Tool:
@@ -57,12 +72,16 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
 
     `tasks` is the era of the server if it knows tasks.
     """
-    shown = make_visible(wire)
-    view = _tool_view.decode(shown)
-    schema = _EMPTY_SCHEMA if view.input_schema is UNSET else bytes(view.input_schema)
+    wire = _without_null(make_visible(wire))
+    view = _tool_view.decode(wire)
+    _object.decode(view.meta)
+    if view.output_schema is not UNSET:
+        _object.decode(view.output_schema)
+    told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
+    schema = _typed(told)
     return Tool(
         name=view.name,
-        wire=shown if view.input_schema is not UNSET else shown[:-1] + b',"inputSchema":' + _EMPTY_SCHEMA + b"}",
+        wire=wire if schema == told else _with_schema(wire, schema),
         title="" if view.title is UNSET else view.title,
         description="" if view.description is UNSET else view.description,
         input_schema=schema,
@@ -71,6 +90,26 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
         task=_task(view, tasks),
         needs=_needs(view.meta),
     )
+
+
+def _without_null(wire: bytes) -> bytes:
+    """Some say that something is not there instead of leaving it out, which strict clients take ill."""
+    if b"null" not in wire:
+        return wire
+    members = _members.decode(wire)
+    kept = {key: value for key, value in members.items() if value != _NULL}
+    return wire if len(kept) == len(members) else msgspec.json.encode(kept)
+
+
+def _typed(schema: bytes) -> bytes:
+    """With the type that every input has, where the server left it out. Raises DecodeError for any other."""
+    if _input_schema.decode(schema).type is not UNSET:
+        return schema
+    return msgspec.json.encode({"type": "object", **_members.decode(schema)})
+
+
+def _with_schema(wire: bytes, schema: bytes) -> bytes:
+    return msgspec.json.encode({**_members.decode(wire), "inputSchema": Raw(schema)})
 
 
 def _needs(meta: Raw) -> Capabilities:
@@ -113,49 +152,49 @@ def _tell(server: str, passed_over: list[str]) -> None:
         log.warning("%s: %d more entries of its list are no use", server, len(passed_over) - MAX_TOLD)
 
 
-async def ask(session: Session, fingerprint: str, now: float) -> Remembered:
+async def ask(session: Session, server: str, fingerprint: str, now: float) -> Remembered:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
     answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
     answers.instructions = peer.instructions[:MAX_INSTRUCTIONS_CHARS]
     answers.tasks = peer.knows_tasks
     if peer.supports("tools"):
-        answers.tools = await _tools(session)
+        answers.tools = await _tools(session, server)
     if peer.supports("prompts"):
-        answers.prompts = await _list(session, "prompts/list", "prompts")
+        answers.prompts = await _list(session, server, "prompts/list", "prompts")
     if peer.supports("resources"):
-        answers.resources = await _list(session, "resources/list", "resources")
-        answers.templates = await _list(session, "resources/templates/list", "resourceTemplates")
+        answers.resources = await _list(session, server, "resources/list", "resources")
+        answers.templates = await _list(session, server, "resources/templates/list", "resourceTemplates")
     return answers
 
 
-async def _tools(session: Session) -> list[Raw]:
+async def _tools(session: Session, server: str) -> list[Raw]:
     """A server that declared nothing may well have none."""
     try:
-        return _fitting("tools/list", await session.list_tools())
+        return _fitting(server, "tools/list", await session.list_tools())
     except JsonRpcFailure as refused:
         if refused.error_code != METHOD_NOT_FOUND:
             raise
         return []
 
 
-async def _list(session: Session, method: str, member: str) -> list[Raw]:
+async def _list(session: Session, server: str, method: str, member: str) -> list[Raw]:
     """Beside the tools: a list that fails is left out, for the sake of the rest."""
     try:
-        return _fitting(method, await session.list_all(method, member))
+        return _fitting(server, method, await session.list_all(method, member))
     except (JsonRpcFailure, ProtocolFailure) as failed:
         if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
-            log.warning("%s failed, nothing of it is offered: %s", method, failed)
+            log.warning("%s: %s failed, nothing of it is offered: %s", server, method, failed)
         return []
 
 
-def _fitting(method: str, items: list[bytes]) -> list[Raw]:
-    fitting = [Raw(item) for item in items if len(item) <= MAX_ITEM_BYTES]
-    if len(fitting) < len(items):
-        log.warning(
-            "%s: %d of its items are left out, with more than %d bytes",
-            method,
-            len(items) - len(fitting),
-            MAX_ITEM_BYTES,
-        )
-    return fitting
+def _fitting(server: str, method: str, items: list[bytes]) -> list[Raw]:
+    """Neither a single one too large, nor all of them together."""
+    small = [item for item in items if len(item) <= MAX_ITEM_BYTES]
+    if len(small) < len(items):
+        left_out = len(items) - len(small)
+        log.warning("%s: %d items of %s are left out, with over %d bytes", server, left_out, method, MAX_ITEM_BYTES)
+    room = sum(size <= MAX_LIST_BYTES for size in accumulate(map(len, small)))
+    if room < len(small):
+        log.warning("%s: %s has over %d bytes, the first %d items are kept", server, method, MAX_LIST_BYTES, room)
+    return [Raw(item) for item in small[:room]]

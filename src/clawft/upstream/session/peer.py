@@ -11,8 +11,12 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import UNSUPPORTED_REVISION, ProtocolFailure
 from clawft.model import Era
 from clawft.wire import meta as metas
+from clawft.wire import parts
 from clawft.wire.jsonrpc import Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
+
+MAX_QUESTION_BYTES = 4 * 1024 * 1024
+"""Of a server, being answered at a time."""
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _any_object = msgspec.json.Decoder(dict[str, Any])
@@ -73,7 +77,11 @@ def read_wanted(result: bytes) -> Wanted | None:
     if b"input_required" not in result:
         return None
     wanted = read_asked(result)
-    return wanted if wanted.result_type == "input_required" else None
+    if wanted.result_type != "input_required":
+        return None
+    if len(result) > MAX_QUESTION_BYTES:
+        raise ProtocolFailure(f"the server asks with {len(result)} bytes; {MAX_QUESTION_BYTES} at most")
+    return wanted
 
 
 def read_asked(result: bytes) -> Wanted:
@@ -85,13 +93,16 @@ def read_asked(result: bytes) -> Wanted:
 
 
 def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str | None]:
+    """Its items, and the way to the next page: what is no cursor leads nowhere."""
+    if parts.are_many(result, 0):  # each of them is kept apart here, which takes more room than elsewhere
+        raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
     try:
         page = _object.decode(result)
         items = msgspec.json.decode(page.get(member, Raw(b"[]")), type=list[Raw])
-        cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")), type=str | None)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
-    return [bytes(item) for item in items], cursor
+    cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
+    return [bytes(item) for item in items], cursor if isinstance(cursor, str) else None
 
 
 def read_discover(result: bytes) -> Peer | None:

@@ -31,6 +31,7 @@ from clawft.link.patience import Patience
 from clawft.model import Era
 from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (
+    MAX_QUESTION_BYTES,
     Peer,
     Wanted,
     read_discover,
@@ -51,6 +52,8 @@ PROBE_SECONDS = 10.0
 REQUEST_SECONDS = 30.0
 MAX_PAGES = 1_000
 MAX_ITEMS = 10_000
+MAX_LIST_BYTES = 8 * 1024 * 1024
+"""Of all items of one list together: more is neither kept nor asked for."""
 MAX_CURSOR_CHARS = 64 * 1024
 """Of the way to the next page; behind a longer one there is nothing for us."""
 MAX_QUESTIONS = 256
@@ -89,6 +92,7 @@ class Session:
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}
+        self._asked_bytes = 0
         self._mirrors = Mirrors()
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
@@ -251,11 +255,14 @@ class Session:
         items: list[bytes] = []
         seen: set[str] = set()
         cursor: str | None = None
+        size = 0
         for _ in range(MAX_PAGES):
             result = await self.request(method, {} if cursor is None else {"cursor": cursor})
             page, cursor = read_page(method, result, member)
             items += page
-            if cursor is None or cursor in seen or len(items) > MAX_ITEMS or len(cursor) > MAX_CURSOR_CHARS:
+            size += sum(map(len, page))
+            enough = len(items) > MAX_ITEMS or size > MAX_LIST_BYTES
+            if cursor is None or cursor in seen or len(cursor) > MAX_CURSOR_CHARS or enough:
                 break
             seen.add(cursor)
         return items[:MAX_ITEMS]
@@ -286,10 +293,14 @@ class Session:
             return
         if message.id in self._answering:
             return  # the one that came first is being answered under this id
-        flooded = len(self._answering) >= MAX_QUESTIONS
+        size = len(message.params)
+        flooded = len(self._answering) >= MAX_QUESTIONS or self._asked_bytes + size > MAX_QUESTION_BYTES
         work = self.link.answer(_too_many(message.id)) if flooded else self._answer(message, stream)
-        task = self._answering[message.id] = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(lambda task: self._answered(message.id, task))
+        taken = 0 if flooded else size
+        self._asked_bytes += taken
+        id = message.id  # of the message no more is kept than that
+        task = self._answering[id] = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda task: self._answered(id, taken, task))
 
     def _withdraw(self, cancelled: Notification) -> bool:
         """The server no longer wants to know: whoever was asked is told, and nothing is answered."""
@@ -299,8 +310,9 @@ class Session:
             task.cancel()
         return task is not None
 
-    def _answered(self, id: bytes, task: asyncio.Task[None]) -> None:
+    def _answered(self, id: bytes, taken: int, task: asyncio.Task[None]) -> None:
         del self._answering[id]
+        self._asked_bytes -= taken
         if not task.cancelled() and task.exception() is not None:
             log.error("a question of the server's was not answered", exc_info=task.exception())
 
@@ -321,7 +333,8 @@ class Session:
 
 
 def _too_many(id: bytes) -> bytes:
-    return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {MAX_QUESTIONS} questions of this server wait for an answer")
+    most = f"{MAX_QUESTIONS} questions of one server, or {MAX_QUESTION_BYTES} bytes of them"
+    return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {most}, may wait for an answer")
 
 
 def _speaks_none() -> NoReturn:

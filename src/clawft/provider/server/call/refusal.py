@@ -16,6 +16,8 @@ from clawft.errors import (
     JsonRpcFailure,
     MissingCapability,
 )
+from clawft.provider.server.question.questions import is_web_address
+from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.secrets import conceal
 
 DATA_CHARS = 1_000
@@ -44,8 +46,8 @@ def _data(data: object) -> str:
 def _urls(data: object) -> str:
     """Never opened by us: the person decides."""
     asked = _mapping(data).get("elicitations")
-    items = cast("list[object]", asked) if isinstance(asked, list) else []
-    places = [str(_mapping(item).get("url")) for item in items if _mapping(item).get("url")]
+    items = cast("list[object]", asked)[:MAX_URLS] if isinstance(asked, list) else []
+    places = [str(url) for item in items if is_web_address(url := _mapping(item).get("url"))]
     return f"; open {' and '.join(places)} in a browser, then call again" if places else _data(data)
 
 

@@ -27,9 +27,11 @@ from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.conversing import Conversing
+from clawft.provider.server.question.questions import read_question
+from clawft.provider.server.question.rounds import MAX_AT_ONCE
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
-from clawft.upstream.session.peer import read_asked
+from clawft.upstream.session.peer import Asked, read_asked
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
@@ -46,6 +48,9 @@ LEAVING_SECONDS = 2.0
 log = logging.getLogger("clawft.upstream")
 
 _encode = msgspec.json.encode
+_object = msgspec.json.Decoder(dict[str, Raw])
+_FOLLOWER = Caller(era=Era.STATELESS)
+"""Only agents of this era follow tasks of servers."""
 
 
 def follows(caller: Caller) -> bool:
@@ -69,7 +74,25 @@ class ForeignTasks:
     # ── for agents that follow tasks themselves ──────────────────────────────────────────────────────────────────────
 
     async def get(self, id: str, caller: Caller) -> bytes:
-        return await self._about("tasks/get", id, caller)
+        return self._shown(await self._about("tasks/get", id, caller))
+
+    def _shown(self, shape: bytes) -> bytes:
+        """What a task asks is asked as by every call: named, and nothing that may not be asked."""
+        members = _object.decode(shape)
+        if "inputRequests" not in members:
+            return shape
+        asked = read_asked(shape).input_requests
+        if len(asked) > MAX_AT_ONCE:
+            raise ProtocolFailure(
+                f"{self._spec.name}: a task asks {len(asked)} questions at once; {MAX_AT_ONCE} at most"
+            )
+        return _encode({**members, "inputRequests": {key: self._question(each) for key, each in asked.items()}})
+
+    def _question(self, asked: Asked) -> Question:
+        try:
+            return read_question(self._spec, asked.method, bytes(asked.params), _FOLLOWER)
+        except JsonRpcFailure as refused:
+            raise ProtocolFailure(f"{self._spec.name}: a task asks what it may not: {refused.message}") from None
 
     async def update(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
         await self._about("tasks/update", id, caller, inputResponses=responses)
@@ -80,13 +103,20 @@ class ForeignTasks:
     async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
         """Back when the server knows of it. Raises Busy if too many are watched."""
         interest = self._upstream.interest
-        release = interest.watch(interest.tasks, id, changed)
+        release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, changed))
         try:
             await interest.settled(TELL_SECONDS)
         except BaseException:
             release()
             raise
         return release
+
+    def _changed(self, shape: bytes, changed: Callable[[bytes], None]) -> None:
+        """News that nobody may be told are none: whoever asks for the task hears why."""
+        try:
+            changed(self._shown(shape))
+        except (ProtocolFailure, msgspec.DecodeError) as wrong:
+            log.info("%s: news of a task are passed over: %s", self._spec.name, wrong)
 
     async def _about(self, method: str, id: str, caller: Caller, **members: Any) -> bytes:
         session = await self._upstream.connected(self._spec.timeout_ms / 1000)
@@ -232,7 +262,10 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
 
 def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
     if seen.status == "completed" and seen.result is not UNSET:
-        return relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        reply = relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        if reply.kind is not Kind.COMPLETE:
+            raise ProtocolFailure("a task that was completed, with a result that is not")
+        return reply
     if seen.status == "failed" and seen.error is not UNSET:
         raise Failure(b"null", bytes(seen.error)).read()
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")

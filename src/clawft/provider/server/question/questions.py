@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, field
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.asking import can_answer
@@ -23,6 +24,8 @@ KINDS: Mapping[str, Asks] = {
 }
 ROOTS = "roots/list"
 MAX_KEY_CHARS = 200
+MAX_FORM_BYTES = 64 * 1024
+"""Of what a person is asked: more is no form that anybody fills in."""
 
 _params = msgspec.json.Decoder(dict[str, Any])
 
@@ -40,15 +43,45 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
         raise ProtocolFailure(f"{method}: {wrong}") from None
     told = _without_hop(told)
     if kind == "elicitation":
+        _check_elicitation(told, len(params))
         told = _elicitation(spec.name, told, agent)
     elif kind == "sampling":
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
     return Question(cast("Asked", method), told)
 
 
+def _check_elicitation(params: Mapping[str, Any], size: int) -> None:
+    """Raises JsonRpcFailure for what no person should be shown."""
+    if size > MAX_FORM_BYTES:
+        raise JsonRpcFailure(INVALID_PARAMS, f"a question to a person has {MAX_FORM_BYTES} bytes at most")
+    mode = params.get("mode", "form")
+    if mode == "url":
+        if not is_web_address(params.get("url")):
+            raise JsonRpcFailure(INVALID_PARAMS, "a person is sent to http:// and https:// addresses only")
+    elif mode != "form" or not _is_form(params.get("requestedSchema", _NO_FORM)):
+        raise JsonRpcFailure(INVALID_PARAMS, "a person is asked by a form with properties, or sent to an address")
+
+
+_NO_FORM: Mapping[str, Any] = {"properties": {}}
+
+
+def _is_form(schema: object) -> bool:
+    return isinstance(_mapping(schema).get("properties"), dict)
+
+
+_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?", re.IGNORECASE)
+"""With nothing before the host that could pass for it."""
+
+
+def is_web_address(url: object) -> bool:
+    """What a browser may be sent to: no script, no file, no name in front of the real one."""
+    return isinstance(url, str) and _WEB_ADDRESS.fullmatch(url) is not None
+
+
 def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
-    """The server's progress token means nothing to the agent."""
-    meta = {key: value for key, value in _mapping(params.get("_meta")).items() if key != "progressToken"}
+    """The server's progress token means nothing to the agent, and who asks is for us to say."""
+    hop = ("progressToken", ASKING_SERVER)
+    meta = {key: value for key, value in _mapping(params.get("_meta")).items() if key not in hop}
     rest = {key: value for key, value in params.items() if key != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from clawft.errors import URL_ELICITATION_REQUIRED, ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
 from clawft.model import Call, Era, Question
 from clawft.provider.server.question import carried
-from clawft.provider.server.question.questions import elicitation_id
+from clawft.provider.server.question.questions import elicitation_id, is_web_address
 
 MAX_URLS = 16
 
@@ -44,7 +44,7 @@ def _read(data: object) -> list[Mapping[str, Any]]:
     told = cast("Mapping[str, object]", data).get("elicitations") if isinstance(data, dict) else None
     items = cast("list[object]", told) if isinstance(told, list) else []
     read = [cast("Mapping[str, Any]", item) for item in items[:MAX_URLS] if isinstance(item, dict)]
-    return [item for item in read if isinstance(item.get("url"), str)]
+    return [item for item in read if is_web_address(item.get("url"))]
 
 
 def _named(server: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
