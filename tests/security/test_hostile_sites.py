@@ -14,12 +14,17 @@ from aiohttp import web
 from tests.requirements import requirement
 from tests.security.siege import SHORT_MS, Siege, siege
 from tests.security.test_hostile_servers import is_error, said
-from tests.servers.pipe import Json
+from tests.servers.pipe import Json, call
+from tests.servers.raw_site import STREAM, chunk, framed, raw_site
+from tests.servers.raw_site import Asked as RawAsked
+from tests.servers.raw_site import Vice as RawVice
 from tests.servers.web import Asked, Web, serve
 
 pytestmark = pytest.mark.slow
 
 MEGABYTE = 1024 * 1024
+LARGE_BYTES = 10 * MEGABYTE
+CROWD = 32
 TOKEN = "a-token-for-the-hostile-one-only"
 POKE = {"name": "poke", "inputSchema": {"type": "object"}}
 
@@ -145,6 +150,59 @@ async def test_a_site_that_misbehaves_is_named_and_disturbs_nobody(tmp_path: Pat
         assert len(json.dumps(answer)) < 10_000
         assert TOKEN not in json.dumps(answer)
         await besieged.honest_answers(20)
+
+
+def large(id: int) -> bytes:
+    """Within every bound of one answer."""
+    result = {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "result": result}).encode()
+
+
+async def whole(asked: RawAsked) -> None:
+    await asked.write(framed(large(asked.id)))
+
+
+async def never_whole(asked: RawAsked) -> None:
+    await asked.write(framed(large(asked.id))[:-100])
+
+
+async def whole_event(asked: RawAsked) -> None:
+    await asked.write(STREAM + chunk(b"data: " + large(asked.id) + b"\r\n\r\n") + b"0\r\n\r\n")
+
+
+async def never_whole_event(asked: RawAsked) -> None:
+    await asked.write(STREAM + chunk(b"data: " + large(asked.id)))
+
+
+async def bombs(asked: RawAsked) -> None:
+    packed = gzip.compress(b"x" * (100 * MEGABYTE), compresslevel=1)
+    head = "Content-Encoding: gzip"
+    await asked.write(framed(packed, head))
+
+
+CROWDS: dict[str, tuple[RawVice, bool]] = {
+    "large answers": (whole, True),
+    "large answers that never end": (never_whole, False),
+    "large events": (whole_event, True),
+    "large events that never end": (never_whole_event, False),
+    "bombs": (bombs, False),
+}
+
+
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.parametrize("case", CROWDS)
+async def test_many_large_answers_at_once_stay_within_memory(tmp_path: Path, case: str) -> None:
+    """Each is within its bound; all of them together would be three hundred megabytes."""
+    vice, is_good = CROWDS[case]
+    deadline = 30_000 if is_good else SHORT_MS
+    async with raw_site(vice) as site, siege(tmp_path, {"url": site.url, "timeout": deadline}) as besieged:
+        await besieged.until_listed("hostile__poke")
+        await besieged.pipe.send(*(call(f"c{number}", "hostile__poke") for number in range(CROWD)))
+        await besieged.honest_answers(20)
+        while sum(str(each.get("id", "")).startswith("c") for each in besieged.pipe.others) < CROWD:
+            besieged.pipe.others.append(await besieged.pipe.read())
+        answers = [each for each in besieged.pipe.others if str(each.get("id", "")).startswith("c")]
+        assert [is_error(each) for each in answers] == [not is_good] * CROWD
 
 
 @requirement("LINK-16", "GUARD-04")
