@@ -57,6 +57,11 @@ def test_good_metadata_is_taken() -> None:
         ({"registration_endpoint": "http://login.example/register"}, "plain http"),
         ({"token_endpoint": None}, "no token endpoint"),
         ({"token_endpoint": "https://login.example:99999/"}, "no address"),
+        ({"issuer": "https://["}, "another issuer"),
+        ({"authorization_endpoint": "https://login.example/\x1b[31m"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example/auth -o `id`"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example\\.evil/"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example/\u202e"}, "characters that no address has"),
     ],
 )
 def test_hostile_metadata_is_refused_with_its_reason(changed: Mapping[str, Any], reason: str) -> None:

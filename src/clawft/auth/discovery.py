@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
 
@@ -60,8 +60,8 @@ def check_resource(told: Mapping[str, Any], server: str) -> Protected:
 
 def covers(resource: str, server: str) -> bool:
     """A token for `resource` is meant for `server`: the same place, or one above it on the same host."""
-    ours, theirs = urlsplit(server), urlsplit(resource)
-    if (theirs.scheme.lower(), theirs.netloc.lower()) != (ours.scheme.lower(), ours.netloc.lower()):
+    ours, theirs = urlsplit(server), _split(resource)
+    if theirs is None or (theirs.scheme.lower(), theirs.netloc.lower()) != (ours.scheme.lower(), ours.netloc.lower()):
         return False
     above, below = theirs.path.rstrip("/"), ours.path.rstrip("/")
     return not theirs.fragment and (below == above or below.startswith(above + "/"))
@@ -124,7 +124,9 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
 
 def same_issuer(one: str, other: str) -> bool:
     """To the letter, but for the slash after a bare host: many programs add it whenever they write a URL."""
-    return one == other or (urlsplit(one).path in ("", "/") and one.rstrip("/") == other.rstrip("/"))
+    parts = _split(one)
+    bare = parts is not None and parts.path in ("", "/")
+    return one == other or (bare and one.rstrip("/") == other.rstrip("/"))
 
 
 # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,6 +134,14 @@ def same_issuer(one: str, other: str) -> bool:
 
 def _well_known(url: str, document: str, path: str) -> str:
     return f"{_origin(url)}{WELL_KNOWN}{document}{path}"
+
+
+def _split(url: str) -> SplitResult | None:
+    """None for what is no address at all."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 def _origin(url: str) -> str:

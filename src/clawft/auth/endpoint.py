@@ -75,8 +75,8 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
 
 
 def _seconds(value: object) -> float | None:
-    if isinstance(value, str) and value.isdigit():  # some say it in quotes
-        value = int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit():  # some say it in quotes
+        value = float(value)
     return value if isinstance(value, int | float) and 0 <= value <= MAX_LIFETIME_S else None
 
 
