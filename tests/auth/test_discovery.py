@@ -166,6 +166,7 @@ HEADERS: list[tuple[str, Callable[[Challenge], bool]]] = [
         lambda c: (c.resource_metadata, c.scopes) == ("https://a/b", ("x", "y")),
     ),
     ("bearer error=insufficient_scope, scope=admin", lambda c: c.wants_scopes and c.scopes == ("admin",)),
+    ('Bearer scope="a \x1b[31m \u202e b\\\\c ' + "d" * 300 + '"', lambda c: c.scopes == ("a",)),
     ('Basic realm="x", Bearer scope="a"', lambda c: c.scopes == ("a",)),
     ('Bearer realm="a \\"b\\", scope=no", scope="a"', lambda c: c.scopes == ("a",)),
     ("Basic realm=x", lambda c: c == Challenge()),

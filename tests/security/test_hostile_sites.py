@@ -237,6 +237,23 @@ async def test_the_token_of_one_server_reaches_no_other(tmp_path: Path) -> None:
         assert {each.headers.get("Authorization") for each in seen.asked} == {f"Bearer {TOKEN}"}
 
 
+@requirement("LINK-16", "QUAL-12")
+async def test_what_a_site_says_is_one_short_line_of_our_log(tmp_path: Path) -> None:
+    """Neither a line of its own making, nor colours, nor megabytes."""
+    evil = "no\nweft: honest: given up\x1b[31m" + "x" * (4 * MEGABYTE)
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return asked.error(-32000, evil)
+
+    async with serve(respond) as seen, siege(tmp_path, {"url": seen.url}) as besieged:
+        while "hostile" not in besieged.pipe.stderr():
+            await besieged.honest_answers(1)
+        lines = besieged.pipe.stderr().splitlines()
+        assert not any(line.startswith("weft: honest") for line in lines)
+        assert "\x1b" not in "".join(lines)
+        assert max(map(len, lines)) < 5_000
+
+
 @requirement("LINK-16", "QUAL-03")
 async def test_a_site_that_accepts_and_says_nothing_keeps_nobody_waiting(tmp_path: Path) -> None:
     """A port that is open, and nobody who answers."""

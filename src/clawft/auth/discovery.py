@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from clawft.auth.challenge import Challenge
+from clawft.auth.challenge import Challenge, is_scope
 from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import LoginFailed
@@ -55,7 +55,7 @@ def check_resource(told: Mapping[str, Any], server: str) -> Protected:
     if not isinstance(resource, str) or not covers(resource, server):
         raise LoginFailed(f"{place_of(server)} describes another resource: {str(resource)[:200]!r}")
     issuers = _texts(told.get("authorization_servers"))
-    return Protected(resource, issuers[0] if issuers else _origin(server), _texts(told.get("scopes_supported")))
+    return Protected(resource, issuers[0] if issuers else _origin(server), _scopes(told))
 
 
 def covers(resource: str, server: str) -> bool:
@@ -103,7 +103,7 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
         registration_endpoint=_text(told, "registration_endpoint"),
         revocation_endpoint=_text(told, "revocation_endpoint"),
         device_authorization_endpoint=_text(told, "device_authorization_endpoint"),
-        scopes_supported=_texts(told.get("scopes_supported")),
+        scopes_supported=_scopes(told),
         methods_supported=_texts(told.get("token_endpoint_auth_methods_supported")),
         takes_documents=told.get("client_id_metadata_document_supported") is True,
         sends_iss=told.get("authorization_response_iss_parameter_supported") is True,
@@ -152,6 +152,10 @@ def _origin(url: str) -> str:
 def _text(told: Mapping[str, Any], name: str) -> str:
     value = told.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _scopes(told: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(filter(is_scope, _texts(told.get("scopes_supported"))))
 
 
 def _texts(value: object) -> tuple[str, ...]:

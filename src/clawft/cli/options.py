@@ -100,12 +100,17 @@ def _say_who_warns() -> None:
 
 
 def _concealing() -> logging.Formatter:
-    """What we log names no secret, whoever said it."""
+    """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
     import logging  # loaded by now
 
     from clawft.store.secrets import conceal
 
     class Concealing(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
+            from clawft.cli.screen import one_line  # most programs have nothing to say
+
+            return one_line(super().formatMessage(record))
+
         def format(self, record: logging.LogRecord) -> str:
             return conceal(super().format(record))
 
