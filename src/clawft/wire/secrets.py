@@ -189,9 +189,7 @@ def _masked_query(parts: SplitResult) -> str:
 SHORTEST_SECRET = 6
 LONG_RANDOM = 32
 
-_NAMES = re.compile(
-    r"token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$", re.IGNORECASE
-)
+_NAMES = r"(?i)token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$"
 _PREFIXES = (
     "sk-",
     "ghp_",
@@ -207,9 +205,9 @@ _PREFIXES = (
     "hf_",
     "npm_",
 )
-_SCHEMES = re.compile(r"(?:Bearer|Basic|Token)\s+\S", re.IGNORECASE)
-_RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+")
-_PLAIN = re.compile(r"(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$", re.IGNORECASE)
+_SCHEMES = r"(?i)(?:Bearer|Basic|Token)\s+\S"
+_RANDOM = r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+"
+_PLAIN = r"(?i)(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$"
 """Paths, addresses, references, switches and small numbers are none, whatever the variable is called."""
 
 
@@ -217,12 +215,12 @@ def looks_secret(name: str, value: str) -> bool:
     """Does this value look like a secret that somebody wrote down in clear? A guess, on the safe side."""
     if not value or value.startswith("secret://"):
         return False
-    if value.startswith(_PREFIXES) or _SCHEMES.match(value):
+    if value.startswith(_PREFIXES) or re.match(_SCHEMES, value):
         return "${" not in value
-    if _PLAIN.match(value):
+    if re.match(_PLAIN, value):
         return False
-    long_random = len(value) >= LONG_RANDOM and _RANDOM.fullmatch(value) is not None
-    return long_random or (len(value) >= SHORTEST_SECRET and _NAMES.search(name) is not None)
+    long_random = len(value) >= LONG_RANDOM and re.fullmatch(_RANDOM, value) is not None
+    return long_random or (len(value) >= SHORTEST_SECRET and re.search(_NAMES, name) is not None)
 
 
 def mask_members(raw: bytes) -> bytes:
