@@ -101,8 +101,20 @@ class SseLink:
             waiter.cancel()
 
     async def _ask(self, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
-        await self._post(message)
-        return await waiter
+        """What the stream says counts at once, be it the answer or its end; the POST may never be answered."""
+        posting = self._loop.create_task(self._post(message))
+        self._keep(posting)
+        try:
+            await asyncio.wait({posting, waiter}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiter.done():
+                await posting
+            answer = await waiter
+        except BaseException:
+            posting.cancel()
+            raise
+        if not posting.done():
+            self._loop.call_later(ASIDE_SECONDS, posting.cancel)
+        return answer
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self._post_aside(jsonrpc.notification(method, params))
@@ -112,9 +124,17 @@ class SseLink:
 
     def _aside(self, message: bytes) -> None:
         """Send it while whoever caused it is already leaving."""
-        task = self._loop.create_task(self._post_aside(message))
+        self._keep(self._loop.create_task(self._post_aside(message)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Until it is done; whoever waits for it hears what went wrong, and nobody else has to."""
         self._goodbyes.add(task)
-        task.add_done_callback(self._goodbyes.discard)
+        task.add_done_callback(self._let_go)
+
+    def _let_go(self, task: asyncio.Task[None]) -> None:
+        self._goodbyes.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     async def _post_aside(self, message: bytes) -> None:
         try:
