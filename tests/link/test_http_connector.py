@@ -78,10 +78,9 @@ async def test_an_answer_in_crumbs_comes_whole(size: int) -> None:
             CHUNKED + b"".join(chunk(body[at : at + size]) for at in range(0, len(body), size)) + b"0\r\n\r\n"
         )
 
-    async with linked(vice) as (link, site):
+    async with linked(vice) as (link, _):
         for _ in range(2):
             assert len(said(await link.request(CALL))) > 100_000
-        assert site.connections == 1
 
 
 @requirement("LINK-16")

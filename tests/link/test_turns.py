@@ -6,7 +6,7 @@ from clawft.link.turns import ALONE_FROM, Turns
 from tests.requirements import requirement
 
 PATIENCE_S = 20.0
-LARGE = ALONE_FROM + 1
+LARGE = ALONE_FROM
 
 
 @requirement("QUAL-12")
@@ -16,7 +16,7 @@ async def test_of_large_ones_only_one_goes_on() -> None:
         await first.hold(LARGE)
         await first.hold(LARGE * 2)
         second = turns.turn()
-        await second.hold(ALONE_FROM)
+        await second.hold(ALONE_FROM - 1)
         waiting = asyncio.ensure_future(second.hold(LARGE))
         await asyncio.sleep(0)
         assert not waiting.done()

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -174,10 +175,13 @@ async def never_whole_event(asked: RawAsked) -> None:
     await asked.write(STREAM + chunk(b"data: " + large(asked.id)))
 
 
+@cache
+def packed() -> bytes:
+    return gzip.compress(b"x" * (50 * MEGABYTE), compresslevel=1)
+
+
 async def bombs(asked: RawAsked) -> None:
-    packed = gzip.compress(b"x" * (100 * MEGABYTE), compresslevel=1)
-    head = "Content-Encoding: gzip"
-    await asked.write(framed(packed, head))
+    await asked.write(framed(packed(), "Content-Encoding: gzip"))
 
 
 CROWDS: dict[str, tuple[RawVice, bool]] = {

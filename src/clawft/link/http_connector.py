@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
 from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
@@ -16,6 +15,8 @@ MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
 AT_ONCE = 8 * 1024
 """Bytes that are taken in one go where they are cut into many tiny chunks: each costs as much as a large one."""
+_FINAL = 200
+"""Below it a head is only a word in between."""
 _TINY = 24
 """A line end in so many bytes, or fewer, is what such chunks look like."""
 
@@ -26,14 +27,11 @@ class _Bounded(ResponseHandler):
     """
 
     _rest = b""
-    _answered = False
-
-    def set_response_params(self, **options: Any) -> None:
-        self._answered = False
-        super().set_response_params(**options)
+    _answered: object = None
+    """What has read the head of an answer; there is a new one for each request."""
 
     def data_received(self, data: bytes) -> None:
-        if data and self._answered and (self._payload is None or self._payload.is_eof()):
+        if self._answered is self._parser and data and (self._payload is None or self._payload.is_eof()):
             self._hang_up()
         elif self._rest and data:
             self._rest += data
@@ -41,6 +39,7 @@ class _Bounded(ResponseHandler):
             super().data_received(data)
         else:
             self._rest = data
+            self._should_close = True  # what is left would be found by whoever asks next
             self._take_some()
 
     def _take_some(self) -> None:
@@ -64,10 +63,6 @@ class _Bounded(ResponseHandler):
             super().data_received(rest)
         super().connection_lost(exc)
 
-    @property
-    def should_close(self) -> bool:
-        return bool(self._rest) or super().should_close
-
     def _hang_up(self) -> None:
         """What comes before we have asked is nobody's answer; the next to ask on this connection would take it."""
         self._should_close = True
@@ -75,7 +70,8 @@ class _Bounded(ResponseHandler):
             self.transport.abort()
 
     def feed_data(self, data: Any, size: int = 0) -> None:
-        self._answered = data[0].code >= HTTPStatus.OK
+        if data[0].code >= _FINAL:
+            self._answered = self._parser
         if len(self._buffer) < MAX_HEADS:
             super().feed_data(data, size)
         else:

@@ -41,7 +41,7 @@ from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS,
 from clawft.link.http_listening import Listening
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
-from clawft.link.turns import Turns
+from clawft.link.turns import ALONE_FROM, Turns
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -213,14 +213,14 @@ class HttpLink:
 
     async def _read(self, response: ClientResponse) -> bytes:
         whole = BytesIO()  # gives its bytes away without a copy
-        expected = response.content_length or 0
         with self._turns.turn() as turn:
-            await turn.hold(expected)
             async for part in response.content.iter_chunked(READ_AHEAD):
                 whole.write(part)
-                if whole.tell() > self._limit:
+                size = whole.tell()
+                if size > self._limit:
                     raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
-                await turn.hold(max(expected, whole.tell()))
+                if size >= ALONE_FROM:
+                    await turn.hold(size)
         body = whole.getvalue()
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)

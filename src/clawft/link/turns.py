@@ -34,7 +34,7 @@ class Turn:
 
     async def hold(self, size: int) -> None:
         """So many bytes are held now: wait for the turn where it takes one, and leave time to others in any case."""
-        if size <= ALONE_FROM:
+        if size < ALONE_FROM:
             self.end()
         elif self._mine:
             await asyncio.sleep(0)
