@@ -22,7 +22,7 @@ _KEY_BEGINS = rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----"
 _WORD = rb"(?<![A-Za-z0-9_-])"
 
 SHAPES: tuple[tuple[str, bytes], ...] = (
-    ("AWS key", _WORD + rb"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AWS key", _WORD + rb"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
     ("AWS secret", rb"(?i:aws_secret_access_key|secretaccesskey)[\\\"' =:]{1,8}[A-Za-z0-9/+\\]{40,44}"),
     ("GitHub token", _WORD + rb"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255})"),
     ("GitLab token", _WORD + rb"gl(?:pat|dt|rt|ptt|ft|soat)-[A-Za-z0-9_-]{20,255}"),
@@ -108,8 +108,7 @@ SIGNS: tuple[_Sign, ...] = (
     _Sign(rb"hooks\.slack\.com/()", ((0, "Slack webhook"),)),
 )
 
-MAX_ROUNDS = 4
-"""Of looking through a text that had secrets: one may have stood right behind another."""
+_BEGINS_A_WORD = rb"^\(\?<!\[[^]]*\]\)"
 
 _Match = re.Pattern[bytes]
 
@@ -123,6 +122,12 @@ def _compiled() -> tuple[tuple[_Match, tuple[tuple[int, _Match, bytes], ...]], .
     )
 
 
+@cache
+def _anywhere() -> tuple[tuple[_Match, bytes], ...]:
+    """The shapes as they look right behind another secret, where no word begins."""
+    return tuple((re.compile(re.sub(_BEGINS_A_WORD, b"", pattern)), _instead(name)) for name, pattern in SHAPES)
+
+
 def _instead(name: str) -> bytes:
     told = b"[redacted: %b]" % name.encode()
     return b"://%b@" % told if name == "password" else told
@@ -130,12 +135,8 @@ def _instead(name: str) -> bytes:
 
 def redact(raw: bytes) -> bytes:
     """The same text, or JSON, without secrets of known shape; the very same object if there are none."""
-    for _ in range(MAX_ROUNDS):
-        spans = sorted(_spans(raw))
-        if not spans:
-            break
-        raw = b"".join(_without(raw, spans))
-    return raw
+    spans = sorted(_spans(raw))
+    return b"".join(_without(raw, spans)) if spans else raw
 
 
 def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -147,8 +148,24 @@ def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
             start = seen.start() - back
             found = pattern.match(raw, start) if start >= done else None
             if found is not None:
+                yield start, found.end(), instead
                 done = found.end()
-                yield start, done, instead
+                for span in _right_behind(raw, done):
+                    done = span[1]
+                    yield span
+
+
+def _right_behind(raw: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
+    """Further secrets, end to end."""
+    while at < len(raw):
+        for pattern, instead in _anywhere():
+            found = pattern.match(raw, at)
+            if found is not None:
+                yield at, found.end(), instead
+                at = found.end()
+                break
+        else:
+            return
 
 
 def _without(raw: bytes, spans: list[tuple[int, int, bytes]]) -> Iterator[bytes]:
