@@ -35,6 +35,7 @@ class _Bounded(ResponseHandler):
             self._hang_up()
         elif self._rest and data:
             self._rest += data
+            self._read_on(False)
         elif len(data) <= AT_ONCE or data.count(b"\n") * _TINY < len(data):
             super().data_received(data)
         else:
@@ -47,11 +48,24 @@ class _Bounded(ResponseHandler):
         began = time.monotonic()
         some, self._rest = self._rest[:AT_ONCE], self._rest[AT_ONCE:]
         super().data_received(some)
-        if self._rest and self.transport is not None:
-            self._pause_reading_for_buffer()
+        if self._rest:
             self._loop.call_later((time.monotonic() - began) / SHARE, self._go_on)
-        elif self._buffer_paused:
-            self._resume_reading_for_buffer()
+        self._read_on(not self._rest and not self._reading_paused)
+
+    def _read_on(self, wanted: bool) -> None:
+        """Or not, until we are done with what is here."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if wanted:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+
+    def resume_reading(self, *args: Any, **options: Any) -> None:
+        """There is room again; but nothing new, not even the end, may come before what is here."""
+        super().resume_reading(*args, **options)
+        if self._rest:
+            self._read_on(False)
 
     def _go_on(self) -> None:
         if self._rest and self.transport is not None:
