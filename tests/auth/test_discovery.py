@@ -57,6 +57,11 @@ def test_good_metadata_is_taken() -> None:
         ({"registration_endpoint": "http://login.example/register"}, "plain http"),
         ({"token_endpoint": None}, "no token endpoint"),
         ({"token_endpoint": "https://login.example:99999/"}, "no address"),
+        ({"issuer": "https://["}, "another issuer"),
+        ({"authorization_endpoint": "https://login.example/\x1b[31m"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example/auth -o `id`"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example\\.evil/"}, "characters that no address has"),
+        ({"authorization_endpoint": "https://login.example/\u202e"}, "characters that no address has"),
     ],
 )
 def test_hostile_metadata_is_refused_with_its_reason(changed: Mapping[str, Any], reason: str) -> None:
@@ -161,6 +166,7 @@ HEADERS: list[tuple[str, Callable[[Challenge], bool]]] = [
         lambda c: (c.resource_metadata, c.scopes) == ("https://a/b", ("x", "y")),
     ),
     ("bearer error=insufficient_scope, scope=admin", lambda c: c.wants_scopes and c.scopes == ("admin",)),
+    ('Bearer scope="a \x1b[31m \u202e b\\\\c ' + "d" * 300 + '"', lambda c: c.scopes == ("a",)),
     ('Basic realm="x", Bearer scope="a"', lambda c: c.scopes == ("a",)),
     ('Bearer realm="a \\"b\\", scope=no", scope="a"', lambda c: c.scopes == ("a",)),
     ("Basic realm=x", lambda c: c == Challenge()),

@@ -7,9 +7,10 @@ import pytest
 
 from clawft.auth.config import Hidden, OAuth2Config, build_config
 from clawft.auth.device import DeviceCode
+from clawft.auth.endpoint import read_token
 from clawft.auth.presets import PRESETS
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
-from clawft.errors import InvalidArguments
+from clawft.errors import InvalidArguments, LoginFailed
 from tests.requirements import requirement
 
 CANARY = "canary-5b0c2a"
@@ -37,6 +38,19 @@ def test_a_token_set_has_the_promised_members() -> None:
     token = TokenSet("t")
     assert (token.token_type, token.refresh_token, token.expires_at, token.scopes) == ("Bearer", None, None, ())
     assert token.provider_name == ""
+
+
+@requirement("OAUTH-02")
+@pytest.mark.parametrize(("token", "kind"), [("a\r\nX: 1", ""), ("a b", ""), ("ä", ""), ("a", "Bearer\r\nX: 1")])
+def test_a_token_that_no_header_can_carry_is_none(token: str, kind: str) -> None:
+    with pytest.raises(LoginFailed, match="no header can carry"):
+        read_token({"access_token": token, "token_type": kind}, (), "x", 0)
+
+
+@requirement("OAUTH-02")
+@pytest.mark.parametrize("lifetime", ["²", "9" * 5000, -1, float("nan"), float("inf"), [], "soon"])
+def test_a_lifetime_that_is_none_is_left_out(lifetime: object) -> None:
+    assert read_token({"access_token": "a", "expires_in": lifetime}, (), "x", 0).expires_at is None
 
 
 @requirement("OAUTH-11")

@@ -23,6 +23,10 @@ def test_a_page_becomes_its_text() -> None:
     )
 
 
+def test_a_character_with_a_number_without_end_stays_as_it_is() -> None:
+    assert readable("&#" + "9" * 5000).startswith("&#999")
+
+
 @given(st.text("<>!-/ab=\"'&; \n", max_size=200))
 def test_any_input_gives_some_text(page: str) -> None:
     assert isinstance(readable(page), str)

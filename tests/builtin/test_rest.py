@@ -14,6 +14,7 @@ from aiohttp import web as http
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
 from clawft.auth.vault import Vault
 from clawft.builtin import rest
+from clawft.builtin.rest_answer import links_of
 from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied
 from clawft.link.fetch import Fetched
 from clawft.policy.url import UrlPolicy
@@ -124,6 +125,15 @@ async def test_a_list_says_where_it_goes_on() -> None:
     assert result.meta["dev.clawft/links"]["last"] == "https://api.example/page/9"
 
 
+def test_links_that_are_none_neither_break_nor_hold_up_anything() -> None:
+    """A search from each of many brackets to the end took half a minute."""
+    odd = (("Link", '<http://[>; rel="next"'), ("Link", '<a>; rel="last"'), *[("Link", "<" * 8000)] * 100)
+    began = time.monotonic()
+    links = links_of(Fetched("https://h/", 200, odd, "", "", b""))
+    assert links == {"next": "http://[", "last": "https://h/a"}
+    assert time.monotonic() - began < 5
+
+
 @pytest.mark.parametrize("status", [300, 400, 403, 404, 500])
 async def test_a_bad_status_is_an_error_with_status_and_body(status: int) -> None:
     keep()
@@ -217,7 +227,8 @@ def test_how_long_to_wait() -> None:
     assert rest.pause_before_again(answer("7"), "POST", 0, 0.0) == 7
     assert rest.pause_before_again(answer("Thu, 01 Jan 1970 00:00:09 GMT"), "POST", 0, 4.0) == 5
     assert rest.pause_before_again(answer("3600"), "GET", 0, 0.0) is None
-    assert rest.pause_before_again(answer("soon"), "POST", 0, 0.0) is None
+    for nonsense in ("soon", "²", "9" * 8000, "Mon, 01 Jan 2001 00:00:00 +9999999999999"):
+        assert rest.pause_before_again(answer(nonsense), "POST", 0, 0.0) is None
 
 
 async def test_a_body_without_end_is_cut_and_says_so() -> None:

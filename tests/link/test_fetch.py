@@ -77,6 +77,35 @@ class Strict:
             raise PermissionDenied("fetch", f"{url} is private")
 
 
+@pytest.mark.parametrize(
+    ("charset", "body", "text"),
+    [
+        ("iso-8859-1", b"\xe4", "ä"),
+        ("Shift_JIS", "日本".encode("shift_jis"), "日本"),
+        ("utf-16", "ä".encode("utf-16"), "ä"),
+        ("punycode", b"b" * 1_000_000, "b" * 1_000_000),
+        ("unicode_escape", b"\\ud800", "\\ud800"),
+        ("utf-7", b"+2AA-", "+2AA-"),
+        ("undefined", b"x", "x"),
+        ("idna", b"x", "x"),
+        ("hex", b"00", "00"),
+        ("a\0b", b"x", "x"),
+        ("\udcff", b"x", "x"),
+        ("no-such-thing", b"\xff", "\ufffd"),
+    ],
+)
+def test_only_charsets_of_the_web_are_believed(charset: str, body: bytes, text: str) -> None:
+    """Python has decoders that take hours, that raise, and that give halves of characters."""
+    assert Fetched("", 200, (), "text/plain", charset, body).text() == text
+
+
+async def test_headers_that_are_no_text_become_some(site: Site) -> None:
+    odd = b"HTTP/1.1 200 OK\r\nX: \xff\r\nContent-Type: a/\xff; charset=\xfe\r\nContent-Length: 1\r\n\r\nx"
+    site.answers["/"] = odd
+    found = await fetch(site.url("/"), judge=anyone)
+    str((found.headers, found.content_type, found.text())).encode()
+
+
 @requirement("WEB-02")
 async def test_a_document_comes_whole_with_what_is_known_about_it(site: Site) -> None:
     site.answers["/x?q=1"] = answer("grüezi".encode(), Content_Type="text/plain; charset=utf-8")

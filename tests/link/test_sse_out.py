@@ -103,6 +103,32 @@ async def test_a_deadline_holds_and_is_told() -> None:
         await until(lambda: bool(seen.about("notifications/cancelled")))
 
 
+class Mute(Old):
+    """Takes a message, answers on the stream, or ends it, and never answers the POST."""
+
+    async def _answer(self, asked: Asked, events: Events) -> None:
+        if asked.about == "end":
+            self.end.set()
+        else:
+            await super()._answer(asked, events)
+        await asked.closed.wait()
+
+
+@requirement("LINK-23")
+async def test_an_answer_on_the_stream_counts_whatever_becomes_of_the_post() -> None:
+    async with linked(Mute()) as (link, _, _):
+        for number in (b"1", b"2", b"3"):
+            assert await link.request(Outgoing("ping")) == Response(number, b"{}")
+
+
+@requirement("LINK-23")
+async def test_the_end_of_the_stream_is_told_to_who_is_still_posting() -> None:
+    async with linked(Mute()) as (link, _, lost):
+        with pytest.raises(LinkClosed, match="ended its stream"):
+            await link.request(Outgoing("end"))
+        assert isinstance(await lost, LinkClosed)
+
+
 @requirement("LINK-23")
 async def test_a_server_without_the_stream_is_refused() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -88,6 +88,7 @@ ATTACKS = (
             "link/test_fetch.py::test_a_name_is_resolved_once_and_only_its_judged_address_is_used",
             "auth/test_discovery.py::test_places_inside_are_not_asked_for_a_server_outside",
             _SITES + "test_a_redirect_takes_nothing_of_ours_elsewhere",
+            "security/test_old_sites.py::test_a_place_that_is_not_its_own_gets_nothing",
         ),
         _BARE + "test_a_client_that_follows_reaches_what_is_inside",
     ),
@@ -122,7 +123,10 @@ ATTACKS = (
     Attack(
         11,
         "addresses for a shell",
-        ("auth/test_discovery.py::test_hostile_metadata_is_refused_with_its_reason",),
+        (
+            "auth/test_discovery.py::test_hostile_metadata_is_refused_with_its_reason",
+            "security/test_rogue_logins.py::test_a_login_that_leads_astray_ends_with_its_reason",
+        ),
         _BARE + "test_a_shell_runs_what_an_address_says",
     ),
     Attack(
@@ -169,6 +173,7 @@ ATTACKS = (
             _SERVERS + "test_a_list_without_end_costs_that_server_only",
             _SERVERS + "test_lines_that_are_no_messages_are_passed_over",
             "security/test_rogue_sites.py::test_bytes_that_are_no_answer_are_an_error_of_that_site",
+            "security/test_old_sites.py::test_whatever_it_does_with_a_call_is_an_error_of_that_server",
             "security/test_floods.py::test_a_message_that_swells_stays_within_memory",
             "props/test_doors.py::test_no_door_is_slower_than_its_input_is_long",
         ),
@@ -181,6 +186,7 @@ ATTACKS = (
             _SERVERS + "test_no_answer_is_taken_for_another",
             _ROGUES + "test_one_that_meddles_reaches_only_its_own_call",
             _SITES + "test_a_site_that_misbehaves_is_named_and_disturbs_nobody",
+            "link/test_http_connector.py::test_what_comes_before_we_have_asked_is_no_answer",
         ),
         _REAL + "test_a_forged_answer_is_believed",
     ),
@@ -199,6 +205,7 @@ ATTACKS = (
         "secrets and lines in logs",
         (
             "security/test_canary.py::test_no_canary_ever_gets_out",
+            _SITES + "test_what_a_site_says_is_one_short_line_of_our_log",
             "guard/test_audit.py::test_values_are_written_only_if_configured_and_never_without_bound",
         ),
         _BARE + "test_a_line_end_in_a_name_is_a_line_of_a_log",
@@ -230,6 +237,7 @@ ATTACKS = (
             "security/test_crowds.py::test_many_halves_of_large_bodies",
             "security/test_crowds.py::test_many_events_kept_for_many_sessions",
             _ROGUES + "test_many_large_messages_at_once_stay_within_memory",
+            _SITES + "test_many_large_answers_at_once_stay_within_memory",
         ),
         _BARE + "test_a_crowd_takes_more_memory_than_there_is",
     ),

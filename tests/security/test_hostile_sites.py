@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,17 @@ from aiohttp import web
 from tests.requirements import requirement
 from tests.security.siege import SHORT_MS, Siege, siege
 from tests.security.test_hostile_servers import is_error, said
-from tests.servers.pipe import Json
+from tests.servers.pipe import Json, call
+from tests.servers.raw_site import STREAM, chunk, framed, raw_site
+from tests.servers.raw_site import Asked as RawAsked
+from tests.servers.raw_site import Vice as RawVice
 from tests.servers.web import Asked, Web, serve
 
 pytestmark = pytest.mark.slow
 
 MEGABYTE = 1024 * 1024
+LARGE_BYTES = 10 * MEGABYTE
+CROWD = 20
 TOKEN = "a-token-for-the-hostile-one-only"
 POKE = {"name": "poke", "inputSchema": {"type": "object"}}
 
@@ -147,6 +153,62 @@ async def test_a_site_that_misbehaves_is_named_and_disturbs_nobody(tmp_path: Pat
         await besieged.honest_answers(20)
 
 
+def large(id: int) -> bytes:
+    """Within every bound of one answer."""
+    result = {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "result": result}).encode()
+
+
+async def whole(asked: RawAsked) -> None:
+    await asked.write(framed(large(asked.id)))
+
+
+async def never_whole(asked: RawAsked) -> None:
+    await asked.write(framed(large(asked.id))[:-100])
+
+
+async def whole_event(asked: RawAsked) -> None:
+    await asked.write(STREAM + chunk(b"data: " + large(asked.id) + b"\r\n\r\n") + b"0\r\n\r\n")
+
+
+async def never_whole_event(asked: RawAsked) -> None:
+    await asked.write(STREAM + chunk(b"data: " + large(asked.id)))
+
+
+@cache
+def packed() -> bytes:
+    return gzip.compress(b"x" * (50 * MEGABYTE), compresslevel=1)
+
+
+async def bombs(asked: RawAsked) -> None:
+    await asked.write(framed(packed(), "Content-Encoding: gzip"))
+
+
+CROWDS: dict[str, tuple[RawVice, bool]] = {
+    "large answers": (whole, True),
+    "large answers that never end": (never_whole, False),
+    "large events": (whole_event, True),
+    "large events that never end": (never_whole_event, False),
+    "bombs": (bombs, False),
+}
+
+
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.parametrize("case", CROWDS)
+async def test_many_large_answers_at_once_stay_within_memory(tmp_path: Path, case: str) -> None:
+    """Each is within its bound; all of them together would be two hundred megabytes."""
+    vice, is_good = CROWDS[case]
+    deadline = 30_000 if is_good else SHORT_MS
+    async with raw_site(vice) as site, siege(tmp_path, {"url": site.url, "timeout": deadline}) as besieged:
+        await besieged.until_listed("hostile__poke")
+        await besieged.pipe.send(*(call(f"c{number}", "hostile__poke") for number in range(CROWD)))
+        await besieged.honest_answers(20)
+        while sum(str(each.get("id", "")).startswith("c") for each in besieged.pipe.others) < CROWD:
+            besieged.pipe.others.append(await besieged.pipe.read())
+        answers = [each for each in besieged.pipe.others if str(each.get("id", "")).startswith("c")]
+        assert [is_error(each) for each in answers] == [not is_good] * CROWD
+
+
 @requirement("LINK-16", "GUARD-04")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_takes_nothing_of_ours_elsewhere(tmp_path: Path, status: int) -> None:
@@ -177,6 +239,23 @@ async def test_the_token_of_one_server_reaches_no_other(tmp_path: Path) -> None:
     async with besieged_by(tmp_path, vice) as (besieged, seen):
         await besieged.poke()
         assert {each.headers.get("Authorization") for each in seen.asked} == {f"Bearer {TOKEN}"}
+
+
+@requirement("LINK-16", "QUAL-12")
+async def test_what_a_site_says_is_one_short_line_of_our_log(tmp_path: Path) -> None:
+    """Neither a line of its own making, nor colours, nor megabytes."""
+    evil = "no\nweft: honest: given up\x1b[31m" + "x" * (4 * MEGABYTE)
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        return asked.error(-32000, evil)
+
+    async with serve(respond) as seen, siege(tmp_path, {"url": seen.url}) as besieged:
+        while "hostile" not in besieged.pipe.stderr():
+            await besieged.honest_answers(1)
+        lines = besieged.pipe.stderr().splitlines()
+        assert not any(line.startswith("weft: honest") for line in lines)
+        assert "\x1b" not in "".join(lines)
+        assert max(map(len, lines)) < 5_000
 
 
 @requirement("LINK-16", "QUAL-03")

@@ -67,6 +67,9 @@ WRITTEN: dict[str, Callable[[Asked], bytes]] = {
     ),
     "another charset": lambda asked: framed(message(asked.id, "forged").decode().encode("utf-16")),
     "nothing": lambda asked: framed(b""),
+    "a redirect that is no text": lambda asked: b"HTTP/1.1 302 x\r\nLocation: \xff\xfe\r\nContent-Length: 0\r\n\r\n",
+    "taken and never answered": lambda asked: framed(b"", status="202 Accepted"),
+    "a chunk that is none": lambda asked: STREAM + chunk(b": x\r\n") + b"zzz\r\n",
     "a stream that is over": lambda asked: STREAM + b"0\r\n\r\n",
     "a stream to come back to at once": lambda asked: STREAM + chunk(b"id: 1\r\nretry: 0\r\n\r\n") + b"0\r\n\r\n",
     "another's answer": lambda asked: framed(message(asked.id + 1, "forged")),
@@ -83,6 +86,7 @@ POURED: dict[str, tuple[bytes, bytes]] = {
     "places to come back to": (STREAM, chunk(b"id: " + b"9" * 60000 + b"\r\ndata: \r\n\r\n")),
     "a chunk's extension": (CHUNKED + b"1;", b"x" * 65536),
     "trailers without end": (CHUNKED + b"0\r\n", b"X: y\r\n" * 1000),
+    "crumbs": (STREAM, b"".join(chunk(b": ") for _ in range(5000))),
     "a body without end": (JSON + b"\r\n", b"x" * 65536),
 }
 

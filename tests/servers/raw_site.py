@@ -78,7 +78,7 @@ class RawSite:
         self.connections += 1
         try:
             while True:
-                await self._take(await _read(reader, writer))
+                await self._take(await read_asked(reader, writer))
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -108,7 +108,7 @@ class RawSite:
                 await asked.write(framed(b"", status="202 Accepted"))
 
 
-async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
+async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.lower().split(b"\r\n"):

@@ -7,9 +7,16 @@ import re
 from msgspec import Struct
 
 MAX_HEADER = 8_192
+MAX_SCOPE_CHARS = 256
 
+_SCOPE = re.compile(rf"[\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_SCOPE_CHARS}}}")
 _PARAMETER = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9._~+/-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
+
+
+def is_scope(text: str) -> bool:
+    """As RFC 6749 spells them; anything else would be passed on to places that read it differently."""
+    return _SCOPE.fullmatch(text) is not None
 
 
 class Challenge(Struct, frozen=True):
@@ -38,5 +45,5 @@ def _parameters(text: str) -> list[tuple[str, str]]:
 
 
 def _from(told: dict[str, str]) -> Challenge:
-    scopes = tuple(dict.fromkeys(told.get("scope", "").split()))
+    scopes = tuple(dict.fromkeys(filter(is_scope, told.get("scope", "").split())))
     return Challenge(told.get("resource_metadata", ""), scopes, told.get("error", ""))

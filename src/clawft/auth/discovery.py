@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
 
-from clawft.auth.challenge import Challenge
+from clawft.auth.challenge import Challenge, is_scope
 from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import LoginFailed
@@ -55,13 +55,13 @@ def check_resource(told: Mapping[str, Any], server: str) -> Protected:
     if not isinstance(resource, str) or not covers(resource, server):
         raise LoginFailed(f"{place_of(server)} describes another resource: {str(resource)[:200]!r}")
     issuers = _texts(told.get("authorization_servers"))
-    return Protected(resource, issuers[0] if issuers else _origin(server), _texts(told.get("scopes_supported")))
+    return Protected(resource, issuers[0] if issuers else _origin(server), _scopes(told))
 
 
 def covers(resource: str, server: str) -> bool:
     """A token for `resource` is meant for `server`: the same place, or one above it on the same host."""
-    ours, theirs = urlsplit(server), urlsplit(resource)
-    if (theirs.scheme.lower(), theirs.netloc.lower()) != (ours.scheme.lower(), ours.netloc.lower()):
+    ours, theirs = urlsplit(server), _split(resource)
+    if theirs is None or (theirs.scheme.lower(), theirs.netloc.lower()) != (ours.scheme.lower(), ours.netloc.lower()):
         return False
     above, below = theirs.path.rstrip("/"), ours.path.rstrip("/")
     return not theirs.fragment and (below == above or below.startswith(above + "/"))
@@ -103,7 +103,7 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
         registration_endpoint=_text(told, "registration_endpoint"),
         revocation_endpoint=_text(told, "revocation_endpoint"),
         device_authorization_endpoint=_text(told, "device_authorization_endpoint"),
-        scopes_supported=_texts(told.get("scopes_supported")),
+        scopes_supported=_scopes(told),
         methods_supported=_texts(told.get("token_endpoint_auth_methods_supported")),
         takes_documents=told.get("client_id_metadata_document_supported") is True,
         sends_iss=told.get("authorization_response_iss_parameter_supported") is True,
@@ -124,7 +124,9 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
 
 def same_issuer(one: str, other: str) -> bool:
     """To the letter, but for the slash after a bare host: many programs add it whenever they write a URL."""
-    return one == other or (urlsplit(one).path in ("", "/") and one.rstrip("/") == other.rstrip("/"))
+    parts = _split(one)
+    bare = parts is not None and parts.path in ("", "/")
+    return one == other or (bare and one.rstrip("/") == other.rstrip("/"))
 
 
 # ── small things ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,6 +134,14 @@ def same_issuer(one: str, other: str) -> bool:
 
 def _well_known(url: str, document: str, path: str) -> str:
     return f"{_origin(url)}{WELL_KNOWN}{document}{path}"
+
+
+def _split(url: str) -> SplitResult | None:
+    """None for what is no address at all."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 def _origin(url: str) -> str:
@@ -142,6 +152,10 @@ def _origin(url: str) -> str:
 def _text(told: Mapping[str, Any], name: str) -> str:
     value = told.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _scopes(told: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(filter(is_scope, _texts(told.get("scopes_supported"))))
 
 
 def _texts(value: object) -> tuple[str, ...]:

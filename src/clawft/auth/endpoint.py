@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - t
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 MAX_LIFETIME_S = 10 * 365 * 24 * 3600
 DETAIL_CHARS = 300
+_IN_A_HEADER = re.compile(r"[\x21-\x7e]+")
 SHORTEST_HIDDEN = 8
 """Of what we have sent and a server repeats; a shorter text would be found in half of all words."""
 
@@ -64,9 +66,12 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
     scope = told.get("scope")
     lifetime = _seconds(told.get("expires_in"))
     refresh, kind = told.get("refresh_token"), told.get("token_type")
+    token, kind = str(told["access_token"]), kind if isinstance(kind, str) and kind else "Bearer"
+    if not _IN_A_HEADER.fullmatch(kind + token):
+        raise LoginFailed(f"{provider}: no header can carry the token that was given")
     return TokenSet(
-        access_token=str(told["access_token"]),
-        token_type=kind if isinstance(kind, str) and kind else "Bearer",
+        access_token=token,
+        token_type=kind,
         refresh_token=refresh if isinstance(refresh, str) and refresh else None,
         expires_at=None if lifetime is None else int(now + lifetime),
         scopes=tuple(scope.split()) if isinstance(scope, str) and scope else tuple(asked),
@@ -75,8 +80,8 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
 
 
 def _seconds(value: object) -> float | None:
-    if isinstance(value, str) and value.isdigit():  # some say it in quotes
-        value = int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit():  # some say it in quotes
+        value = float(value)
     return value if isinstance(value, int | float) and 0 <= value <= MAX_LIFETIME_S else None
 
 

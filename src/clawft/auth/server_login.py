@@ -5,6 +5,7 @@ Without somebody to send to a browser it says what is needed; with one it logs i
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Protocol
 
@@ -122,7 +123,7 @@ class ServerLogin:
     def _check_steps(self, challenge: Challenge) -> None:
         """Further rights for one call need a person. Without one that call fails, and the others go on."""
         if self._browser is None:
-            scopes = " ".join(f"--scope {scope}" for scope in challenge.scopes)
+            scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in challenge.scopes)  # a server wrote them
             raise LinkRefused(
                 f"{self.url} wants further rights: {' '.join(challenge.scopes)}",
                 http_status=403,

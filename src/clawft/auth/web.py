@@ -6,6 +6,7 @@ only for a server that is itself on this machine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
@@ -21,6 +22,8 @@ MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0
 EXCERPT = 200
 
+_ODD = re.compile(r"[^\w!#$%&'()*+,./:;=?@\[\]~-]")
+"""Blanks, controls, quotes, backslashes: what a terminal, a shell or another reader could take for something else."""
 _object = msgspec.json.Decoder(dict[str, Any])
 _ONCE = Bounds(max_bytes=MAX_DOCUMENT, timeout_s=ASK_SECONDS, redirects=0)
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
@@ -101,6 +104,8 @@ def check_place(url: str, near: str) -> None:
         raise LoginFailed(f"{url[:EXCERPT]!r} is no address") from None
     if parts.scheme not in ("https", "http") or not host:
         raise LoginFailed(f"{url[:EXCERPT]!r} is no https address")
+    if _ODD.search(url):
+        raise LoginFailed(f"{url[:EXCERPT]!r} has characters that no address has")
     if parts.username is not None or parts.fragment:
         raise LoginFailed(f"{place_of(url)}: an address of an authorization server has no user name and no fragment")
     if is_loopback(url) and not is_loopback(near):

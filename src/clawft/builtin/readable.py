@@ -51,7 +51,7 @@ class _Reader:
             return self.after(">", start)
         name = _NAME.match(self.page, start + 1)
         if name is None:
-            self.words("<")
+            self.out.append("<")
             return start + 1
         end = self.after(">", start)
         return self.tag(name[0].lower(), self.page[start : min(end, start + _MAX_TAG_CHARS)], end)
@@ -71,7 +71,7 @@ class _Reader:
 
     def open_link(self, source: str) -> None:
         found = _HREF.search(source)
-        target = unescape(next(filter(None, found.groups()), "")).strip() if found else ""
+        target = _plain(next(filter(None, found.groups()), "")).strip() if found else ""
         self.href = _whole(target, self.base)
         self.link_from = len(self.out)
 
@@ -83,11 +83,18 @@ class _Reader:
 
     def words(self, source: str) -> None:
         if source:
-            self.out.append(_SPACES.sub(" ", unescape(source)))
+            self.out.append(_SPACES.sub(" ", _plain(source)))
 
     def after(self, mark: str, start: int) -> int:
         found = self.page.find(mark, start)
         return found + len(mark) if found >= 0 else len(self.page)
+
+
+def _plain(source: str) -> str:
+    try:
+        return unescape(source)
+    except ValueError:  # a character with a number of thousands of digits
+        return source
 
 
 def _whole(target: str, base: str) -> str:

@@ -202,11 +202,11 @@ def pause_before_again(found: Fetched, method: str, tries: int, now: float) -> f
 
 
 def _seconds(told: str, now: float) -> float | None:
-    if told.isdigit():
+    if told.isascii() and told.isdigit():
         return float(told)
     from email.utils import parsedate_to_datetime  # only for servers that name a date
 
     try:
         return max(0.0, parsedate_to_datetime(told).timestamp() - now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None

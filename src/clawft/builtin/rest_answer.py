@@ -14,7 +14,7 @@ from clawft.model import CallToolResult
 EXCERPT = 2_000
 LINKS_KEY = "dev.clawft/links"
 
-_LINK = re.compile(r"<([^>]{1,4096})>((?:\s*;\s*[^,;]+)*)")
+_LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]+)*)")
 _REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
 
 
@@ -38,14 +38,14 @@ def body_of(found: Fetched) -> Any:
     if not found.body:
         return None
     if found.truncated:
-        return {"truncated": True, "content_type": found.content_type, "text": _text(found)}
+        return {"truncated": True, "content_type": found.content_type, "text": found.text()}
     if found.content_type == "application/json" or found.content_type.endswith("+json"):
         try:
             return msgspec.json.decode(found.body)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return _text(found)
+            return found.text()
     if found.content_type.startswith("text/") or found.content_type.endswith(("xml", "yaml", "javascript")):
-        return _text(found)
+        return found.text()
     return {"content_type": found.content_type, "base64": base64.b64encode(found.body).decode()}
 
 
@@ -57,18 +57,18 @@ def links_of(found: Fetched) -> dict[str, str]:
             for target, parameters in _LINK.findall(value[:16_384]):
                 rel = _REL.search(parameters)
                 if rel:
-                    links.setdefault(rel[1].strip(), urljoin(found.url, target))
+                    links.setdefault(rel[1].strip(), _absolute(found.url, target))
     return links
 
 
+def _absolute(base: str, target: str) -> str:
+    try:
+        return urljoin(base, target)
+    except ValueError:  # half an IPv6 address, say
+        return target
+
+
 def failure_of(found: Fetched, method: str, besides: str = "") -> ExecutionFailed:
-    excerpt = _text(found)[:EXCERPT]
+    excerpt = found.text()[:EXCERPT]
     more = f"; {besides}" if besides else ""
     return ExecutionFailed(f"{method} {found.url}: status {found.status}{more}: {excerpt or 'no body'}")
-
-
-def _text(found: Fetched) -> str:
-    try:
-        return found.body.decode(found.charset or "utf-8", "replace")
-    except LookupError:
-        return found.body.decode("utf-8", "replace")

@@ -117,7 +117,7 @@ def page_of(found: Fetched, *, raw: bool) -> Page:
     kind = found.content_type
     if not _is_text(kind):
         raise ExecutionFailed(f"fetch: {found.url} is {kind}, not text", hint="only text documents can be fetched")
-    text = _decode(found)
+    text = found.text()
     if not raw and kind in ("text/html", "application/xhtml+xml"):
         text = readable(text, found.url)
     return Page(found.url, found.status, kind, text, found.truncated)
@@ -152,10 +152,3 @@ def hits_of(found: Fetched) -> list[Hit]:
 
 def _is_text(kind: str) -> bool:
     return kind.startswith(_TEXTS) or kind.endswith(_TEXT_ENDS)
-
-
-def _decode(found: Fetched) -> str:
-    try:
-        return found.body.decode(found.charset or "utf-8", "replace")
-    except LookupError:
-        return found.body.decode("utf-8", "replace")

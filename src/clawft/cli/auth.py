@@ -128,7 +128,7 @@ async def _forget(where: Vault, name: str, logins: list[Login]) -> None:
         try:
             await revoke(login)
         except LoginFailed as failed:
-            tell(f"weft: the token is forgotten here, but not there: {failed.message}")
+            tell(f"weft: the token is forgotten here, but not there: {one_line(failed.message)}")
 
 
 def _allow_options(parser: Parser) -> None:

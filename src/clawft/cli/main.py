@@ -153,7 +153,7 @@ def _report(failure: Exception) -> int | None:
 
     print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)
     if failure.hint:
-        print(f"hint: {conceal(failure.hint)}", file=sys.stderr)
+        print(f"hint: {safe(conceal(failure.hint))}", file=sys.stderr)
     return failure.exit_code
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.cli.parser import Options, Parser, folder
-from clawft.cli.screen import safe
 from clawft.config.places import DEFAULT_AGENT, home_folder
 
 if TYPE_CHECKING:  # help and wrong usage need neither
@@ -104,24 +103,21 @@ def _say_who_warns() -> None:
 
 
 def _concealing() -> logging.Formatter:
-    """What we log names no secret and steers no terminal, whoever said it, and nobody else's line begins as ours."""
+    """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
     import logging  # loaded by now
-    from copy import copy
 
     from clawft.store.secrets import conceal
 
     class Concealing(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
+            from clawft.cli.screen import one_line  # most programs have nothing to say
+
+            return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
+
         def format(self, record: logging.LogRecord) -> str:
-            told = copy(record)
-            told.msg, told.args = _harmless(conceal(record.getMessage())), None
-            return conceal(super().format(told))
+            return conceal(super().format(record))
 
     return Concealing("weft: %(message)s")
-
-
-def _harmless(message: str) -> str:
-    """A second line of it does not begin like one of ours."""
-    return safe(message[:MAX_LOGGED_CHARS]).replace("\n", "\n  ")
 
 
 def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: bool = True, tool: str = "") -> T:

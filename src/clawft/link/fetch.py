@@ -6,14 +6,16 @@ after unpacking.
 """
 
 import asyncio
+import codecs
 import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from clawft.errors import InvalidArguments, LinkError, RequestTimeout
+from clawft.wire.headers import legible
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
     from aiohttp import ClientResponse
@@ -21,6 +23,17 @@ if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when some
 
 CHUNK_BYTES = 65_536
 AGENT = "clawft"
+
+MAX_CHARSET = 40
+CHARSETS = (
+    frozenset(
+        "ascii utf-8 utf-8-sig utf-16 utf-16-le utf-16-be big5 big5hkscs cp866 cp874 cp932 cp949 euc_jp euc_kr gb18030 "
+        "gb2312 gbk iso2022_jp johab koi8-r koi8-u mac-cyrillic mac-roman shift_jis tis-620".split()
+    )
+    | {f"cp{page}" for page in range(1250, 1259)}
+    | {f"iso8859-{part}" for part in range(1, 17)}
+)
+"""What pages are written in. Python knows more: some take hours for a megabyte, some give what is no text."""
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BECOMES_GET = frozenset({301, 302, 303})
@@ -54,6 +67,18 @@ class Fetched(Struct, frozen=True):
     body: bytes
     truncated: bool = False
 
+    def text(self) -> str:
+        """In the charset it names, if that is one of the web's; else as UTF-8."""
+        return self.body.decode(known_charset(self.charset), "replace")
+
+
+def known_charset(name: str) -> str:
+    try:
+        found = codecs.lookup(name[:MAX_CHARSET]).name
+    except (LookupError, ValueError):
+        return "utf-8"
+    return found if found in CHARSETS else "utf-8"
+
 
 async def fetch(url: str, *, judge: Judge, outgoing: Outgoing = Outgoing(), bounds: Bounds = Bounds()) -> Fetched:  # noqa: B008 - both are frozen
     """Get one document. LinkError if it cannot be had; whatever the judge raises passes."""
@@ -86,11 +111,11 @@ def after_redirect(outgoing: Outgoing, status: int, *, same_origin: bool) -> Out
 async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> "Fetched | tuple[int, URL]":
     import aiohttp
 
+    from clawft.link.http_connector import Connector  # as aiohttp itself
+
     addresses = await _resolve(url)
     judge(str(url), [address.partition("%")[0] for _, address in addresses])
-    connector = aiohttp.TCPConnector(
-        resolver=cast("Any", _Pinned(addresses)), use_dns_cache=False, socket_factory=_only_to(addresses)
-    )
+    connector = Connector(resolver=_Pinned(addresses), use_dns_cache=False, socket_factory=_only_to(addresses))
     headers = {"User-Agent": AGENT, "Accept": "*/*", **outgoing.headers, "Accept-Encoding": "gzip"}
     try:
         async with (
@@ -181,8 +206,8 @@ async def _read(response: "ClientResponse", limit: int) -> Fetched:
     return Fetched(
         url=str(response.url),
         status=response.status,
-        headers=tuple(response.headers.items()),
-        content_type=response.content_type,
+        headers=tuple((name, legible(value)) for name, value in response.headers.items()),
+        content_type=legible(response.content_type),
         charset=response.charset or "",
         body=bytes(body.data),
         truncated=body.full,

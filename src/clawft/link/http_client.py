@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
 from clawft.wire import jsonrpc
+from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import Failure
 from clawft.wire.secrets import mask_url
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
     from clawft.link.base import Credentials
 
 CONNECT_SECONDS = 10.0
+READ_AHEAD = 64 * 1024
+"""Bytes of an answer that wait to be read, about; there may be many answers at a time."""
 ASIDE_SECONDS = 10.0
 """How long a message without an answer may take; nobody waits for it."""
 EXCERPT = 300
@@ -40,6 +43,7 @@ def open_client() -> ClientSession:
     return aiohttp.ClientSession(
         connector=Connector(),
         cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
 
@@ -48,15 +52,20 @@ def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in OURS}
 
 
+def told_in(response: ClientResponse, header: str) -> str:
+    return legible(response.headers.get(header, ""))
+
+
 def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:
-    challenge = response.headers.get("WWW-Authenticate", "")
     return NeedsAuth(
-        f"{url} wants a login", challenge=challenge, hint="weft auth login NAME, or give it a token in `headers`"
+        f"{url} wants a login",
+        challenge=told_in(response, "WWW-Authenticate"),
+        hint="weft auth login NAME, or give it a token in `headers`",
     )
 
 
 async def refused(url: str, response: ClientResponse) -> LinkRefused:
-    place = response.headers.get("Location")
+    place = told_in(response, "Location")
     excerpt = b"it has moved to " + place.encode() if place else await response.content.read(EXCERPT)
     return refusal(url, response.status, excerpt)
 
@@ -145,7 +154,7 @@ class LoggedIn(Exchange):
 
     async def _is_better(self, response: ClientResponse, sent: str) -> bool:
         try:
-            challenge = response.headers.get("WWW-Authenticate", "")
+            challenge = told_in(response, "WWW-Authenticate")
             return await self._credentials.challenged(response.status, challenge, sent)
         except BaseException:
             await self._context.__aexit__(None, None, None)

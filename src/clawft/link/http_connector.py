@@ -1,21 +1,91 @@
-"""Connections to servers over HTTP, with the one bound that aiohttp lacks. Loads aiohttp: import it on first use."""
+"""Connections to servers over HTTP, with what aiohttp lacks. Loads aiohttp: import it on first use."""
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
-from aiohttp import ServerDisconnectedError, TCPConnector
+from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
+
+from clawft.link.noise import SHARE
 
 MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
+AT_ONCE = 8 * 1024
+"""Bytes that are taken in one go where they are cut into many tiny chunks: each costs as much as a large one."""
+_FINAL = 200
+"""Below it a head is only a word in between."""
+_TINY = 24
+"""A line end in so many bytes, or fewer, is what such chunks look like."""
 
 
 class _Bounded(ResponseHandler):
-    """One connection. A server that sends heads without end is cut off."""
+    """One connection. A server that sends heads without end is cut off, one that sends crumbs is read slowly, and
+    whoever reads a body hears that it broke.
+    """
+
+    _rest = b""
+    _answered: object = None
+    """What has read the head of an answer; there is a new one for each request."""
+
+    def data_received(self, data: bytes) -> None:
+        if self._answered is self._parser and data and (self._payload is None or self._payload.is_eof()):
+            self._hang_up()
+        elif self._rest and data:
+            self._rest += data
+            self._read_on(False)
+        elif len(data) <= AT_ONCE or data.count(b"\n") * _TINY < len(data):
+            super().data_received(data)
+        else:
+            self._rest = data
+            self._should_close = True  # what is left would be found by whoever asks next
+            self._take_some()
+
+    def _take_some(self) -> None:
+        """Then leave the time to others, as long as it takes for this to have been our share of it."""
+        began = time.monotonic()
+        some, self._rest = self._rest[:AT_ONCE], self._rest[AT_ONCE:]
+        super().data_received(some)
+        if self._rest:
+            self._loop.call_later((time.monotonic() - began) / SHARE, self._go_on)
+        self._read_on(not self._rest and not self._reading_paused)
+
+    def _read_on(self, wanted: bool) -> None:
+        """Or not, until we are done with what is here."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        if wanted:
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+
+    def resume_reading(self, *args: Any, **options: Any) -> None:
+        """There is room again; but nothing new, not even the end, may come before what is here."""
+        super().resume_reading(*args, **options)
+        if self._rest:
+            self._read_on(False)
+
+    def _go_on(self) -> None:
+        if self._rest and self.transport is not None:
+            self._take_some()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        rest, self._rest = self._rest, b""
+        if rest and self.transport is not None:
+            super().data_received(rest)
+        super().connection_lost(exc)
+
+    def _hang_up(self) -> None:
+        """What comes before we have asked is nobody's answer; the next to ask on this connection would take it."""
+        self._should_close = True
+        if self.transport is not None:
+            self.transport.abort()
 
     def feed_data(self, data: Any, size: int = 0) -> None:
+        if data[0].code >= _FINAL:
+            self._answered = self._parser
         if len(self._buffer) < MAX_HEADS:
             super().feed_data(data, size)
         else:
@@ -26,8 +96,15 @@ class _Bounded(ResponseHandler):
             self.transport.abort()
         self.set_exception(ServerDisconnectedError(f"more than {MAX_HEADS} answers to one request"))
 
+    def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
+        """Also for the body: aiohttp leaves its reader waiting for ever when the framing goes wrong in the middle."""
+        super().set_exception(exc, exc_cause or exc)
+        body = self._payload
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(ClientPayloadError(str(exc)))
+
 
 class Connector(TCPConnector):
-    def __init__(self) -> None:
-        super().__init__()  # pyright: ignore[reportUnknownMemberType]  # an argument we do not give has no type
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType]  # an argument we do not give has no type
         self._factory = partial(_Bounded, loop=self._loop)  # aiohttp has no other place to say it

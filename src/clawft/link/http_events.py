@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 from clawft.link.noise import Noise
+from clawft.link.turns import Turns
 from clawft.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -20,27 +21,34 @@ MAX_RETRY_SECONDS = 30.0
 _PIECE = 8 * 1024
 MANY_LINES = 64
 """In one piece: comments, or events that are none, more likely than an answer."""
+MAX_EVENT_ID = 4 * 1024
+"""Of the place in a stream that a server gives us to come back to; one that is longer is none."""
 SHOWN_BAD_EVENTS = 5
 """Events of one link that are no messages, as far as each is told."""
 
 log = logging.getLogger("clawft.link")
 
 
-async def events_of(response: ClientResponse, limit: int, noise: Noise) -> AsyncIterator[Event]:
+async def events_of(response: ClientResponse, limit: int, noise: Noise, turns: Turns) -> AsyncIterator[Event]:
     """The events of a stream until it ends; one that breaks off simply ends too."""
     import aiohttp  # loaded already: the client exists
 
     reader = EventReader(limit)
+    turn = turns.turn()
     try:
         async for chunk in response.content.iter_any():
             for piece in _pieces(chunk):
                 began = time.monotonic()
                 for event in reader.feed(piece):
+                    turn.end()
                     yield event
+                await turn.hold(reader.held)
                 if piece.count(b"\n") > MANY_LINES and (pause := noise.heard(len(piece), began)):
                     await asyncio.sleep(pause)
     except (aiohttp.ClientError, OSError) as broken:
         log.debug("a stream broke off: %s", broken)
+    finally:
+        turn.end()
 
 
 def _pieces(chunk: bytes) -> Iterable[bytes]:
@@ -60,7 +68,7 @@ class Place:
 
     def note(self, event: Event) -> None:
         self.events += 1
-        if event.id:
+        if event.id and event.id.isprintable() and len(event.id) <= MAX_EVENT_ID:  # a header has to carry it
             self.last_id = event.id
         if event.retry is not None:
             self.retry_seconds = event.retry / 1000

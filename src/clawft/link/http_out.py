@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from clawft.errors import (
@@ -25,6 +27,7 @@ from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
 from clawft.link.http_client import (
     ASIDE_SECONDS,
     NO_ANSWER_STATUS,
+    READ_AHEAD,
     Exchange,
     configured_headers,
     exchanges,
@@ -38,6 +41,7 @@ from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS,
 from clawft.link.http_listening import Listening
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
+from clawft.link.turns import ALONE_FROM, Turns
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -50,10 +54,14 @@ if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: onl
     from aiohttp import ClientResponse, ClientSession
 
 GOODBYE_SECONDS = 2.0
+RESUME_SECONDS = 0.05
+"""We stay away from a stream at least so long, whatever the server says."""
 MAX_RESUMES = 10
 """How often we come back to a stream that has nothing new; one with news may send us away for ever."""
 
 ACCEPT = "application/json, text/event-stream"
+
+_SESSION_ID = re.compile(r"[\x21-\x7e]*")
 
 log = logging.getLogger("clawft.link")
 
@@ -78,10 +86,11 @@ class HttpLink:
         self._session_id = ""
         self._revision = ""
         self._client: ClientSession | None = None
-        self._listening = Listening(url, self._listen_once, self._lose)
+        self._listening = Listening(self._url, self._listen_once, self._lose)
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
         self._noise = Noise()
+        self._turns = Turns()
         self._bad_events = 0
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
@@ -125,8 +134,14 @@ class HttpLink:
             else:
                 answer = self._answer_to(id, await self._read(response))
             if outgoing.method == "initialize" and isinstance(answer, Response):
-                self._session_id = response.headers.get("Mcp-Session-Id", "")
+                self._session_id = self._read_session_id(response)
             return answer
+
+    def _read_session_id(self, response: ClientResponse) -> str:
+        id = response.headers.get("Mcp-Session-Id", "")
+        if _SESSION_ID.fullmatch(id):
+            return id
+        raise LinkClosed(f"{self._url} gave us a session id of other characters than the visible ones of ASCII")
 
     def _answer_to(self, id: int, body: bytes) -> Response | Failure:
         """An error may come without our id: a server that could not read the request did not see it."""
@@ -197,19 +212,23 @@ class HttpLink:
             raise await refused(self._url, response)
 
     async def _read(self, response: ClientResponse) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        async for part in response.content.iter_any():
-            size += len(part)
-            if size > self._limit:
-                raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
-            parts.append(part)
-        body = b"".join(parts)
+        whole = BytesIO()  # gives its bytes away without a copy
+        with self._turns.turn() as turn:
+            async for part in response.content.iter_chunked(READ_AHEAD):
+                whole.write(part)
+                size = whole.tell()
+                if size > self._limit:
+                    raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
+                if size >= ALONE_FROM:
+                    await turn.hold(size)
+        body = whole.getvalue()
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
         return body
 
     def _decode(self, body: bytes) -> Message:
+        if not body:
+            raise LinkClosed(f"{self._url} took our request and sent nothing back")
         try:
             return jsonrpc.decode(body)
         except WireError as wrong:
@@ -221,7 +240,7 @@ class HttpLink:
         answer = await self._read_stream(id, response, place)
         idle = 0
         while answer is None and resumable and place.last_id and idle < MAX_RESUMES:
-            await asyncio.sleep(min(place.retry_seconds, MAX_RETRY_SECONDS))
+            await asyncio.sleep(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
             before = place.events
             answer = await self._resume(id, place)
             idle = 0 if place.events > before else idle + 1
@@ -240,7 +259,7 @@ class HttpLink:
 
     async def _read_stream(self, id: int | None, response: ClientResponse, place: Place) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit, self._noise):
+        async for event in events_of(response, self._limit, self._noise, self._turns):
             place.note(event)
             began = time.monotonic()
             message = self._message(event)

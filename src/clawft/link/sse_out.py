@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
@@ -27,6 +27,7 @@ from clawft.link.http_client import (
 from clawft.link.http_events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
+from clawft.link.turns import Turns
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -36,6 +37,9 @@ from clawft.wire.sse import Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
+
+MAX_ENDPOINT = 8 * 1024
+"""Characters of the place to post to."""
 
 log = logging.getLogger("clawft.link")
 
@@ -97,8 +101,20 @@ class SseLink:
             waiter.cancel()
 
     async def _ask(self, message: bytes, waiter: asyncio.Future[Response | Failure]) -> Response | Failure:
-        await self._post(message)
-        return await waiter
+        """What the stream says counts at once, be it the answer or its end; the POST may never be answered."""
+        posting = self._loop.create_task(self._post(message))
+        self._keep(posting)
+        try:
+            await asyncio.wait({posting, waiter}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiter.done():
+                await posting
+            answer = await waiter
+        except BaseException:
+            posting.cancel()
+            raise
+        if not posting.done():
+            self._loop.call_later(ASIDE_SECONDS, posting.cancel)
+        return answer
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self._post_aside(jsonrpc.notification(method, params))
@@ -108,9 +124,17 @@ class SseLink:
 
     def _aside(self, message: bytes) -> None:
         """Send it while whoever caused it is already leaving."""
-        task = self._loop.create_task(self._post_aside(message))
+        self._keep(self._loop.create_task(self._post_aside(message)))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Until it is done; whoever waits for it hears what went wrong, and nobody else has to."""
         self._goodbyes.add(task)
-        task.add_done_callback(self._goodbyes.discard)
+        task.add_done_callback(self._let_go)
+
+    def _let_go(self, task: asyncio.Task[None]) -> None:
+        self._goodbyes.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     async def _post_aside(self, message: bytes) -> None:
         try:
@@ -149,7 +173,7 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise):
+            async for event in events_of(response, self._limit, self._noise, Turns()):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)
@@ -167,11 +191,10 @@ class SseLink:
 
     def _take_endpoint(self, place: str) -> None:
         """Said once, and on the same origin: our headers go nowhere else."""
-        endpoint = urljoin(self._target, place)
-        if _origin(endpoint) != _origin(self._target):
+        if len(place) > MAX_ENDPOINT or not is_beside(self._target, place):
             raise LinkClosed(f"{self._url} wants us to post to another place: {place[:200]}")
         if not self._endpoint.done():
-            self._endpoint.set_result(endpoint)
+            self._endpoint.set_result(urljoin(self._target, place))
 
     def _take_message(self, data: bytes) -> bool:
         try:
@@ -219,6 +242,17 @@ class SseLink:
         await client.close()
 
 
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+def is_beside(url: str, place: str) -> bool:
+    """Whether `place`, seen from `url`, is at the same origin, for the same user."""
+    try:
+        return _origin(urljoin(url, place)) == _origin(url)
+    except ValueError:  # no address at all
+        return False
+
+
+def _origin(url: str) -> tuple[str, str, str | None, int | None]:
+    """As whoever connects reads it."""
+    from yarl import URL  # comes with aiohttp, and so late
+
+    read = URL(url)
+    return read.scheme, read.raw_authority.rpartition("@")[0], read.raw_host, read.port

@@ -38,6 +38,8 @@ from clawft.wire.jsonrpc import Notification, Request
 
 OPEN_SECONDS = 60.0
 """For everything until a server is ready: start, handshake, lists."""
+MAX_ERROR_CHARS = 2_000
+"""Of why a server is not there, as it is told."""
 NO_USE_TO_TRY_AGAIN = (SpawnFailed, ConfigError, ProtocolFailure)
 
 log = logging.getLogger("clawft.upstream")
@@ -177,7 +179,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = conceal(str(error))
+            self.error = words_of(error)
             wait = self._judge(error)
             if wait is None or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -321,7 +323,7 @@ class Upstream:
         if self._loss is None or self._loss.done():
             return
         self._loss.set_result(error)
-        self.error = conceal(str(error)) if error is not None else ""
+        self.error = words_of(error) if error is not None else ""
         if self.state in (State.CONNECTED, State.DEGRADED):
             self._ended, self.session = self.session, None
             self._move(Event.RESTED if error is None else Event.LOST)
@@ -336,3 +338,8 @@ class Upstream:
     def _tell_state(self) -> None:
         self._changed.set()
         self._surroundings.state_changed(self)
+
+
+def words_of(error: Exception) -> str:
+    """As it is told and logged: a server's own words may be megabytes."""
+    return conceal(str(error)[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]

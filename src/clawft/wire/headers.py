@@ -30,6 +30,11 @@ _SAFE_INTEGER = 2**53 - 1
 _MAX_DEPTH = 32
 
 
+def legible(value: str) -> str:
+    """A header as text that can be passed on: a library keeps bytes that are no UTF-8 as halves of characters."""
+    return value.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def repeated(pairs: Sequence[tuple[bytes, bytes]]) -> str:
     """The header that routes and occurs twice; empty if there is none."""
     names = [name for name, _ in pairs]

@@ -42,8 +42,7 @@ class EventReader:
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
-        self._parts: list[bytes] = []
-        self._held = 0
+        self._held = bytearray()
         self._after_cr = False
         self._fields: dict[str, str] = {}
         self._data: list[str] = []
@@ -62,16 +61,23 @@ class EventReader:
             yield from self._line(line)
         self._hold(tail)
 
+    @property
+    def held(self) -> int:
+        """Bytes of the event that is not whole yet."""
+        return self._size + len(self._held)
+
     def _hold(self, part: bytes) -> None:
         if part:
-            self._held += len(part)
-            self._check(self._held)
-            self._parts.append(part)
+            self._check(len(self._held) + len(part))
+            self._held += part
 
     def _line(self, last: bytes) -> Iterator[Event]:
-        self._hold(last)
-        line = b"".join(self._parts)
-        self._parts, self._held = [], 0
+        if self._held:
+            self._hold(last)
+            line, self._held = bytes(self._held), bytearray()
+        else:
+            self._check(len(last))
+            line = last
         if not line:
             yield from self._dispatch()
         elif not line.startswith(b":"):

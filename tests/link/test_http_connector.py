@@ -1,0 +1,118 @@
+"""What one connection bears: broken framing, crumbs, and answers nobody has asked for."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from clawft.errors import LinkError
+from clawft.link.base import Outgoing
+from clawft.link.http_out import HttpLink
+from clawft.wire.jsonrpc import Response
+from tests.requirements import requirement
+from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, framed, message, raw_site
+
+PATIENCE_S = 20.0
+CALL = Outgoing("tools/call", b"{}")
+HELLO = Outgoing("initialize", b"{}")
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@asynccontextmanager
+async def linked(vice: Vice, aside: Vice | None = None, *hello: str) -> AsyncGenerator[tuple[HttpLink, RawSite]]:
+    async with asyncio.timeout(PATIENCE_S), raw_site(vice, aside, hello) as site:
+        link = HttpLink(site.url)
+        await link.open(lambda message, stream: None, lambda error: None)
+        try:
+            yield link, site
+        finally:
+            await link.close()
+
+
+def said(answer: object) -> bytes:
+    assert isinstance(answer, Response)
+    return answer.result
+
+
+@requirement("LINK-16")
+@pytest.mark.parametrize("begun", [CHUNKED, STREAM])
+@pytest.mark.parametrize("rest", [b"zzz\r\n", b"10000000000000000\r\n", b"5\r\nabcdeXX"])
+async def test_framing_that_breaks_in_the_middle_is_told_at_once(begun: bytes, rest: bytes) -> None:
+    """There is no deadline here: whoever waits would wait for ever."""
+
+    async def vice(asked: Asked) -> None:
+        await asked.write(begun + chunk(b"data: x\r\n\r\n"))
+        await asyncio.sleep(0.05)
+        await asked.write(rest)
+
+    async with linked(vice) as (link, _):
+        with pytest.raises(LinkError):
+            await link.request(CALL)
+
+
+@requirement("LINK-16")
+async def test_what_comes_before_we_have_asked_is_no_answer() -> None:
+    came = asyncio.Event()
+
+    async def vice(asked: Asked) -> None:
+        await asked.answer({"asked": True})
+        if not came.is_set():
+            await asked.write(framed(message(asked.id + 1, "forged")))
+            came.set()
+
+    async with linked(vice) as (link, site):
+        assert b"forged" not in said(await link.request(CALL))
+        await came.wait()
+        await asyncio.sleep(0.1)  # it has to arrive; if it does not, this test sees nothing, and does not fail
+        assert b"forged" not in said(await link.request(CALL))
+        assert site.connections == 2
+
+
+@requirement("LINK-16")
+@pytest.mark.parametrize("size", [1, 7, 5000])
+async def test_an_answer_in_crumbs_comes_whole(size: int) -> None:
+    async def vice(asked: Asked) -> None:
+        body = message(asked.id, "x" * 20_000)
+        await asked.write(
+            CHUNKED + b"".join(chunk(body[at : at + size]) for at in range(0, len(body), size)) + b"0\r\n\r\n"
+        )
+
+    async with linked(vice) as (link, _):
+        for _ in range(2):
+            assert len(said(await link.request(CALL))) > 20_000
+
+
+@requirement("LINK-16")
+async def test_crumbs_before_the_end_of_a_connection_are_not_lost() -> None:
+    async def vice(asked: Asked) -> None:
+        body = message(asked.id, "x" * 20_000)
+        head = CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+        await asked.write(head + b"".join(chunk(bytes([each])) for each in body) + b"0\r\n\r\n")
+        raise ConnectionError
+
+    async with linked(vice) as (link, _):
+        assert len(said(await link.request(CALL))) > 20_000
+
+
+@requirement("LINK-14")
+@pytest.mark.parametrize("id", ["a b", "a\tb", "\xc3\xa4", "\x7f"])
+async def test_a_session_id_that_is_none_is_refused(id: str) -> None:
+    async def vice(asked: Asked) -> None:
+        await asked.answer({})
+
+    async with linked(vice, None, f"Mcp-Session-Id: {id}") as (link, _):
+        with pytest.raises(LinkError, match="session id"):
+            await link.request(HELLO)
+
+
+@requirement("LINK-16")
+@pytest.mark.parametrize("id", [b"a\x01b", b"\x1b[31m", b"9" * 5000])
+async def test_a_place_that_no_header_can_carry_is_not_come_back_to(id: bytes) -> None:
+    async def vice(asked: Asked) -> None:
+        await asked.write(STREAM + chunk(b"id: " + id + b"\r\nretry: 0\r\ndata: \r\n\r\n") + b"0\r\n\r\n")
+
+    async with linked(vice) as (link, site):
+        with pytest.raises(LinkError, match="without an answer"):
+            await link.request(CALL)
+    assert "GET" not in site.asked
