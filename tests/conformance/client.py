@@ -24,7 +24,7 @@ from clawft.auth.web import Web
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError
 from clawft.link.http_out import HttpLink
 from clawft.model import Era
-from clawft.upstream.session import Session
+from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Notification, Request
 
 CAPABILITIES: Mapping[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}}

@@ -42,7 +42,7 @@ NO_BOUNDS = {
     "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",
     "clawft.builtin.ide.text.MAX_NAMED": "manners of an error",
     "clawft.builtin.ide.vscode.rendezvous.TOKEN_BYTES": "the size of a token",
-    "clawft.provider.server.refusal.DATA_CHARS": "manners of an error",
+    "clawft.provider.server.call.refusal.DATA_CHARS": "manners of an error",
     "clawft.auth.endpoint.DETAIL_CHARS": "manners of an error",
     "clawft.auth.register.DETAIL_CHARS": "manners of an error",
     "clawft.auth.flow.SAID_CHARS": "manners of an error",

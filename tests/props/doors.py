@@ -15,7 +15,8 @@ from clawft.model import Origin, Tool
 from clawft.policy import command, globs, path, scan, url
 from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
-from clawft.upstream import offered, peer
+from clawft.upstream.offer import offered
+from clawft.upstream.session import peer
 from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
 from clawft.wire.framing import LineFramer
 from clawft.wire.revisions import HANDSHAKE, REVISIONS

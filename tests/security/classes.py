@@ -187,8 +187,8 @@ ATTACKS = (
         18,
         "questions nobody allowed",
         (
-            "provider/test_questions.py::test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on",
-            "provider/test_questions.py::test_no_question_is_shown_to_an_agent_it_may_not_be_of",
+            "provider/server/question/test_questions.py::test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on",
+            "provider/server/question/test_questions.py::test_no_question_is_shown_to_an_agent_it_may_not_be_of",
             _SERVERS + "test_a_flood_disturbs_nobody_else",
         ),
         _BARE + "test_a_server_asks_what_nobody_allowed",

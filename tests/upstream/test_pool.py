@@ -10,7 +10,8 @@ import pytest
 
 from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
 from clawft.link.base import Outgoing
-from clawft.upstream import backoff, health, session, upstream
+from clawft.upstream import backoff, health, upstream
+from clawft.upstream.session import session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
 from tests.requirements import requirement

@@ -73,8 +73,8 @@ def _whole(found: Offered, beside: Sequence[Tool]) -> Offered:
 def _last_said(server: str) -> Offered | None:
     from clawft.guard.approval import Offered  # loaded by now
     from clawft.policy.beside import beside_tools
-    from clawft.upstream.cache import SchemaCache, folder
-    from clawft.upstream.offered import read_tools
+    from clawft.upstream.offer.cache import SchemaCache, folder
+    from clawft.upstream.offer.offered import read_tools
 
     known = SchemaCache(folder(home_folder())).last(server)
     if known is None:

@@ -108,7 +108,7 @@ async def _challenge(spec: UpstreamSpec) -> str:
     """What the server says to somebody who is not logged in."""
     from clawft.link.http_out import HttpLink
     from clawft.store.secrets import resolve_all
-    from clawft.upstream.session import Session
+    from clawft.upstream.session.session import Session
 
     session = Session(HttpLink(spec.url, resolve_all(spec.headers)), _Deaf())
     try:

@@ -12,7 +12,7 @@ from clawft.store.secrets import conceal
 from clawft.upstream.state import State
 
 if TYPE_CHECKING:
-    from clawft.upstream.lists import Parts
+    from clawft.upstream.offer.lists import Parts
     from clawft.upstream.pool import Pool
     from clawft.upstream.upstream import Upstream
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from clawft.errors import LinkError
 from clawft.store.secrets import conceal
-from clawft.upstream.session import Session
+from clawft.upstream.session.session import Session
 
 HEALTH_SECONDS = 30.0
 HEALTH_PATIENCE = 5.0

@@ -27,11 +27,11 @@ from clawft.errors import (
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.store.secrets import conceal
-from clawft.upstream.cache import SchemaCache
-from clawft.upstream.lists import Parts
+from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.offer.lists import Parts
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
-from clawft.upstream.session import Session
+from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import State

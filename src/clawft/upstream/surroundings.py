@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clawft.link.base import Link
-from clawft.upstream.lists import Parts
+from clawft.upstream.offer.lists import Parts
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.jsonrpc import Notification, Request

@@ -21,19 +21,19 @@ from clawft.errors import (
 from clawft.model import Era, Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.backoff import Backoff
-from clawft.upstream.cache import Remembered, SchemaCache
-from clawft.upstream.capabilities import declared
 from clawft.upstream.flights import Flight
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
-from clawft.upstream.interest import Interest
-from clawft.upstream.lists import Lists
-from clawft.upstream.opening import open_session
-from clawft.upstream.session import Session
+from clawft.upstream.interest.interest import Interest
+from clawft.upstream.interest.telling import keep_told
+from clawft.upstream.offer.cache import Remembered, SchemaCache
+from clawft.upstream.offer.lists import Lists
+from clawft.upstream.session.capabilities import declared
+from clawft.upstream.session.opening import open_session
+from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
 from clawft.upstream.surroundings import Surroundings
-from clawft.upstream.telling import keep_told
 from clawft.wire.jsonrpc import Notification, Request
 
 OPEN_SECONDS = 60.0

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate
-from clawft.upstream.cache import Remembered
+from clawft.upstream.offer.cache import Remembered
 
 log = logging.getLogger("clawft.upstream")
 

@@ -18,11 +18,11 @@ from clawft.errors import ClawftError, ExecutionFailed
 from clawft.link.base import Credentials, Link
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
 from clawft.provider.base import Changes
-from clawft.provider.server import asking
-from clawft.provider.server.parked import Park
+from clawft.provider.server.question import asking
+from clawft.provider.server.question.parked import Park
 from clawft.provider.server.upstream import UpstreamProvider
-from clawft.upstream.cache import SchemaCache
-from clawft.upstream.lists import Parts
+from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec

@@ -31,17 +31,17 @@ from clawft.model import (
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
 from clawft.provider.server import relay
-from clawft.provider.server.asking import Roots
-from clawft.provider.server.conversing import Conversing
+from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
 from clawft.provider.server.hearing import belongs_to, pass_on, read_said
 from clawft.provider.server.kept import KeptReads
-from clawft.provider.server.parked import Park
-from clawft.provider.server.questions import elicitation_id, read_visit
-from clawft.provider.server.relaying import CONNECT_SECONDS, Relaying
-from clawft.upstream.interest import TELL_SECONDS
-from clawft.upstream.lists import Parts
+from clawft.provider.server.question.asking import Roots
+from clawft.provider.server.question.conversing import Conversing
+from clawft.provider.server.question.parked import Park
+from clawft.provider.server.question.questions import elicitation_id, read_visit
+from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.offer.lists import Parts
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
 from clawft.wire.revisions import REVISIONS

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from clawft.errors import InvalidConfig
 from clawft.provider.base import Provider
-from clawft.provider.server import asking
-from clawft.provider.server.parked import Park
 from clawft.provider.server.personal import NOBODY, People, PersonalServer
-from clawft.provider.server.questions import ROOTS
+from clawft.provider.server.question import asking
+from clawft.provider.server.question.parked import Park
+from clawft.provider.server.question.questions import ROOTS
 from clawft.provider.server.upstream import UpstreamProvider
-from clawft.upstream.lists import Parts
+from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream

@@ -14,13 +14,13 @@ from clawft.link.base import Incoming, Lost
 from clawft.link.process import Launch
 from clawft.link.stream import StreamLink
 from clawft.model import Era
-from clawft.upstream.session import Session
+from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Notification, Request
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # starts interpreters
 
-TINY = str(Path(__file__).parents[1] / "servers" / "tiny.py")
+TINY = str(Path(__file__).parents[2] / "servers" / "tiny.py")
 HANDSHAKE_S = 0.1
 TRIES = 5
 """The best of so many: whatever else the machine does is not our time."""

@@ -10,11 +10,11 @@ from msgspec import UNSET
 
 from clawft.errors import ExecutionFailed, ProtocolFailure
 from clawft.model import Call, Era, Question
-from clawft.provider.server import carried
-from clawft.provider.server.asking import Roots
-from clawft.provider.server.questions import ROOTS, cannot, read_question
-from clawft.upstream.peer import Wanted, read_wanted
-from clawft.upstream.session import MAX_ROUNDS
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.asking import Roots
+from clawft.provider.server.question.questions import ROOTS, cannot, read_question
+from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.session import MAX_ROUNDS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.asking import can_answer
 

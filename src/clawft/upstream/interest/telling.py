@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clawft.model import Era
-from clawft.upstream.interest import Interest
-from clawft.upstream.listen import Listening
-from clawft.upstream.session import Session
-from clawft.upstream.subscribed import Subscribed
+from clawft.upstream.interest.interest import Interest
+from clawft.upstream.interest.listen import Listening
+from clawft.upstream.interest.subscribed import Subscribed
+from clawft.upstream.session.session import Session
 
 
 async def keep_told(session: Session, interest: Interest, missed: Callable[[], None]) -> None:

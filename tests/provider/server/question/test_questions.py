@@ -15,8 +15,8 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
 from clawft.link.base import Outgoing
 from clawft.model import Caller
-from clawft.provider.server import rounds
-from clawft.provider.server.parked import Park
+from clawft.provider.server.question import rounds
+from clawft.provider.server.question.parked import Park
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec

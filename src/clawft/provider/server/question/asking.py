@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Question
-from clawft.provider.server.questions import ROOTS, key_of, read_question, refuse_unless_able
+from clawft.provider.server.question.questions import ROOTS, key_of, read_question, refuse_unless_able
 from clawft.upstream.flights import UNCLEAR, Flight, whose
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Request

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import BadParams
-from clawft.upstream.peer import Wanted
+from clawft.upstream.session.peer import Wanted
 
 
 class Parked(Struct, tag="parked"):

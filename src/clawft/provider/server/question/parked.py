@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.errors import INTERNAL_ERROR, BadParams, Busy, JsonRpcFailure
 from clawft.model import Caller, Question
-from clawft.provider.server.questions import key_of
+from clawft.provider.server.question.questions import key_of
 from clawft.upstream.flights import Flight
 from clawft.wire.asking import answers_it
 from clawft.wire.jsonrpc import Failure, Response

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from clawft.errors import METHOD_NOT_FOUND, ClawftError, JsonRpcFailure
-from clawft.upstream.interest import Interest
-from clawft.upstream.session import Session
+from clawft.upstream.interest.interest import Interest
+from clawft.upstream.session.session import Session
 
 log = logging.getLogger("clawft.upstream")
 

@@ -26,17 +26,18 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
-from clawft.provider.server import carried, relay
-from clawft.provider.server.conversing import Conversing, may_park
+from clawft.provider.server import relay
+from clawft.provider.server.call.plain import Ended, Known, PlainCall, Way
+from clawft.provider.server.call.refusal import failed, lacking
+from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.following import Following
-from clawft.provider.server.plain import Ended, Known, PlainCall, Way
-from clawft.provider.server.refusal import failed, lacking
-from clawft.provider.server.tasks import ForeignTasks, follows, needs_tasks
-from clawft.provider.server.urls import ask_for_urls, consented, login_wanted
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.conversing import Conversing, may_park
+from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight
-from clawft.upstream.interest import TELL_SECONDS
-from clawft.upstream.peer import Wanted, read_wanted
-from clawft.upstream.session import MAX_ITEMS, Session
+from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.session import MAX_ITEMS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas

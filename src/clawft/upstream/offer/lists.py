@@ -11,9 +11,9 @@ from msgspec import Raw
 
 from clawft.errors import ClawftError
 from clawft.model import Era, Tool
-from clawft.upstream import offered
-from clawft.upstream.cache import Remembered, SchemaCache, fingerprint
-from clawft.upstream.session import Session
+from clawft.upstream.offer import offered
+from clawft.upstream.offer.cache import Remembered, SchemaCache, fingerprint
+from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 
 DEBOUNCE_SECONDS = 0.05

@@ -29,8 +29,16 @@ from clawft.errors import (
 from clawft.link.base import Link, Outgoing, Posting
 from clawft.link.patience import Patience
 from clawft.model import Era
-from clawft.upstream.mirrored import Mirrors
-from clawft.upstream.peer import Peer, Wanted, read_discover, read_initialize, read_page, read_wanted, supported_by
+from clawft.upstream.session.mirrored import Mirrors
+from clawft.upstream.session.peer import (
+    Peer,
+    Wanted,
+    read_discover,
+    read_initialize,
+    read_page,
+    read_wanted,
+    supported_by,
+)
 from clawft.wire import jsonrpc
 from clawft.wire import meta as metas
 from clawft.wire.cancel import read_cancelled

@@ -21,8 +21,9 @@ from clawft.errors import (
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
-from clawft.upstream import offered, session
-from clawft.upstream.session import Session
+from clawft.upstream.offer import offered
+from clawft.upstream.session import session
+from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.upstream.support import until

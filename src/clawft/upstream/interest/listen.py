@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError, ProtocolFailure, WireError
-from clawft.upstream.interest import Interest
-from clawft.upstream.peer import Peer
-from clawft.upstream.session import Session
+from clawft.upstream.interest.interest import Interest
+from clawft.upstream.session.peer import Peer
+from clawft.upstream.session.session import Session
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure
 

@@ -8,15 +8,16 @@ from typing import Any
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Silent
-from clawft.provider.server import carried, relay
-from clawft.provider.server.asking import Roots
+from clawft.provider.server import relay
 from clawft.provider.server.following import Following
-from clawft.provider.server.parked import OpenCall, Park
-from clawft.provider.server.rounds import Rounds
-from clawft.upstream.capabilities import declared_for
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.asking import Roots
+from clawft.provider.server.question.parked import OpenCall, Park
+from clawft.provider.server.question.rounds import Rounds
 from clawft.upstream.flights import Flight
-from clawft.upstream.peer import Wanted, read_wanted
-from clawft.upstream.session import Session
+from clawft.upstream.session.capabilities import declared_for
+from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR, UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas

@@ -11,7 +11,7 @@ from clawft.link.base import Link
 from clawft.link.process import Child
 from clawft.model import Era
 from clawft.store.secrets import is_reference
-from clawft.upstream.session import Listener, Session
+from clawft.upstream.session.session import Listener, Session
 from clawft.upstream.spec import UpstreamSpec
 
 OLDER_FORM = (400, 404, 405, 406)

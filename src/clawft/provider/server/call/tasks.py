@@ -24,12 +24,13 @@ from clawft.errors import (
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
-from clawft.provider.server import carried, relay
-from clawft.provider.server.conversing import Conversing
+from clawft.provider.server import relay
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.conversing import Conversing
 from clawft.upstream.flights import Flight
-from clawft.upstream.interest import TELL_SECONDS
-from clawft.upstream.peer import read_asked
-from clawft.upstream.session import Session
+from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import read_asked
+from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas

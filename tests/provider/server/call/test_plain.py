@@ -11,9 +11,9 @@ import pytest
 
 from clawft.errors import ExecutionFailed, RequestTimeout
 from clawft.model import Call, Next, Reply
-from clawft.provider.server.plain import PlainCall
+from clawft.provider.server.call.plain import PlainCall
 from clawft.provider.server.upstream import UpstreamProvider
-from tests.provider.test_upstream import call, child, provider, served, text
+from tests.provider.server.test_upstream import call, child, provider, served, text
 from tests.requirements import requirement
 
 SECONDS = 10.0

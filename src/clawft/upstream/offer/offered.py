@@ -10,8 +10,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
 from clawft.model import Annotations, Capabilities, TaskSupport, Tool
-from clawft.upstream.cache import Remembered
-from clawft.upstream.session import Session
+from clawft.upstream.offer.cache import Remembered
+from clawft.upstream.session.session import Session
 from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.visible import make_visible
 

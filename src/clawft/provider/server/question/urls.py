@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from clawft.errors import URL_ELICITATION_REQUIRED, ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
 from clawft.model import Call, Era, Question
-from clawft.provider.server import carried
-from clawft.provider.server.questions import elicitation_id
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.questions import elicitation_id
 
 MAX_URLS = 16
 

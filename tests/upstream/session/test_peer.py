@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from clawft.upstream.peer import read_initialize
+from clawft.upstream.session.peer import read_initialize
 from tests.requirements import requirement
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clawft.upstream.interest import Interest
+from clawft.upstream.interest.interest import Interest
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, pool, table, until
 

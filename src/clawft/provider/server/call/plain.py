@@ -12,7 +12,7 @@ from clawft.link.base import Posting
 from clawft.model import Call, Errand, Reply
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
-from clawft.upstream.session import Session
+from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Failure, Response
 

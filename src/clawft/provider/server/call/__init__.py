@@ -1,0 +1,1 @@
+"""Tool calls on their way to a server and back."""
