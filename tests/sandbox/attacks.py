@@ -32,6 +32,18 @@ def change(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY))
 
 
+def force_write(folder: str, name: str) -> None:
+    """As its owner, who may change the mode first."""
+    mode = os.stat(folder).st_mode
+    os.chmod(folder, 0o755)
+    write(f"{folder}/{name}")
+    os.chmod(folder, mode & 0o7777)
+
+
+def move(path: str, to: str) -> None:
+    os.rename(path, to)
+
+
 def signal_to(pid: str) -> None:
     os.kill(int(pid), 0)
 

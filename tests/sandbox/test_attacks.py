@@ -99,15 +99,53 @@ def test_the_workspace_and_a_temporary_folder_may_be_written(house: House, level
     assert not Path(ran.stdout.strip()).exists()
 
 
+STEERING = (".git/hooks/post-checkout", ".mcp.json", ".vscode/tasks.json", ".claude/settings.json", ".clawft/mcp.toml")
+
+
+def steer(workspace: Path) -> None:
+    for name in STEERING:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("{}")
+
+
 @requirement("POOL-22")
 @pytest.mark.parametrize("level", ["bwrap"])  # Landlock has no way to say it, as the guide says
 def test_what_decides_which_programs_run_later_stays_as_it_is(house: House, level: str) -> None:
-    (house.workspace / ".git" / "hooks").mkdir(parents=True)
-    (house.workspace / ".mcp.json").write_text("{}")
-    for name in (".git/hooks/post-checkout", ".mcp.json"):
+    steer(house.workspace)
+    for name in STEERING:
         assert not house.attack(level, "write", str(house.workspace / name))
         assert house.attack("free", "write", str(house.workspace / name))
-    assert house.attack(level, "write", str(house.workspace / ".git" / "index"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap"])
+def test_what_decides_cannot_be_moved_to_make_room_for_another(house: House, level: str) -> None:
+    steer(house.workspace)
+    for name in (".git", ".mcp.json", ".vscode", ".claude", ".clawft"):
+        place, aside = str(house.workspace / name), str(house.workspace / "aside")
+        assert not house.attack(level, "move", place, aside)
+        assert house.attack("free", "move", place, aside)
+        Path(aside).rename(place)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_rest_of_the_workspace_is_written_all_the_same(house: House, level: str) -> None:
+    steer(house.workspace)
+    for name in (".git/index", ".git/index.lock", ".vscode/new.json", "new", "Makefile"):
+        assert house.attack(level, "write", str(house.workspace / name)), name
+    assert house.attack(level, "move", str(house.workspace / ".git/index.lock"), str(house.workspace / ".git/index"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nothing_is_written_where_something_is_hidden_or_to_devices(house: House, level: str) -> None:
+    """What covers a folder is memory: whoever could fill it would fill the machine's."""
+    for folder in (house.home / ".ssh", Path("/dev")):
+        assert not house.attack(level, "force_write", str(folder), "weft-test")
+    assert house.attack("free", "force_write", str(house.home / ".ssh"), "weft-test")
+    assert house.attack(level, "write", "/dev/shm/weft-test")  # what locks between processes need
+    Path("/dev/shm/weft-test").unlink(missing_ok=True)
 
 
 @requirement("POOL-22")

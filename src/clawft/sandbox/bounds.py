@@ -6,15 +6,14 @@ together leave the one folder open in the closed one. Each means of the machine 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-Access = Literal["hide", "empty", "read", "write"]
-"""`empty`: a private, writable, empty folder in its place."""
+Access = Literal["hide", "empty", "read", "write", "stay"]
+"""`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away."""
 Setting = Literal["auto", "off", "strict", "require"]
 
 ANY_HOST = "*"
@@ -28,7 +27,10 @@ SECRETS = (
 ).split()
 """Below the home folder: what a server has no business with unless its table names it."""
 
-DECIDING = (".git/hooks", ".git/config", ".clawft", ".mcp.json")
+DECIDING = (
+    ".git/hooks .git/config .clawft .mcp.json .vscode/tasks.json .vscode/settings.json .vscode/mcp.json "
+    ".cursor/mcp.json .claude/settings.json .claude/settings.local.json .husky"
+).split()
 """In the workspace: what decides which programs run later, and outside of any sandbox."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
@@ -74,7 +76,7 @@ class Around(Struct, frozen=True):
     """Where the program lies."""
     named: tuple[str, ...] = ()
     """Folders its command line names: what it was told to work on."""
-    kept: tuple[str, ...] = DECIDING
+    kept: tuple[str, ...] = tuple(DECIDING)
     """What of the workspace it may read only."""
 
 
@@ -86,6 +88,8 @@ class Bounds(Struct, frozen=True):
     required: bool = False
     """Rather not start at all than without."""
     own: str = ""
+    workspace: str = ""
+    """Where links are not followed: a server may have put them there."""
 
     @property
     def any_host(self) -> bool:
@@ -110,22 +114,22 @@ def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
 
 def _open(around: Around, *, required: bool) -> Bounds:
     """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
-    return Bounds(
-        _rules(around, (), (around.home, *_deciding(around)), _work(around)), required=required, own=around.own
-    )
+    rules = _rules(around, (), (around.home, *_deciding(around)), _work(around))
+    return Bounds(rules, required=required, own=around.own, workspace=around.workspace)
 
 
 def _closed(
     around: Around, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
 ) -> Bounds:
     """No home and no network but what is named; the system's own folders may be read."""
-    return Bounds(_rules(around, ("/home", "/root", around.home), read, write), network, required, around.own)
+    rules = _rules(around, ("/home", "/root", around.home), read, write)
+    return Bounds(rules, network, required, around.own, around.workspace)
 
 
 def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
     """The same with further rules, which count where it has others for the same path."""
     of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
-    return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=_depth)))
+    return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=by_depth)))
 
 
 def _work(around: Around) -> tuple[str, ...]:
@@ -153,28 +157,44 @@ def may_be_opened(folder: str, home: str) -> bool:
 
 def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]) -> tuple[Rule, ...]:
     """Of two rules for one path the later counts. One that says what the rule around it says already is left out."""
-    access: dict[str, Access] = {"/": "read"}
+    access: dict[str, Access] = dict.fromkeys(_staying(around), "stay")
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
     access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around)), "read"))
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
-    rules: list[Rule] = []
-    for path in sorted(filter(None, access), key=_depth):
-        around_it = access_to(path, rules)
-        told = path in read
-        if around_it != access[path] and (told or access[path] != "read" or around_it != "write"):
-            rules.append(Rule(path, access[path]))
-    return tuple(rules)
+    access["/"] = "read"
+    told, kept = frozenset(read), dict[str, Access]()
+    for path in sorted(filter(None, access), key=by_depth):
+        outer = _around_it(path, kept)
+        if outer != access[path] and (path in told or access[path] != "read" or outer != "write"):
+            kept[path] = access[path]
+    return tuple(Rule(path, kept[path]) for path in kept)
+
+
+def _around_it(path: str, known: Mapping[str, Access]) -> Access:
+    """What is said about the folder a path lies in."""
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        found = known.get(path, "stay")
+        if found != "stay":
+            return found
+    return "hide"
+
+
+def _staying(around: Around) -> list[str]:
+    """Folders with something in them that is kept: moved away, they would make room for others."""
+    nested = (name.partition("/")[0] for name in around.kept if "/" in name)
+    return [f"{around.workspace}/{name}" for name in dict.fromkeys(nested)]
 
 
 def _cwd(around: Around) -> tuple[str, ...]:
     return (around.cwd,) if may_be_opened(around.cwd, around.home) else ()
 
 
-def _depth(path: str) -> tuple[int, str]:
-    return len(PurePosixPath(path).parts), path
+def by_depth(path: str) -> tuple[int, str]:
+    return (path.count("/"), path) if path != "/" else (0, path)
 
 
 def _absolute(paths: Iterable[str], around: Around) -> tuple[str, ...]:
@@ -198,6 +218,6 @@ def access_to(path: str, rules: Iterable[Rule]) -> Access:
     """What the rules say about a path: the deepest that covers it."""
     found: Access = "hide"
     for rule in rules:  # shallow before deep
-        if is_within(path, rule.path):
+        if rule.access != "stay" and is_within(path, rule.path):
             found = rule.access
     return found

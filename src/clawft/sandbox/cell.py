@@ -15,6 +15,7 @@ from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, seccomp
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
+from clawft.sandbox.settled import settled
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 OPENING = str(Path(__file__).with_name("opening.py"))
@@ -58,11 +59,10 @@ class Cell(Struct, frozen=True):
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
             raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
-        if means.level == "bwrap":
-            return self._bubble(bounds, argv, cwd, env)
-        if means.level == "landlock":
-            return self._land(bounds, argv, env)
-        return Start((*means.limits, *means.leash, *argv), env)
+        if means.level == "none":
+            return Start((*means.limits, *means.leash, *argv), env)
+        bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
+        return self._bubble(bounds, argv, cwd, env) if means.level == "bwrap" else self._land(bounds, argv, env)
 
     def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
         if not self.means.offline:
@@ -70,7 +70,7 @@ class Cell(Struct, frozen=True):
         steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
-        passed.append(readable("".join(f"{word}\0" for word in shape).encode()))  # and so not in everybody's `ps`
+        passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
         before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
         env = with_own(bounds, env)
         found = Start((*before, *argv), env, tuple(passed), walled=True)
@@ -109,7 +109,7 @@ def without_islands(rules: Sequence[Rule]) -> list[Rule]:
     """Landlock cannot take writing back below a folder that may be written, but by closing that folder to new files."""
     kept: list[Rule] = []
     for rule in rules:
-        if rule.access != "read" or access_to(rule.path, kept) != "write":
+        if rule.access not in ("read", "write") or access_to(rule.path, kept) != "write":
             kept.append(rule)
     return kept
 
