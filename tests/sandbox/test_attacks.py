@@ -11,10 +11,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from clawft.sandbox.bounds import Table
+from clawft.sandbox.probe import Means
 from tests.requirements import requirement
-from tests.sandbox.held import LEVELS, House, furnish
+from tests.sandbox import held
+from tests.sandbox.held import LEVELS, House, furnish, means
 
 pytestmark = [
     pytest.mark.slow,  # an interpreter for each
@@ -171,6 +174,66 @@ def test_nobody_outside_is_signalled(house: House, victim: str, level: str) -> N
     assert house.attack("free", "signal_to", victim)
     assert not house.attack(level, "signal_to", victim)
     assert not house.attack(level, "end", str(os.getpid()))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_outside_is_given_limits(house: House, victim: str, level: str) -> None:
+    assert house.attack("free", "limit", victim)
+    assert not house.attack(level, "limit", victim)
+
+
+def without_scopes(level: str) -> Means:
+    return replace(means(level), abi=5)
+
+
+@requirement("POOL-22")
+def test_we_are_spared_where_the_kernel_knows_no_scopes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Landlock refuses signals since its sixth version only."""
+    monkeypatch.setattr(held, "means", without_scopes)
+    assert house.attack("landlock", "signal_to", "0")
+    for process in (os.getpid(), -os.getpgrp(), -1):
+        assert not house.attack("landlock", "signal_to", str(process)), process
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_listens_in_on_a_terminal(house: House, level: str) -> None:
+    """Whoever reads from one gets what the user types there."""
+    ours, theirs = os.openpty()
+    try:
+        assert house.attack("free", "listen_in", os.ttyname(theirs))
+        assert not house.attack(level, "listen_in", os.ttyname(theirs))
+        assert house.attack(level, "own_terminal") is (level == "bwrap")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_file_of_others_gets_no_second_name_to_be_written_by(house: House, level: str) -> None:
+    letter, name = str(house.home / "letter.txt"), str(house.workspace / "mine")
+    assert not house.attack(level, "link", letter, name)
+    assert house.attack("free", "link", letter, name)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_ways_out_that_know_no_namespace(house: House, level: str) -> None:
+    for what in (("family", str(int(socket.AF_VSOCK))), ("ring",)):
+        if house.attack("free", *what):
+            assert not house.attack(level, *what)
+    for usual in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+        assert house.attack(level, "family", str(int(usual)))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("way", ["self", "thread-self", "1"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_root_is_another_way_to_a_secret(house: House, level: str, way: str) -> None:
+    path = f"/proc/{way}/root{house.home}/.ssh/id_ed25519"
+    assert not house.attack(level, "read", path)
 
 
 @requirement("POOL-22")

@@ -81,7 +81,8 @@ class Cell(Struct, frozen=True):
 
         temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
         rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
-        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts)
+        spared = () if self.means.alone else (os.getpid(), -os.getpgrp())
+        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
         before = (*self.means.limits, *self.means.leash, *self.means.alone, *_powerless(self.means.leash))

@@ -22,7 +22,9 @@ OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
 SCOPES = 3
 """No signals to and no abstract sockets of those outside; since version 6."""
 READ = EXECUTE | READ_FILE | READ_DIR
-DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty ptmx pts shm".split())
+ALL_DEVICES = "/dev"
+DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom shm".split())
+"""All there is of `/dev`: through a terminal of the user one reads what he types, through others what he says."""
 MAX_RULES = 50_000
 
 Rules = dict[str, str]
@@ -97,7 +99,7 @@ def restrict(rules: Rules, version: int) -> None:
     attr = RulesetAttr(known, 0, SCOPES if version >= 6 else 0)
     size = ctypes.sizeof(attr) if version >= 6 else 8
     ruleset = call(CREATE_RULESET, ctypes.byref(attr), ctypes.c_size_t(size), 0)
-    for path, access in grants(rules):
+    for path, access in grants({ALL_DEVICES: "hide", **rules}):
         _allow(ruleset, path, READ if access == "read" else known, known)
     for path in DEVICES:
         _allow(ruleset, path, known, known)
