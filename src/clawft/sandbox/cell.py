@@ -71,7 +71,7 @@ class Cell(Struct, frozen=True):
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
         passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
-        before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
+        before = [self.means.bwrap, "--args", str(passed[-1]), "--", *self.means.inner_limits]
         env = with_own(bounds, env)
         found = Start((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
@@ -85,7 +85,9 @@ class Cell(Struct, frozen=True):
         steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
-        before = (*self.means.limits, *self.means.leash, *self.means.alone, *_powerless(self.means.leash))
+        means = self.means
+        limits = means.inner_limits if means.alone else means.limits
+        before = (*means.leash, *means.alone, *limits, *_powerless(means.leash))
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
         return Start((*before, *launcher, "--", *argv), env, temporary=temporary)
 
