@@ -108,13 +108,13 @@ def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
         read, write = _absolute(setting.read, around), _absolute(setting.write, around)
         return _closed(around, (*around.named, *read), write, setting.network, setting.require)
     if setting == "strict":
-        return _closed(around, _deciding(around), _work(around), (), required=False)
+        return _closed(around, (), _work(around), (), required=False)
     return _open(around, required=setting == "require")
 
 
 def _open(around: Around, *, required: bool) -> Bounds:
     """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
-    rules = _rules(around, (), (around.home, *_deciding(around)), _work(around))
+    rules = _rules(around, (), (around.home,), _work(around))
     return Bounds(rules, required=required, own=around.own, workspace=around.workspace)
 
 
@@ -157,20 +157,20 @@ def may_be_opened(folder: str, home: str) -> bool:
 
 def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]) -> tuple[Rule, ...]:
     """Of two rules for one path the later counts. One that says what the rule around it says already is left out."""
-    access: dict[str, Access] = dict.fromkeys(_staying(around), "stay")
+    access: dict[str, Access] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
-    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around)), "read"))
+    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_deciding(around)), "read"))
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
-    access["/"] = "read"
-    told, kept = frozenset(read), dict[str, Access]()
+    taken_back, asked = frozenset(_deciding(around)), frozenset(read)
+    rules: dict[str, Access] = {}
     for path in sorted(filter(None, access), key=by_depth):
-        outer = _around_it(path, kept)
-        if outer != access[path] and (path in told or access[path] != "read" or outer != "write"):
-            kept[path] = access[path]
-    return tuple(Rule(path, kept[path]) for path in kept)
+        here, outer = access[path], _around_it(path, rules)
+        if here != outer and (here != "read" or path in asked or (outer == "write") == (path in taken_back)):
+            rules[path] = here
+    return tuple(Rule(path, rules[path]) for path in rules)
 
 
 def _around_it(path: str, known: Mapping[str, Access]) -> Access:
