@@ -19,11 +19,17 @@ Setting = Literal["auto", "off", "strict", "require"]
 ANY_HOST = "*"
 
 SECRETS = (
-    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .netrc .git-credentials .pypirc "
-    ".config/gcloud .config/gh .config/op .config/rclone .config/sops .config/containers .local/share/keyrings "
-    ".claude/.credentials.json .codex/auth.json .mozilla .thunderbird .config/google-chrome .config/chromium "
-    ".config/BraveSoftware .config/microsoft-edge .cargo/credentials.toml .cargo/credentials .config/git/credentials "
-    ".bash_history .zsh_history .python_history .psql_history"
+    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc .git-credentials "
+    ".pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly .gem/credentials .cargo/credentials.toml "
+    ".cargo/credentials .composer/auth.json .huggingface .cache/huggingface/token .local/share/uv/credentials "
+    ".config/gcloud .config/gh .config/hub .config/glab-cli .config/doctl .config/op .config/1Password .config/Bitwarden "
+    ".config/rclone .config/sops .config/age .config/containers .config/composer/auth.json .config/git/credentials "
+    ".config/github-copilot .local/share/keyrings .local/share/kwalletd .pki .Xauthority .ICEauthority "
+    ".claude.json .claude/.credentials.json .config/Claude .cursor/mcp.json .codex/auth.json .gemini/oauth_creds.json "
+    ".mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge "
+    ".config/vivaldi .config/opera .config/Signal .config/Slack .config/discord .var/app snap .electrum .bitcoin .ethereum "
+    ".config/solana .bash_history .zsh_history .local/share/fish/fish_history .python_history .node_repl_history "
+    ".psql_history .mysql_history .sqlite_history"
 ).split()
 """Below the home folder: what a server has no business with unless its table names it."""
 

@@ -29,7 +29,14 @@ COUNTS_APART = (5, 14)
 SHAPE = 2
 """Of what is remembered; counted up when the trials change."""
 SILENCE = 'sandbox = "off" silences this'
-INSTALL = f"install it, or {SILENCE}"
+INSTALLERS = {
+    "apt-get": "apt-get install",
+    "dnf": "dnf install",
+    "pacman": "pacman -S",
+    "zypper": "zypper install",
+    "apk": "apk add",
+}
+RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
 Level = Literal["bwrap", "landlock", "none"]
 
@@ -158,7 +165,7 @@ def probe(*, bubblewrap: bool = True) -> Means:
 
 def _bubble(program: str | None) -> Means:
     if program is None:
-        return Means(reason=f"bubblewrap is not installed; {INSTALL}")
+        return Means(reason=f"bubblewrap is not installed; {_installing()}, or {SILENCE}")
     sized = not _try_bwrap(program, sized=True)
     said = "" if sized else _try_bwrap(program, sized=False)
     if said:
@@ -182,8 +189,17 @@ def _trial(argv: list[str]) -> str:
     return "" if ran.returncode == 0 else _explain(argv[0], words[-1] if words else f"status {ran.returncode}")
 
 
+def _installing() -> str:
+    """What to type, where we know it."""
+    command = next((command for program, command in INSTALLERS.items() if _which(program)), "")
+    before = "" if os.getuid() == 0 else "sudo "
+    return f"run: {before}{command} bubblewrap" if command else "install it"
+
+
 def _explain(program: str, words: str) -> str:
     if "uid map" in words or "ermission denied" in words or "not permitted" in words:
+        if _told_by(RESTRICTED) == "1":
+            return f"AppArmor forbids user namespaces to bubblewrap ({words}); the sandbox guide says how to allow them"
         return f"user namespaces are blocked on this machine ({words})"
     return f"{os.path.basename(program)} cannot be used: {words}"
 
