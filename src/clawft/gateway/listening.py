@@ -12,9 +12,9 @@ from msgspec import UNSET, Struct, UnsetType
 from clawft.errors import BadParams, ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, ListChanged, Topic
-from clawft.gateway.followed import Followed
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
+from clawft.gateway.task.followed import Followed
 from clawft.model import Caller
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Ensure, ProvidersOf, Reaches
+from clawft.gateway.offer.registered import Ensure, ProvidersOf, Reaches
 from clawft.guard.pipeline import Use
 from clawft.model import Call, Caller, Completion, Origin, Prompt, Talk, Tool
 from clawft.policy.beside import PROMPTS
