@@ -1,8 +1,8 @@
 """Each attack in every sandbox this machine has, and once without one: a test that cannot lose proves nothing."""
 
+import asyncio
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -13,7 +13,9 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
+from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import Table
+from clawft.sandbox.group import end
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
 from tests.sandbox import held
@@ -339,14 +341,15 @@ def test_keys_privileges_and_descriptors(house: House, level: str) -> None:
 
 
 @requirement("POOL-22", "POOL-21")
-@pytest.mark.parametrize("level", ["bwrap", "landlock-alone"])
+@pytest.mark.parametrize("level", LEVELS)
 def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:
     """A grandchild in a session of its own that hears nothing: gone with the child, and so with us."""
     mark = secrets.token_hex(8)
+    lasting = "import time; print('ready', flush=True); time.sleep(300)"
     code = (
-        "import os, subprocess, sys, time\n"
-        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', '{mark}'], start_new_session=True)\n"
-        "print('ready', flush=True); time.sleep(300)"
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', {lasting!r}, '{mark}'], start_new_session=True)\n"
+        "time.sleep(300)"
     )
     argv = [sys.executable, "-c", code]
     for each, survives in (("free", True), (level, False)):
@@ -356,8 +359,60 @@ def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> No
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            os.killpg(process.pid, signal.SIGKILL)
+            end(process.pid, tended=how.tended)
         assert bool(marked(mark, gone=not survives)) is survives, each
+
+
+DAEMON = """
+import os, signal, subprocess, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+lasting = "import time; print('ready', flush=True); time.sleep(300)"
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        subprocess.Popen([sys.executable, "-c", lasting, sys.argv[1]], start_new_session=True, env={})
+    os._exit(0)
+time.sleep(300)
+"""
+"""Ignores all requests to end, and leaves somebody behind whom nobody knows any more."""
+
+
+@requirement("POOL-22", "POOL-21")
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_server_that_does_not_want_to_end_takes_its_daemons_with_it(house: House, level: str) -> None:
+    mark = secrets.token_hex(8)
+    argv = [sys.executable, "-c", DAEMON, mark]
+    cell = house.cell(level, "auto", argv, house.workspace)
+    child = start(Launch(argv[0], tuple(argv[1:]), cwd=str(house.workspace), confine=lambda argv, cwd: cell))
+    pipes = child.pipes
+    assert pipes.stdin is not None
+    assert pipes.stdout is not None
+    assert pipes.stderr is not None
+    assert await asyncio.to_thread(pipes.stdout.readline) == b"ready\n"
+    await child.stop(pipes.stdin.close)
+    pipes.stdout.close()
+    pipes.stderr.close()
+    assert marked(mark, gone=True) == []
+
+
+@requirement("POOL-22", "POOL-21")
+@pytest.mark.parametrize("level", LEVELS)
+def test_whoever_ends_us_without_warning_leaves_no_daemon(house: House, level: str) -> None:
+    mark = secrets.token_hex(8)
+    argv = [sys.executable, "-c", DAEMON, mark]
+    how = house.cell(level, "auto", argv, house.workspace).start(argv, str(house.workspace), {"PATH": "/usr/bin"})
+    we = "import subprocess, sys; subprocess.run(sys.argv[2:], pass_fds=eval(sys.argv[1]), start_new_session=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", we, str(how.descriptors), *how.argv],
+        env=dict(how.env),
+        pass_fds=how.descriptors,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+    assert marked(mark, gone=True) == []
 
 
 def marked(mark: str, *, gone: bool) -> list[int]:

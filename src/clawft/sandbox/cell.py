@@ -32,6 +32,8 @@ class Start(Struct, frozen=True):
     """A folder to remove when it has ended."""
     walled: bool = False
     """The process we see is the wall, and the command runs behind it."""
+    tended: bool = False
+    """That process ends all others, those that left their group too, when it is told to end."""
     handed: socket.socket | None = None
     """Where the way out of it will come from."""
     hosts: tuple[str, ...] = ()
@@ -81,15 +83,16 @@ class Cell(Struct, frozen=True):
 
         temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
         rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
-        spared = () if self.means.alone else (os.getpid(), -os.getpgrp())
+        means, tended = self.means, not self.means.alone
+        spared = (os.getpid(), -os.getpgrp()) if tended else ()
         steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
-        launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
-        means = self.means
-        limits = means.inner_limits if means.alone else means.limits
+        told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
+        limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *limits, *_powerless(means.leash))
+        argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
-        return Start((*before, *launcher, "--", *argv), env, temporary=temporary)
+        return Start(argv, env, temporary=temporary, walled=tended, tended=tended)
 
 
 def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
@@ -153,9 +156,4 @@ def lacks(bounds: Bounds, means: Means) -> str:
 
 
 def weakness(bounds: Bounds, means: Means) -> str:
-    lacking = lacks(bounds, means)
-    if lacking:
-        return lacking
-    if means.level == "landlock" and not means.alone:
-        return f"processes that leave their group can outlive it; {means.reason}"
-    return means.reason
+    return lacks(bounds, means) or means.reason
