@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from clawft.sandbox import landlock
@@ -58,7 +59,7 @@ def weft(folder: Path, machine: Path, *words: str, before: tuple[str, ...] = ())
 
 
 def status(folder: Path, machine: Path, sandbox: str = "auto", before: tuple[str, ...] = ()) -> dict[str, str]:
-    servers = {"one": {"command": sys.executable, "args": [HONEST], "sandbox": sandbox}}
+    servers = {"one": {"command": sys.executable, "args": ["-X", f"folder={folder}", HONEST], "sandbox": sandbox}}
     config = json.dumps({"mcpServers": servers})
     done = weft(folder, machine, "servers", "status", "one", "--json", "--mcp-config", config, before=before)
     return json.loads(done.stdout)
@@ -73,6 +74,25 @@ def test_without_bubblewrap_landlock_holds_and_the_line_says_how_to_get_it(tmp_p
     assert "bubblewrap is not installed; run: " in found["sandbox"] or not (machine / "apt-get").exists()
     assert found["sandbox"].count("\n") == 0
     assert status(tmp_path, machine, "require")["state"] == "connected"
+
+
+@requirement("POOL-22", "POOL-21")
+@needs_landlock
+def test_without_namespaces_servers_run_and_end_with_us_all_the_same(tmp_path: Path, machine: Path) -> None:
+    """As in a container. The launcher stays with its server there, and goes with it."""
+    (machine / "unshare").unlink(missing_ok=True)
+    found = status(tmp_path, machine)
+    assert (found["state"], found["sandbox"][:9]) == ("connected", "landlock("), found
+    assert not [
+        each for each in psutil.process_iter() if HONEST in _words_of(each) and str(tmp_path) in _words_of(each)
+    ]
+
+
+def _words_of(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 @requirement("POOL-22")
