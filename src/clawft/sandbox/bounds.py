@@ -6,7 +6,7 @@ together leave the one folder open in the closed one. Each means of the machine 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -150,7 +150,7 @@ def _deciding(around: Around) -> tuple[str, ...]:
 
 
 def _is_kept(path: str, around: Around) -> bool:
-    return any(is_within(path, kept) for kept in (*SYSTEM, *_secrets(around)))
+    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around)))
 
 
 def _secrets(around: Around) -> tuple[str, ...]:
@@ -182,12 +182,18 @@ def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Se
 
 def _around_it(path: str, known: Mapping[str, Access]) -> Access:
     """What is said about the folder a path lies in."""
-    while path != "/":
-        path = path.rpartition("/")[0] or "/"
-        found = known.get(path, "stay")
+    for folder in _above(path):
+        found = known.get(folder, "stay")
         if found != "stay":
             return found
     return "hide"
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders a path lies in, the nearest first."""
+    while path not in ("", "/"):
+        path = path.rpartition("/")[0]
+        yield path or "/"
 
 
 def _staying(around: Around) -> list[str]:

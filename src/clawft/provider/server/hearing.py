@@ -18,13 +18,10 @@ class Said(Struct, frozen=True):
     logger: str = ""
 
 
-_said = msgspec.json.Decoder(Said)
-
-
 def read_said(params: bytes) -> Said | None:
     """None for what is no log message; it is not worth an error."""
     try:
-        return _said.decode(params)
+        return msgspec.json.decode(params, type=Said)
     except msgspec.DecodeError:
         return None
 

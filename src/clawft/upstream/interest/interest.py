@@ -30,9 +30,6 @@ class _Named(Struct, rename="camel"):
     task_id: str = ""
 
 
-_named = msgspec.json.Decoder(_Named)
-
-
 class Watched:
     """Things by their name, each with everyone who wants to hear of it."""
 
@@ -190,6 +187,6 @@ class Interest:
 def _read(params: bytes) -> _Named:
     """What cannot be read names nothing."""
     try:
-        return _named.decode(params)
+        return msgspec.json.decode(params, type=_Named)
     except msgspec.DecodeError:
         return _Named()
