@@ -174,16 +174,17 @@ def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Se
     taken_back, asked = frozenset(_deciding(around)), frozenset(read)
     rules: dict[str, Access] = {}
     for path in sorted(filter(None, access), key=by_depth):
-        here, outer = access[path], _around_it(path, rules)
+        here, outer = access[path], around_it(path, rules)
         if here != outer and (here != "read" or path in asked or (outer == "write") == (path in taken_back)):
             rules[path] = here
     return tuple(Rule(path, rules[path]) for path in rules)
 
 
-def _around_it(path: str, known: Mapping[str, Access]) -> Access:
+def around_it(path: str, known: Mapping[str, Access]) -> Access:
     """What is said about the folder a path lies in."""
-    for folder in _above(path):
-        found = known.get(folder, "stay")
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        found = known.get(path, "stay")
         if found != "stay":
             return found
     return "hide"
