@@ -18,12 +18,13 @@ PATIENCE_S = 90.0
 HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
 
 
-def touching(home: Path) -> list[str]:
+def touching(home: Path, *paths: str) -> list[str]:
     code = (
-        "import pathlib, runpy, sys\n"
+        "import os, pathlib, runpy, sys\n"
         f"home = pathlib.Path({str(home)!r})\n"
         "(home / '.config/tool/settings').read_text()\n"
-        "for path in ('.ssh/id', '.state/log'):\n"
+        "os.listdir(home)\n"
+        f"for path in {('.ssh/id', '.state/log', *paths)}:\n"
         "    try: (home / path).open('a').close()\n"
         "    except OSError: pass\n"
         "script = sys.argv[1]; sys.argv = ['honest']; runpy.run_path(script, run_name='__main__')"
@@ -60,6 +61,27 @@ def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Pat
     assert json.loads(status.stdout)["state"] == "connected", status.stdout
     assert (home / ".state" / "log").exists()
     assert (home / ".ssh" / "id").read_text() == "x"
+
+
+@requirement("POOL-22")
+def test_a_server_that_knows_it_is_watched_gets_nothing_dangerous(tmp_path: Path, home: Path) -> None:
+    """And what is stored lets it write nothing that runs later."""
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    wanted = (".bashrc", ".config/autostart/x.desktop", ".local/bin/git", "/evil", "/var/evil", ".config/x", "\x1b[2Jy")
+    for folder in (".config/autostart", ".local/bin"):
+        (home / folder).mkdir(parents=True)
+    assert weft(tmp_path, home, "servers", "add", "one", "--", *touching(home, *wanted)).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn", "--write")
+    assert learned.returncode == 0, learned.stderr
+    assert learned.stdout.startswith(
+        'sandbox = { read = ["~/.config/tool"], write = ["~/.config/x", "~/.state"], network = [] }\n'
+    )
+    for named in ("~/.bashrc", "~/.config/autostart", "~/.local/bin", "write to /,", "write to /var,", "read ~,"):
+        assert any(named in line and line.endswith("not proposed") for line in learned.stderr.splitlines()), named
+    assert "\x1b" not in learned.stdout + learned.stderr
+    assert weft(tmp_path, home, "servers", "status", "one").returncode == 0
+    assert not (home / ".bashrc").exists()
 
 
 @requirement("POOL-22")

@@ -101,6 +101,8 @@ hosts = ["crates.example"]
 sandbox = "off"
 [build]
 sandbox = "strict"
+[ide]
+sandbox = "off"
 [gateway]
 page_size = 5
 question_seconds = 30
@@ -151,7 +153,7 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
     assert (settings.shell_sandbox, settings.git_sandbox) == ("strict", "require")
     assert (settings.cargo_hosts, settings.cargo_sandbox) == (("crates.example",), "off")
-    assert settings.build_sandbox == "strict"
+    assert (settings.build_sandbox, settings.ide_sandbox) == ("strict", "off")
     assert settings.command_policy.deny == ("git push*",)
     assert settings.url_policy.allow_networks == ("10.0.0.0/8",)
     assert (settings.page_size, settings.max_body, settings.instructions) == (5, 2048, "be kind")

@@ -1,5 +1,6 @@
 """A home with secrets, and commands that run in it: free, or held by each means this machine has."""
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ class House:
     workspace: Path
 
     def cell(self, level: str, setting: str | Table, argv: list[str], cwd: Path) -> Cell:
-        spec = UpstreamSpec("held", command=argv[0], sandbox="off" if level == "free" else setting)
-        made = Cells(self.state, self.workspace).cell(spec, argv, str(cwd))
+        spec = UpstreamSpec("held", command=argv[0], cwd=str(cwd), sandbox="off" if level == "free" else setting)
+        made = Cells(self.state, self.workspace).cell(spec, argv, os.path.realpath(cwd))
         return Cell(made.bounds, means(level))
 
     def run(
@@ -61,7 +62,7 @@ class House:
     ) -> subprocess.CompletedProcess[str]:
         folder = cwd or self.workspace
         env = {"HOME": str(self.home), "PATH": "/usr/local/bin:/usr/bin:/bin", **more}
-        how = self.cell(level, setting, argv, folder).start(argv, str(folder), env)
+        how = self.cell(level, setting, argv, folder).start(argv, os.path.realpath(folder), env)
         return subprocess.run(
             how.argv,
             env=dict(how.env),

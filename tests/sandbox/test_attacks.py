@@ -1,8 +1,8 @@
 """Each attack in every sandbox this machine has, and once without one: a test that cannot lose proves nothing."""
 
+import asyncio
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -11,10 +11,15 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
+from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import Table
+from clawft.sandbox.group import end
+from clawft.sandbox.probe import Means
 from tests.requirements import requirement
-from tests.sandbox.held import LEVELS, House, furnish
+from tests.sandbox import held
+from tests.sandbox.held import LEVELS, House, furnish, means
 
 pytestmark = [
     pytest.mark.slow,  # an interpreter for each
@@ -99,15 +104,53 @@ def test_the_workspace_and_a_temporary_folder_may_be_written(house: House, level
     assert not Path(ran.stdout.strip()).exists()
 
 
+STEERING = (".git/hooks/post-checkout", ".mcp.json", ".vscode/tasks.json", ".claude/settings.json", ".clawft/mcp.toml")
+
+
+def steer(workspace: Path) -> None:
+    for name in STEERING:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text("{}")
+
+
 @requirement("POOL-22")
 @pytest.mark.parametrize("level", ["bwrap"])  # Landlock has no way to say it, as the guide says
 def test_what_decides_which_programs_run_later_stays_as_it_is(house: House, level: str) -> None:
-    (house.workspace / ".git" / "hooks").mkdir(parents=True)
-    (house.workspace / ".mcp.json").write_text("{}")
-    for name in (".git/hooks/post-checkout", ".mcp.json"):
+    steer(house.workspace)
+    for name in STEERING:
         assert not house.attack(level, "write", str(house.workspace / name))
         assert house.attack("free", "write", str(house.workspace / name))
-    assert house.attack(level, "write", str(house.workspace / ".git" / "index"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap"])
+def test_what_decides_cannot_be_moved_to_make_room_for_another(house: House, level: str) -> None:
+    steer(house.workspace)
+    for name in (".git", ".mcp.json", ".vscode", ".claude", ".clawft"):
+        place, aside = str(house.workspace / name), str(house.workspace / "aside")
+        assert not house.attack(level, "move", place, aside)
+        assert house.attack("free", "move", place, aside)
+        Path(aside).rename(place)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_rest_of_the_workspace_is_written_all_the_same(house: House, level: str) -> None:
+    steer(house.workspace)
+    for name in (".git/index", ".git/index.lock", ".vscode/new.json", "new", "Makefile"):
+        assert house.attack(level, "write", str(house.workspace / name)), name
+    assert house.attack(level, "move", str(house.workspace / ".git/index.lock"), str(house.workspace / ".git/index"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nothing_is_written_where_something_is_hidden_or_to_devices(house: House, level: str) -> None:
+    """What covers a folder is memory: whoever could fill it would fill the machine's."""
+    for folder in (house.home / ".ssh", Path("/dev")):
+        assert not house.attack(level, "force_write", str(folder), "weft-test")
+    assert house.attack("free", "force_write", str(house.home / ".ssh"), "weft-test")
+    assert house.attack(level, "write", "/dev/shm/weft-test")  # what locks between processes need
+    Path("/dev/shm/weft-test").unlink(missing_ok=True)
 
 
 @requirement("POOL-22")
@@ -133,6 +176,66 @@ def test_nobody_outside_is_signalled(house: House, victim: str, level: str) -> N
     assert house.attack("free", "signal_to", victim)
     assert not house.attack(level, "signal_to", victim)
     assert not house.attack(level, "end", str(os.getpid()))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_outside_is_given_limits(house: House, victim: str, level: str) -> None:
+    assert house.attack("free", "limit", victim)
+    assert not house.attack(level, "limit", victim)
+
+
+def without_scopes(level: str) -> Means:
+    return replace(means(level), abi=5)
+
+
+@requirement("POOL-22")
+def test_we_are_spared_where_the_kernel_knows_no_scopes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Landlock refuses signals since its sixth version only."""
+    monkeypatch.setattr(held, "means", without_scopes)
+    assert house.attack("landlock", "signal_to", "0")
+    for process in (os.getpid(), -os.getpgrp(), -1):
+        assert not house.attack("landlock", "signal_to", str(process)), process
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nobody_listens_in_on_a_terminal(house: House, level: str) -> None:
+    """Whoever reads from one gets what the user types there."""
+    ours, theirs = os.openpty()
+    try:
+        assert house.attack("free", "listen_in", os.ttyname(theirs))
+        assert not house.attack(level, "listen_in", os.ttyname(theirs))
+        assert house.attack(level, "own_terminal") is (level == "bwrap")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_file_of_others_gets_no_second_name_to_be_written_by(house: House, level: str) -> None:
+    letter, name = str(house.home / "letter.txt"), str(house.workspace / "mine")
+    assert not house.attack(level, "link", letter, name)
+    assert house.attack("free", "link", letter, name)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+def test_ways_out_that_know_no_namespace(house: House, level: str) -> None:
+    for what in (("family", str(int(socket.AF_VSOCK))), ("ring",)):
+        if house.attack("free", *what):
+            assert not house.attack(level, *what)
+    for usual in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6):
+        assert house.attack(level, "family", str(int(usual)))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("way", ["self", "thread-self", "1"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_root_is_another_way_to_a_secret(house: House, level: str, way: str) -> None:
+    path = f"/proc/{way}/root{house.home}/.ssh/id_ed25519"
+    assert not house.attack(level, "read", path)
 
 
 @requirement("POOL-22")
@@ -238,14 +341,15 @@ def test_keys_privileges_and_descriptors(house: House, level: str) -> None:
 
 
 @requirement("POOL-22", "POOL-21")
-@pytest.mark.parametrize("level", ["bwrap", "landlock-alone"])
+@pytest.mark.parametrize("level", LEVELS)
 def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:
     """A grandchild in a session of its own that hears nothing: gone with the child, and so with us."""
     mark = secrets.token_hex(8)
+    lasting = "import time; print('ready', flush=True); time.sleep(300)"
     code = (
-        "import os, subprocess, sys, time\n"
-        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)', '{mark}'], start_new_session=True)\n"
-        "print('ready', flush=True); time.sleep(300)"
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', {lasting!r}, '{mark}'], start_new_session=True)\n"
+        "time.sleep(300)"
     )
     argv = [sys.executable, "-c", code]
     for each, survives in (("free", True), (level, False)):
@@ -255,8 +359,60 @@ def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> No
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            os.killpg(process.pid, signal.SIGKILL)
+            end(process.pid, tended=how.tended)
         assert bool(marked(mark, gone=not survives)) is survives, each
+
+
+DAEMON = """
+import os, signal, subprocess, sys, time
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(number, signal.SIG_IGN)
+lasting = "import time; print('ready', flush=True); time.sleep(300)"
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        subprocess.Popen([sys.executable, "-c", lasting, sys.argv[1]], start_new_session=True, env={})
+    os._exit(0)
+time.sleep(300)
+"""
+"""Ignores all requests to end, and leaves somebody behind whom nobody knows any more."""
+
+
+@requirement("POOL-22", "POOL-21")
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_server_that_does_not_want_to_end_takes_its_daemons_with_it(house: House, level: str) -> None:
+    mark = secrets.token_hex(8)
+    argv = [sys.executable, "-c", DAEMON, mark]
+    cell = house.cell(level, "auto", argv, house.workspace)
+    child = start(Launch(argv[0], tuple(argv[1:]), cwd=str(house.workspace), confine=lambda argv, cwd: cell))
+    pipes = child.pipes
+    assert pipes.stdin is not None
+    assert pipes.stdout is not None
+    assert pipes.stderr is not None
+    assert await asyncio.to_thread(pipes.stdout.readline) == b"ready\n"
+    await child.stop(pipes.stdin.close)
+    pipes.stdout.close()
+    pipes.stderr.close()
+    assert marked(mark, gone=True) == []
+
+
+@requirement("POOL-22", "POOL-21")
+@pytest.mark.parametrize("level", LEVELS)
+def test_whoever_ends_us_without_warning_leaves_no_daemon(house: House, level: str) -> None:
+    mark = secrets.token_hex(8)
+    argv = [sys.executable, "-c", DAEMON, mark]
+    how = house.cell(level, "auto", argv, house.workspace).start(argv, str(house.workspace), {"PATH": "/usr/bin"})
+    we = "import subprocess, sys; subprocess.run(sys.argv[2:], pass_fds=eval(sys.argv[1]), start_new_session=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", we, str(how.descriptors), *how.argv],
+        env=dict(how.env),
+        pass_fds=how.descriptors,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+    assert marked(mark, gone=True) == []
 
 
 def marked(mark: str, *, gone: bool) -> list[int]:

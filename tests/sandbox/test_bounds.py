@@ -83,6 +83,18 @@ def test_a_workspace_that_holds_the_home_is_not_written(workspace: str, setting:
     around = replace(AROUND, workspace=workspace, cwd=workspace)
     assert access(setting, "/home/me/.bashrc", around) in ("read", "hide")
     assert access(setting, "/home/me/.ssh/id", around) == "hide"
+    assert access(setting, "/home/me/.clawft/tokens/x", around) == "hide"
+
+
+@requirement("POOL-22")
+def test_a_table_that_opens_the_workspace_does_not_open_what_decides_about_later_runs() -> None:
+    table = Table(write=(".",))
+    assert access(table, "/home/me/work/src") == "write"
+    assert access(table, "/home/me/work/.git/index") == "write"
+    assert access(table, "/home/me/work/.git/hooks/x") == "read"
+    assert access(table, "/home/me/work/.mcp.json") == "read"
+    named = Table(write=(".", ".git/hooks"))
+    assert access(named, "/home/me/work/.git/hooks/x") == "write"
 
 
 @requirement("POOL-22")

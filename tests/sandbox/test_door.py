@@ -1,20 +1,23 @@
 """The way out of a cell: to the hosts it was given, and nowhere else."""
 
 import asyncio
+import socket
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import Table
-from clawft.sandbox.door import MAX_HEAD_BYTES, Wish, is_allowed, read_wish
+from clawft.sandbox.door import MAX_CONNECTIONS, MAX_HEAD_BYTES, Door, Wish, is_allowed, may_lead_to, read_wish
 from tests.requirements import requirement
 from tests.sandbox.held import furnish
 
 PATIENCE_S = 30.0
+HEAD = b"GET /b?c HTTP/1.1\r\nHost: a.example\r\n"
 
 CLIENT = """
 import socket, sys
@@ -51,13 +54,23 @@ for line in sys.stdin:
         (b"CONNECT [::1]:80 HTTP/1.1\r\n\r\n", Wish("::1", 80, tunnel=True)),
         (
             b"GET http://a.example/b?c HTTP/1.1\r\nX: y\r\nProxy-Connection: keep-alive\r\n\r\n",
-            Wish("a.example", 80, tunnel=False, first=b"GET /b?c HTTP/1.1\r\nConnection: close\r\nX: y\r\n\r\n"),
+            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\nX: y\r\n\r\n"),
+        ),
+        (
+            b"GET http://me:pw@a.example/b?c HTTP/1.1\r\nHost: other.example\r\nhOsT : third.example\r\n\r\n",
+            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
         ),
         (b"GET / HTTP/1.1\r\n\r\n", None),
         (b"GET https://a.example/ HTTP/1.1\r\n\r\n", None),
         (b"CONNECT a.example HTTP/1.1\r\n\r\n", None),
         (b"CONNECT a.example:99999 HTTP/1.1\r\n\r\n", None),
         (b"\xff\xfe", None),
+        (b"CONNECT evil.org\x00.a.example:443 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT evil.org/.a.example:443 HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT a.example:443 HTTP/0.9\r\n\r\n", None),
+        (b"CONNECT a.example:443\r\n\r\n", None),
+        (b"GET ftp://a.example/ HTTP/1.1\r\n\r\n", None),
+        (b"CONNECT http://a.example:443 HTTP/1.1\r\n\r\n", None),
     ],
 )
 def test_where_a_client_wants_to_go(head: bytes, wish: Wish | None) -> None:
@@ -77,10 +90,37 @@ def test_where_a_client_wants_to_go(head: bytes, wish: Wish | None) -> None:
         ("a.example", 443, ["a.example:443"], True),
         ("a.example", 22, ["a.example:443"], False),
         ("a.example", 443, [], False),
+        ("127.0.0.1", 443, ["a.example", "*.example"], False),
+        ("::1", 80, ["::1"], True),
+        ("::1", 80, ["[::1]:80"], True),
+        ("::1", 81, ["[::1]:80"], False),
     ],
 )
 def test_who_is_let_out(host: str, port: int, hosts: list[str], allowed: bool) -> None:
     assert is_allowed(Wish(host, port, tunnel=True), hosts) is allowed
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("host", "address", "allowed"),
+    [
+        ("a.example", "93.184.216.34", True),
+        ("git.corp", "10.1.2.3", True),
+        ("a.example", "127.0.0.1", False),
+        ("a.example", "127.9.9.9", False),
+        ("a.example", "::1", False),
+        ("a.example", "::ffff:127.0.0.1", False),
+        ("a.example", "169.254.169.254", False),
+        ("a.example", "fe80::1%eth0", False),
+        ("a.example", "0.0.0.0", False),
+        ("2130706433", "127.0.0.1", False),
+        ("localhost", "127.0.0.1", True),
+        ("127.0.0.1", "127.0.0.1", True),
+    ],
+)
+def test_a_listed_name_leads_nobody_to_this_machine(host: str, address: str, allowed: bool) -> None:
+    """Who owns the name says where it leads: to the database next door, if he likes."""
+    assert may_lead_to(address, host) is allowed
 
 
 @asynccontextmanager
@@ -95,6 +135,72 @@ async def listener() -> AsyncGenerator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+
+
+@asynccontextmanager
+async def doorway(hosts: list[str], told: list[str]) -> AsyncGenerator[int]:
+    """A door on our own loopback."""
+    ours, theirs = socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as listening, theirs:
+        door = Door(ours, hosts, told.append)
+        socket.send_fds(theirs, [b"door"], [listening.fileno()])
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                yield listening.getsockname()[1]
+        finally:
+            door.close()
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            await asyncio.gather(*others, return_exceptions=True)
+
+
+async def asks(port: int, target: str) -> str:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+    said = (await reader.readline()).decode().strip()
+    writer.close()
+    await writer.wait_closed()
+    return said
+
+
+@requirement("POOL-22")
+async def test_a_name_that_was_pointed_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    resolve = loop.getaddrinfo
+
+    async def lies(host: str, *arguments: Any, **more: Any) -> Any:
+        return await resolve("127.0.0.1" if host == "rebound.example" else host, *arguments, **more)
+
+    monkeypatch.setattr(loop, "getaddrinfo", lies)
+    told: list[str] = []
+    async with listener() as good, doorway(["rebound.example", "127.0.0.1"], told) as door:
+        assert await asks(door, f"127.0.0.1:{good}") == "HTTP/1.1 200 Connection established"
+        assert await asks(door, f"rebound.example:{good}") == "HTTP/1.1 502 Bad Gateway"
+        assert told == ["rebound.example leads to this machine, which is not in the sandbox's network list"]
+
+
+@requirement("POOL-22")
+async def test_a_crowd_of_slow_heads_is_bounded_and_leaves_no_trace() -> None:
+    async with listener() as good, doorway(["127.0.0.1"], []) as door:
+        crowd = [await asyncio.open_connection("127.0.0.1", door) for _ in range(MAX_CONNECTIONS + 20)]
+        for _, writer in crowd:
+            writer.write(b"CONNECT ")
+        waiting = {asyncio.ensure_future(_is_closed(reader)) for reader, _ in crowd}
+        while len(waiting) > MAX_CONNECTIONS:
+            gone, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            assert all(each.result() for each in gone)
+        assert len(waiting) == MAX_CONNECTIONS
+        for _, writer in crowd:
+            writer.close()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+        while await asks(door, f"127.0.0.1:{good}") != "HTTP/1.1 200 Connection established":
+            pass  # until the door has noticed that they left
+
+
+async def _is_closed(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 @requirement("POOL-22")

@@ -3,7 +3,8 @@
 import pytest
 
 from clawft.sandbox.bounds import Around, Table
-from clawft.sandbox.watched import Seen, propose, question, read_notes
+from clawft.sandbox.proposal import MAX_NAMED, propose
+from clawft.sandbox.watched import MAX_SEEN, Seen, question, read_notes
 from tests.requirements import requirement
 
 AROUND = Around(
@@ -73,6 +74,54 @@ def test_the_table_has_what_was_used_and_no_secret() -> None:
         network=("api.github.com",),
     )
     assert any("~/.aws" in note and "not proposed" in note for note in proposal.notes)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/evil", "is much more than one program needs"),
+        ("/home/me", "is much more than one program needs"),
+        ("/home/me/.config", "is much more than one program needs"),
+        ("/home/me/.local/share", "is much more than one program needs"),
+        ("/home/other", "is much more than one program needs"),
+        ("/home/me/.bashrc", "decides what runs at your next login"),
+        ("/home/me/.config/autostart/x.desktop", "decides what runs at your next login"),
+        ("/home/me/.config/systemd/user/x.service", "decides what runs at your next login"),
+        ("/home/me/.local/bin/git", "decides what runs at your next login"),
+        ("/home/me/.cargo/bin/cargo", "decides what runs at your next login"),
+        ("/home/me/.cargo/x", "decides what runs at your next login"),
+        ("/var/evil", "holds folders of the system"),
+        ("/home/me/\u202egnp.exe", "has letters in its name that cannot be shown"),
+        ("/home/me/\udcff", "has letters in its name that cannot be shown"),
+        ("/home/me/\x1b[2J", "has letters in its name that cannot be shown"),
+    ],
+)
+def test_a_server_that_wants_much_is_told_of_and_gets_nothing(path: str, said: str) -> None:
+    """It knows it is watched, and touches what it would like to have."""
+    proposal = propose(Seen(set(), {path}, set(), set(), set()), AROUND)
+    assert proposal.table == Table()
+    (note,) = proposal.notes
+    assert said in note
+    assert note.isascii()
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("path", ["/home/me", "/home/me/.config", "/home/me/.local"])
+def test_who_lists_the_home_folder_does_not_get_it(path: str) -> None:
+    proposal = propose(Seen({path}, set(), set(), set(), set()), AROUND)
+    assert proposal.table == Table()
+    assert "is much more than one program needs" in proposal.notes[0]
+
+
+@requirement("POOL-22")
+def test_a_flood_is_bounded() -> None:
+    notes = [NOTES[4], *(opened(f"/home/me/{number}", "O_WRONLY") for number in range(MAX_SEEN + 1000))]
+    seen = read_notes(notes, "/usr/bin/server", "/home/me/work")
+    assert len(seen.wrote) == MAX_SEEN
+    assert len(propose(seen, AROUND).table.write) == MAX_NAMED
+    noted = propose(Seen(set(), {f"/home/me/.vim{name}/x" for name in range(1000)}, set(), set(), set()), AROUND)
+    assert len(noted.table.write) == MAX_NAMED
 
 
 @requirement("POOL-22")

@@ -52,6 +52,12 @@ def _shell(settings: Settings) -> object:
     return ShellSettings(sandbox=settings.shell_sandbox)
 
 
+def _ide(settings: Settings) -> object:
+    from clawft.builtin.ide.family import IdeSettings  # loaded with the family
+
+    return IdeSettings(sandbox=settings.ide_sandbox)
+
+
 def _url_policy(settings: Settings) -> object:
     return settings.url_policy
 
@@ -62,6 +68,7 @@ _MAKERS: Mapping[str, Callable[[Settings], object]] = {
     "cargo": _cargo,
     "build": _build,
     "shell": _shell,
+    "ide": _ide,
     "oauth2": _url_policy,
     "rest": _url_policy,
 }

@@ -55,7 +55,7 @@ def _provider(namespace: str, workspace: Path, stores: Callable[[str], KeyValueS
     if namespace == "weft":
         return module.WorkspaceProvider(workspace, stores=stores)
     if namespace == "ide":
-        return module.IdeProvider(workspace, stores=stores)
+        return module.IdeProvider(workspace, stores=stores, settings=settings)
     provider = FunctionProvider(namespace, workspace=workspace, stores=stores, manifest=module.MANIFEST)
     for function, listed in _tools(module, settings):
         provider.add(function, listed=listed)

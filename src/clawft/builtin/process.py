@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.sandbox.cell import Cell
 from clawft.sandbox.cell import Start as How
-from clawft.sandbox.group import ask_to_end, signal_group
+from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
 
 TERM_GRACE_S = 2.0
@@ -74,10 +74,10 @@ async def _run(start: Start, how: How, stdout: Hear, stderr: Hear) -> Ended:
     try:
         _feed(transport, start.stdin)
         timed_out = await _until_done(pipes, start.timeout_s)
-        await _end(pipes, transport.get_pid(), walled=how.walled)
+        await _end(pipes, transport.get_pid(), how)
         return Ended(_status(transport), timed_out, pipes.enough.done())
     finally:
-        await _leave(pipes, transport, walled=how.walled)
+        await _leave(pipes, transport, how)
 
 
 async def _how(start: Start) -> How:
@@ -106,7 +106,7 @@ async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[as
         return await asyncio.shield(spawning)
     except asyncio.CancelledError:
         transport, pipes = await spawning  # it is there in a moment, and nobody else would end it
-        await _leave(pipes, transport, walled=how.walled)
+        await _leave(pipes, transport, how)
         raise
     finally:
         for descriptor in how.descriptors:
@@ -151,22 +151,26 @@ async def _until_done(pipes: "_Pipes", timeout_s: float) -> bool:
     return not pipes.exited.done() and not pipes.enough.done()
 
 
-async def _end(pipes: "_Pipes", group: int, *, walled: bool) -> None:
+async def _end(pipes: "_Pipes", group: int, how: How) -> None:
     """Ask, then make; and hear what was still on its way."""
     if not pipes.exited.done():
-        ask_to_end(group, walled=walled)
+        ask_to_end(group, walled=how.walled)
         await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
-    signal_group(group)
+    if not pipes.exited.done() or not how.tended:  # else its number may be someone else's by now
+        end(group, tended=how.tended)
     await asyncio.wait([pipes.exited], timeout=DRAIN_S)  # one that hangs in the kernel is not waited for
     await asyncio.wait([pipes.drained, pipes.enough], timeout=DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, *, walled: bool) -> None:
+async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, how: How) -> None:
     """One that was cancelled has not been waited for. Cancelled once more, it is killed at once."""
     group = transport.get_pid()
     try:
         if not pipes.exited.done():
-            ask_to_end(group, walled=walled)
+            ask_to_end(group, walled=how.walled)
+            await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
+        if not pipes.exited.done() and how.tended:
+            end(group, tended=True)
             await asyncio.wait([pipes.exited], timeout=TERM_GRACE_S)
     finally:
         signal_group(group)

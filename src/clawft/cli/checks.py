@@ -25,7 +25,11 @@ MAX_FILES = 2000
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
+NOT_HELD = f"files are held; {NO_LISTS}; sockets of other programs can be reached"
+"""By Landlock."""
+NOT_INSTALLED = "bubblewrap is not installed"
 INSTALL_BUBBLEWRAP = "apt-get install bubblewrap, or your system's way"
+ALLOW_BUBBLEWRAP = "docs/guides/sandbox.md says how bubblewrap is allowed what it needs"
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -71,16 +75,11 @@ def sandbox_with(found: Means) -> Finding:
         lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
         return warn("sandbox", f"none: {lost}; {found.reason}", 'sandbox = "require" starts nothing without one')
     if found.level == "landlock":
-        return warn("sandbox", f"{found.name}: {_lost(found)}; {found.reason}", INSTALL_BUBBLEWRAP)
+        hint = INSTALL_BUBBLEWRAP if NOT_INSTALLED in found.reason else ALLOW_BUBBLEWRAP
+        return warn("sandbox", f"{found.name}: {NOT_HELD}; {found.reason}", hint)
     if not found.offline:
         return warn("sandbox", f"{found.name}: files are held; {NO_LISTS}", "weft needs to make network namespaces")
     return ok("sandbox", f"{found.name}: servers see no secrets, and write to the workspace only")
-
-
-def _lost(found: Means) -> str:
-    """What Landlock does not hold."""
-    outliving = "" if found.alone else "; processes that leave their group can outlive weft"
-    return f"files are held; {NO_LISTS}; sockets of other programs can be reached{outliving}"
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,8 @@ from clawft.cli.screen import tell
 from clawft.config.places import servers_folder
 from clawft.sandbox.bounds import Around, Table
 from clawft.sandbox.cell import Cell, Start
-from clawft.sandbox.watched import OPTIONS, Proposal, propose, read_notes
+from clawft.sandbox.proposal import Proposal, propose
+from clawft.sandbox.watched import OPTIONS, read_notes
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:

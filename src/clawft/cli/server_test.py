@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.config.layers import Found
     from clawft.link.base import Link, Outgoing
-    from clawft.sandbox.watched import Proposal
+    from clawft.sandbox.proposal import Proposal
     from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool, ServerStatus
     from clawft.upstream.spec import UpstreamSpec

@@ -200,6 +200,7 @@ KEYS: tuple[Key, ...] = (
     Key("cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides those of your registries."),
     _sandbox_key("cargo", "What holds cargo, build scripts and tests."),
     _sandbox_key("build", "What holds the tasks of build__run and build__test."),
+    _sandbox_key("ide", "What holds the language servers that answer where no editor is open."),
     _sandbox_key("shell", "What holds the commands of shell__exec."),
     Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
     Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),

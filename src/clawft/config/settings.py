@@ -44,6 +44,7 @@ class Settings(Struct, frozen=True):
     cargo_hosts: tuple[str, ...] = ()
     cargo_sandbox: str = "auto"
     build_sandbox: str = "auto"
+    ide_sandbox: str = "auto"
     command_policy: CommandPolicy = CommandPolicy()
     url_policy: UrlPolicy = UrlPolicy()
     delegation: DelegationConfig = DelegationConfig()

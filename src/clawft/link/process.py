@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox.cell import Cell, Start
-from clawft.sandbox.group import ask_to_end, signal_group
+from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
 
 STOP_SECONDS = 2.0
@@ -75,6 +75,7 @@ class Child:
         self._process = process
         self._said = said
         self._walled = how.walled
+        self._tended = how.tended
         self._temporary = how.temporary
         self._loop = asyncio.get_running_loop()
         self.launch = launch
@@ -120,10 +121,12 @@ class Child:
         if await self._gone_within(STOP_SECONDS):
             return
         self.kill()
-        await self._gone_within(STOP_SECONDS)
+        if not await self._gone_within(STOP_SECONDS):
+            self._signal_group(signal_group)
+            await self._gone_within(STOP_SECONDS)
 
     def kill(self) -> None:
-        self._signal_group(signal_group)
+        self._signal_group(partial(end, tended=self._tended))
 
     async def _gone_within(self, seconds: float) -> bool:
         await asyncio.wait({self.ended}, timeout=seconds)

@@ -12,22 +12,32 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-Access = Literal["hide", "empty", "read", "write"]
-"""`empty`: a private, writable, empty folder in its place."""
+Access = Literal["hide", "empty", "read", "write", "stay"]
+"""`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away."""
 Setting = Literal["auto", "off", "strict", "require"]
 
 ANY_HOST = "*"
 
 SECRETS = (
-    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .netrc .git-credentials .pypirc "
-    ".config/gcloud .config/gh .config/op .config/rclone .config/sops .config/containers .local/share/keyrings "
-    ".claude/.credentials.json .codex/auth.json .mozilla .thunderbird .config/google-chrome .config/chromium "
-    ".config/BraveSoftware .config/microsoft-edge .cargo/credentials.toml .cargo/credentials .config/git/credentials "
-    ".bash_history .zsh_history .python_history .psql_history"
+    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc "
+    ".git-credentials .pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly .gem/credentials "
+    ".cargo/credentials.toml .cargo/credentials .composer/auth.json .huggingface .cache/huggingface/token "
+    ".local/share/uv/credentials .config/gcloud .config/gh .config/hub .config/glab-cli .config/doctl .config/op "
+    ".config/1Password .config/Bitwarden .config/rclone .config/sops .config/age .config/containers "
+    ".config/composer/auth.json .config/git/credentials .config/github-copilot .local/share/keyrings "
+    ".local/share/kwalletd .pki .Xauthority .ICEauthority .claude.json .claude/.credentials.json .config/Claude "
+    ".cursor/mcp.json .codex/auth.json .gemini/oauth_creds.json .mozilla .thunderbird .config/google-chrome "
+    ".config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/Signal "
+    ".config/Slack .config/discord .var/app snap .electrum .bitcoin .ethereum .config/solana .bash_history "
+    ".zsh_history .local/share/fish/fish_history .python_history .node_repl_history .psql_history .mysql_history "
+    ".sqlite_history"
 ).split()
 """Below the home folder: what a server has no business with unless its table names it."""
 
-DECIDING = (".git/hooks", ".git/config", ".clawft", ".mcp.json")
+DECIDING = (
+    ".git/hooks .git/config .clawft .mcp.json .vscode/tasks.json .vscode/settings.json .vscode/mcp.json "
+    ".cursor/mcp.json .claude/settings.json .claude/settings.local.json .husky"
+).split()
 """In the workspace: what decides which programs run later, and outside of any sandbox."""
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
@@ -73,7 +83,7 @@ class Around(Struct, frozen=True):
     """Where the program lies."""
     named: tuple[str, ...] = ()
     """Folders its command line names: what it was told to work on."""
-    kept: tuple[str, ...] = DECIDING
+    kept: tuple[str, ...] = tuple(DECIDING)
     """What of the workspace it may read only."""
 
 
@@ -85,6 +95,8 @@ class Bounds(Struct, frozen=True):
     required: bool = False
     """Rather not start at all than without."""
     own: str = ""
+    workspace: str = ""
+    """Where links are not followed: a server may have put them there."""
 
     @property
     def any_host(self) -> bool:
@@ -103,28 +115,28 @@ def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
         read, write = _absolute(setting.read, around), _absolute(setting.write, around)
         return _closed(around, (*around.named, *read), write, setting.network, setting.require)
     if setting == "strict":
-        return _closed(around, _deciding(around), _work(around), (), required=False)
+        return _closed(around, (), _work(around), (), required=False)
     return _open(around, required=setting == "require")
 
 
 def _open(around: Around, *, required: bool) -> Bounds:
     """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
-    return Bounds(
-        _rules(around, (), (around.home, *_deciding(around)), _work(around)), required=required, own=around.own
-    )
+    rules = _rules(around, (), (around.home,), _work(around))
+    return Bounds(rules, required=required, own=around.own, workspace=around.workspace)
 
 
 def _closed(
     around: Around, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
 ) -> Bounds:
     """No home and no network but what is named; the system's own folders may be read."""
-    return Bounds(_rules(around, ("/home", "/root", around.home), read, write), network, required, around.own)
+    rules = _rules(around, ("/home", "/root", around.home), read, write)
+    return Bounds(rules, network, required, around.own, around.workspace)
 
 
 def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
     """The same with further rules, which count where it has others for the same path."""
     of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
-    return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=_depth)))
+    return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=by_depth)))
 
 
 def _work(around: Around) -> tuple[str, ...]:
@@ -152,43 +164,51 @@ def may_be_opened(folder: str, home: str) -> bool:
 
 def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]) -> tuple[Rule, ...]:
     """Of two rules for one path the later counts. One that says what the rule around it says already is left out."""
-    access: dict[str, Access] = {"/": "read"}
+    access: dict[str, Access] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
-    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around)), "read"))
+    access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_deciding(around)), "read"))
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
+    taken_back, asked = frozenset(_deciding(around)), frozenset(read)
     rules: dict[str, Access] = {}
-    for path in sorted(filter(None, access), key=_depth):
-        around_it = _access_above(path, rules)
-        told = path in read
-        if around_it != access[path] and (told or access[path] != "read" or around_it != "write"):
-            rules[path] = access[path]
-    return tuple(Rule(path, wanted) for path, wanted in rules.items())
+    for path in sorted(filter(None, access), key=by_depth):
+        here, outer = access[path], around_it(path, rules)
+        if here != outer and (here != "read" or path in asked or (outer == "write") == (path in taken_back)):
+            rules[path] = here
+    return tuple(Rule(path, rules[path]) for path in rules)
 
 
-def _access_above(path: str, rules: Mapping[str, Access]) -> Access:
-    """What holds for a path by the rules around it."""
-    for folder in _above(path):
-        if folder in rules:
-            return rules[folder]
+def around_it(path: str, known: Mapping[str, Access]) -> Access:
+    """What is said about the folder a path lies in."""
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        found = known.get(path, "stay")
+        if found != "stay":
+            return found
     return "hide"
 
 
 def _above(path: str) -> Iterator[str]:
     """The folders a path lies in, the nearest first."""
-    while path:
+    while path not in ("", "/"):
         path = path.rpartition("/")[0]
         yield path or "/"
+
+
+def _staying(around: Around) -> list[str]:
+    """Folders with something in them that is kept: moved away, they would make room for others."""
+    nested = (name.partition("/")[0] for name in around.kept if "/" in name)
+    return [f"{around.workspace}/{name}" for name in dict.fromkeys(nested)]
 
 
 def _cwd(around: Around) -> tuple[str, ...]:
     return (around.cwd,) if may_be_opened(around.cwd, around.home) else ()
 
 
-def _depth(path: str) -> tuple[int, str]:
-    return path.rstrip("/").count("/"), path
+def by_depth(path: str) -> tuple[int, str]:
+    return (path.count("/"), path) if path != "/" else (0, path)
 
 
 def _absolute(paths: Iterable[str], around: Around) -> tuple[str, ...]:
@@ -212,6 +232,6 @@ def access_to(path: str, rules: Iterable[Rule]) -> Access:
     """What the rules say about a path: the deepest that covers it."""
     found: Access = "hide"
     for rule in rules:  # shallow before deep
-        if is_within(path, rule.path):
+        if rule.access != "stay" and is_within(path, rule.path):
             found = rule.access
     return found

@@ -1,21 +1,22 @@
-"""Bounds as the arguments of bubblewrap. Pure but for a look at what exists: only that can be covered or shown."""
+"""Bounds as the arguments of bubblewrap. Pure but for a look at what is a folder; the rules are settled."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 
 from clawft.sandbox.bounds import Bounds, Rule
 
 TEMPORARY_BYTES = 2 * 1024**3
 """How much a child may put into its private temporary folders, each."""
+TEMPORARY_SHARE = 8
+"""And no more than this part of the memory, where they are kept."""
 
 ALONE = ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--cap-drop", "ALL")
 """`--unshare-pid`: whatever a child starts, and wherever it hides, ends with it."""
 KERNEL = ("--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 """bubblewrap leaves /proc/sys to a root user, who could have the kernel run a program of his for him."""
-
-Exists = Callable[[str], bool]
 
 
 def arguments(bounds: Bounds, cwd: str, *, sized: bool, seccomp: str = "") -> list[str]:
@@ -25,28 +26,40 @@ def arguments(bounds: Bounds, cwd: str, *, sized: bool, seccomp: str = "") -> li
     return [*ALONE, *network, *filtered, *mounts(bounds.rules, sized=sized), "--chdir", cwd]
 
 
-def mounts(rules: Sequence[Rule], *, sized: bool, exists: Exists = os.path.lexists) -> list[str]:
+def mounts(rules: Sequence[Rule], *, sized: bool) -> list[str]:
     """The rules in their order, shallow before deep, so that each covers what the one before it left."""
     root, *rest = rules
     bind = "--bind" if root.access == "write" else "--ro-bind"
-    found = [bind, "/", "/", *KERNEL]
+    found = [bind, "/", "/", *KERNEL, *_private("/dev/shm", sized)]  # noqa: S108 - a new one in its place
+    closed = ["/dev"]
     for rule in rest:
-        if exists(rule.path):
-            found += _mount(rule, sized)
-    return found
+        found += _mount(rule, sized)
+        closed += [rule.path] if rule.access == "hide" and os.path.isdir(rule.path) else []
+    return [*found, *(word for path in closed for word in ("--remount-ro", path))]
 
 
-def _mount(rule: Rule, sized: bool) -> Iterator[str]:
+def _mount(rule: Rule, sized: bool) -> Iterable[str]:
     path = rule.path
     match rule.access:
-        case "read":
-            yield from ("--ro-bind", path, path)
         case "write":
-            yield from ("--bind", path, path)
-        case "hide" if not os.path.isdir(path):
-            yield from ("--ro-bind", os.devnull, path)
-        case "hide":
-            yield from ("--perms", "0555", "--tmpfs", path)
+            return ("--bind", path, path)
         case "empty":
-            yield from ("--size", str(TEMPORARY_BYTES)) if sized else ()
-            yield from ("--perms", "1777", "--tmpfs", path)
+            return _private(path, sized)
+        case "hide" if os.path.isdir(path):
+            return ("--perms", "0555", "--tmpfs", path)
+        case "hide":
+            return ("--ro-bind", os.devnull, path)
+        case _:
+            return ("--ro-bind", path, path)
+
+
+def _private(path: str, sized: bool) -> Iterable[str]:
+    """A temporary folder of its own, which lives in memory."""
+    size = ("--size", str(temporary_bytes())) if sized else ()
+    return (*size, "--perms", "1777", "--tmpfs", path)
+
+
+@cache
+def temporary_bytes() -> int:
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(TEMPORARY_BYTES, memory // TEMPORARY_SHARE)

@@ -15,6 +15,7 @@ from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, seccomp
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
+from clawft.sandbox.settled import settled
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 OPENING = str(Path(__file__).with_name("opening.py"))
@@ -31,6 +32,8 @@ class Start(Struct, frozen=True):
     """A folder to remove when it has ended."""
     walled: bool = False
     """The process we see is the wall, and the command runs behind it."""
+    tended: bool = False
+    """That process ends all others, those that left their group too, when it is told to end."""
     handed: socket.socket | None = None
     """Where the way out of it will come from."""
     hosts: tuple[str, ...] = ()
@@ -58,11 +61,10 @@ class Cell(Struct, frozen=True):
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
             raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
-        if means.level == "bwrap":
-            return self._bubble(bounds, argv, cwd, env)
-        if means.level == "landlock":
-            return self._land(bounds, argv, env)
-        return Start((*means.limits, *means.leash, *argv), env)
+        if means.level == "none":
+            return Start((*means.limits, *means.leash, *argv), env)
+        bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
+        return self._bubble(bounds, argv, cwd, env) if means.level == "bwrap" else self._land(bounds, argv, env)
 
     def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
         if not self.means.offline:
@@ -70,8 +72,8 @@ class Cell(Struct, frozen=True):
         steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
-        passed.append(readable("".join(f"{word}\0" for word in shape).encode()))  # and so not in everybody's `ps`
-        before = [*self.means.limits, self.means.bwrap, "--args", str(passed[-1]), "--"]
+        passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
+        before = [self.means.bwrap, "--args", str(passed[-1]), "--", *self.means.inner_limits]
         env = with_own(bounds, env)
         found = Start((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
@@ -81,12 +83,16 @@ class Cell(Struct, frozen=True):
 
         temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
         rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
-        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts)
+        means, tended = self.means, not self.means.alone
+        spared = (os.getpid(), -os.getpgrp()) if tended else ()
+        steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
-        launcher = (sys.executable, "-I", "-S", LAUNCHER, *told, "--abi", str(self.means.abi), "--filter", steps.hex())
-        before = (*self.means.limits, *self.means.leash, *self.means.alone, *_powerless(self.means.leash))
+        told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
+        limits = means.limits if tended else means.inner_limits
+        before = (*means.leash, *means.alone, *limits, *_powerless(means.leash))
+        argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
-        return Start((*before, *launcher, "--", *argv), env, temporary=temporary)
+        return Start(argv, env, temporary=temporary, walled=tended, tended=tended)
 
 
 def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
@@ -109,7 +115,7 @@ def without_islands(rules: Sequence[Rule]) -> list[Rule]:
     """Landlock cannot take writing back below a folder that may be written, but by closing that folder to new files."""
     kept: list[Rule] = []
     for rule in rules:
-        if rule.access != "read" or access_to(rule.path, kept) != "write":
+        if rule.access not in ("read", "write") or access_to(rule.path, kept) != "write":
             kept.append(rule)
     return kept
 
@@ -150,9 +156,4 @@ def lacks(bounds: Bounds, means: Means) -> str:
 
 
 def weakness(bounds: Bounds, means: Means) -> str:
-    lacking = lacks(bounds, means)
-    if lacking:
-        return lacking
-    if means.level == "landlock" and not means.alone:
-        return f"processes that leave their group can outlive it; {means.reason}"
-    return means.reason
+    return lacks(bounds, means) or means.reason

@@ -7,9 +7,11 @@ Programs find the proxy by the usual variables; one that does not look there has
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -40,6 +42,10 @@ def variables(hosts: Sequence[str]) -> dict[str, str]:
 # ── where to; pure ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_OURS_TO_SAY = (b"host:", b"host ", b"connection:", b"proxy-connection:")
+_HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
+
+
 class Wish(Struct, frozen=True):
     """Where a client wants to go, and what to tell them there first."""
 
@@ -61,19 +67,24 @@ def read_wish(head: bytes) -> Wish | None:
         host, port = parts.hostname, parts.port
     except ValueError:
         return None
-    if not host or (method == b"CONNECT" and port is None) or parts.scheme not in ("", "http"):
+    if not host or not _HOST.fullmatch(host) or (port is None and method == b"CONNECT"):
         return None
     if method == b"CONNECT":
         return Wish(host, port or 443, tunnel=True)
+    if parts.scheme != "http":
+        return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    first = b"\r\n".join((b" ".join((method, path.encode(), version)), b"Connection: close", _ends_here(rest)))
-    return Wish(host, port or 80, tunnel=False, first=first)
+    told = b"Host: " + parts.netloc.rpartition("@")[2].encode()
+    first = (b" ".join((method, path.encode(), version)), told, b"Connection: close", _others(rest))
+    return Wish(host, port or 80, tunnel=False, first=b"\r\n".join(first))
 
 
-def _ends_here(headers: bytes) -> bytes:
-    """Without a word about further requests: each would name its address whole, as one does to a proxy only."""
+def _others(headers: bytes) -> bytes:
+    """Without another host, which may have what is not listed there; and without a word about further requests, as
+    each would name its address whole.
+    """
     lines = headers.split(b"\r\n")
-    return b"\r\n".join(line for line in lines if not line.lower().startswith((b"connection:", b"proxy-connection:")))
+    return b"\r\n".join(line for line in lines if not line.lower().startswith(_OURS_TO_SAY))
 
 
 def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
@@ -82,9 +93,33 @@ def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
     return any(fnmatchcase(name, host) and port in ("", str(wish.port)) for host, port in map(_split, hosts))
 
 
+def may_lead_to(address: str, host: str) -> bool:
+    """For a host that is listed. A name that leads to this machine, or to its link, does so for somebody else's sake:
+    whoever wants to go there lists the address itself, or `localhost`.
+    """
+    if host.lower() == LOCAL[0] or _is_address(host):
+        return True
+    found = ip_address(address.partition("%")[0])
+    found = getattr(found, "ipv4_mapped", None) or found
+    return not (found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
 def _split(entry: str) -> tuple[str, str]:
-    host, colon, port = entry.lower().rpartition(":")
-    return (host, port) if colon and port.isdigit() and "]" not in port else (entry.lower(), "")
+    """Host and port; an address of many colons stands in brackets where it has one."""
+    entry = entry.lower()
+    if entry.startswith("["):
+        host, _, rest = entry[1:].partition("]")
+        return host, rest.removeprefix(":")
+    host, _, port = entry.partition(":")
+    return (entry, "") if ":" in port else (host, port)
 
 
 # ── the way ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +194,7 @@ class Door:
     async def _connect(self, wish: Wish, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                far, out = await asyncio.open_connection(wish.host, wish.port)
+                far, out = await self._reach(wish)
         except (OSError, TimeoutError) as failed:
             writer.write(_answer("502 Bad Gateway", f"{wish.host}:{wish.port} cannot be reached: {failed}"))
             return
@@ -169,6 +204,21 @@ class Door:
             await _both_ways((reader, out), (far, writer))
         finally:
             out.close()
+
+    async def _reach(self, wish: Wish) -> Way:
+        """At the address that was looked at, so that nobody changes it in between."""
+        found = await self._loop.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
+        addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host)]
+        if not addresses:
+            said = f"{wish.host} leads to this machine, which is not in the sandbox's network list"
+            self._tell(said)
+            raise OSError(said)
+        for address in addresses[:-1]:
+            try:
+                return await asyncio.open_connection(address, wish.port)
+            except OSError:
+                continue
+        return await asyncio.open_connection(addresses[-1], wish.port)
 
 
 Way = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -13,6 +13,14 @@ def ask_to_end(group: int, *, walled: bool) -> None:
         _signal(pid)
 
 
+def end(group: int, *, tended: bool) -> None:
+    """At once. `tended`: the leader does it, and reaches those that left the group, too."""
+    if tended:
+        _signal(group)
+    else:
+        signal_group(group)
+
+
 def _signal(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGTERM)

@@ -1,6 +1,6 @@
 """The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
 
-    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] -- COMMAND ARGS…
+    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend] -- COMMAND ARGS…
 
 Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
 Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
@@ -14,6 +14,9 @@ import sys
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 PATH_BENEATH = 1
 NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
+DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
+KILL = 9
+MAX_ROUNDS = 10_000
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
@@ -22,7 +25,9 @@ OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15
 SCOPES = 3
 """No signals to and no abstract sockets of those outside; since version 6."""
 READ = EXECUTE | READ_FILE | READ_DIR
-DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom tty ptmx pts shm".split())
+ALL_DEVICES = "/dev"
+DEVICES = tuple(f"/dev/{name}" for name in "null zero full random urandom shm".split())
+"""All there is of `/dev`: through a terminal of the user one reads what he types, through others what he says."""
 MAX_RULES = 50_000
 
 Rules = dict[str, str]
@@ -97,7 +102,7 @@ def restrict(rules: Rules, version: int) -> None:
     attr = RulesetAttr(known, 0, SCOPES if version >= 6 else 0)
     size = ctypes.sizeof(attr) if version >= 6 else 8
     ruleset = call(CREATE_RULESET, ctypes.byref(attr), ctypes.c_size_t(size), 0)
-    for path, access in grants(rules):
+    for path, access in grants({ALL_DEVICES: "hide", **rules}):
         _allow(ruleset, path, READ if access == "read" else known, known)
     for path in DEVICES:
         _allow(ruleset, path, known, known)
@@ -128,9 +133,70 @@ def filter_calls(steps: bytes) -> None:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
 
 
+# ── where there is no namespace of processes ─────────────────────────────────────────────────────────────────────────
+
+
+def tend() -> None:
+    """Returns in a child; stays outside to end whatever that leaves behind, when it ends or when we are told to.
+
+    Those whose parent is gone become our children, wherever they have put themselves: so none of them is lost.
+    """
+    import signal  # takes a moment to load, and most have a namespace instead
+
+    libc.prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+    heard = (signal.SIGCHLD, signal.SIGTERM)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    command = os.fork()
+    if command == 0:
+        libc.prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):  # whoever waits for the end of its output shall not wait for us
+        os.dup2(nothing, descriptor)
+    statuses: dict[int, int] = {}
+    while command not in statuses and signal.sigwait(heard) == signal.SIGCHLD:
+        statuses.update(_ended())
+    _end_all()
+    code = os.waitstatus_to_exitcode(statuses.get(command, signal.SIGTERM))
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def _ended() -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    try:
+        while (each := os.waitpid(-1, os.WNOHANG))[0]:
+            found.append(each)
+    except ChildProcessError:
+        pass
+    return found
+
+
+def _end_all() -> None:
+    """Children of those we end become ours in turn; one that makes others faster than that is left at the end."""
+    for _ in range(MAX_ROUNDS):
+        children = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _parent_of(pid) == os.getpid()]
+        for pid in children:
+            os.kill(pid, KILL)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+        _ended()
+
+
+def _parent_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0  # gone in the meantime
+
+
 def main(words: list[str]) -> None:
     rules: Rules = {}
-    version, steps = 0, b""
+    version, steps, tended = 0, b"", False
     while words and words[0] != "--":
         match words.pop(0):
             case "--rule":
@@ -140,10 +206,14 @@ def main(words: list[str]) -> None:
                 version = int(words.pop(0))
             case "--filter":
                 steps = bytes.fromhex(words.pop(0))
+            case "--tend":
+                tended = True
             case other:
                 sys.exit(f"sandbox: unknown option {other!r}")
     command = words[1:]
     try:
+        if tended:
+            tend()
         if version:
             restrict(rules, version)
         if steps:

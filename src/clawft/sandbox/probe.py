@@ -22,10 +22,21 @@ TRIAL_SECONDS = 5.0
 OPEN_FILES = 1024
 MAX_OPEN_FILES = 4096
 """A child may raise its own bound up to this."""
-SHAPE = 1
+MAX_TASKS = 4096
+"""Processes and threads of a child and all it started; of everybody but root, to whom the kernel sets no bound."""
+COUNTS_APART = (5, 14)
+"""Since this kernel the tasks of a namespace are counted by themselves, and not with all others of the user."""
+SHAPE = 2
 """Of what is remembered; counted up when the trials change."""
 SILENCE = 'sandbox = "off" silences this'
-INSTALL = f"install it, or {SILENCE}"
+INSTALLERS = {
+    "apt-get": "apt-get install",
+    "dnf": "dnf install",
+    "pacman": "pacman -S",
+    "zypper": "zypper install",
+    "apk": "apk add",
+}
+RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
 Level = Literal["bwrap", "landlock", "none"]
 
@@ -42,6 +53,8 @@ class Means(Struct, frozen=True):
     abi: int = 0
     """The version of Landlock."""
     limits: tuple[str, ...] = ()
+    inner_limits: tuple[str, ...] = ()
+    """The same behind a wall, where processes can be counted as well."""
     leash: tuple[str, ...] = ()
     """Ends the child with us, even by SIGKILL, and lets it gain no privileges."""
     alone: tuple[str, ...] = ()
@@ -98,13 +111,19 @@ def _make_private(folder: Path) -> None:
 
 
 def _here() -> str:
-    """Another boot, another namespace, another user or another bubblewrap: then it has to be tried again."""
+    """Another boot, namespace, user, bound or bubblewrap: then it has to be tried again."""
     program = _which("bwrap") or ""
     stamp = str(os.stat(program).st_mtime_ns) if program else ""
     system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
     spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
-    user = str(os.getuid()) if sys.platform != "win32" else ""
-    return "|".join([str(SHAPE), sys.platform, user, *system, *spaces, program, stamp])
+    return "|".join([str(SHAPE), sys.platform, *_user(), *system, *spaces, program, stamp])
+
+
+def _user() -> list[str]:
+    """Who we are, and what bounds us: nobody may set higher ones than his own."""
+    if sys.platform == "win32":
+        return []
+    return [str(os.getuid()), *(str(_hard(f"RLIMIT_{name}", MAX_TASKS)) for name in ("NOFILE", "NPROC"))]
 
 
 def _which(program: str) -> str | None:
@@ -143,9 +162,10 @@ def _all_at_once(program: str | None) -> Means | None:
     limits, leash = _limiting(), _leashing()
     if program is None or not limits or not leash:
         return None
-    if _trial([*limits, *leash, *_enclosing(program, sized=True, network=()), "true"]):
+    inner = _inner_limits(limits)
+    if _trial([*limits, *leash, *_enclosing(program, sized=True, network=()), *inner, "true"]):
         return None
-    return Means("bwrap", program, sized=True, offline=True, limits=limits, leash=leash)
+    return Means("bwrap", program, sized=True, offline=True, limits=limits, inner_limits=inner, leash=leash)
 
 
 def one_by_one(program: str | None) -> Means:
@@ -155,12 +175,13 @@ def one_by_one(program: str | None) -> Means:
         found = Means("landlock", abi=version, alone=_alone(), reason=found.reason)
     elif found.level == "none":
         found = Means(reason=f"{found.reason}, and the kernel has no Landlock")
-    return msgspec.structs.replace(found, limits=_if_it_works(_limiting()), leash=leash())
+    limits = _if_it_works(_limiting())
+    return msgspec.structs.replace(found, limits=limits, inner_limits=_inner_limits(limits), leash=leash())
 
 
 def _bubble(program: str | None) -> Means:
     if program is None:
-        return Means(reason=f"bubblewrap is not installed; {INSTALL}")
+        return Means(reason=f"bubblewrap is not installed; {_installing()}, or {SILENCE}")
     sized = not _try_bwrap(program, sized=True)
     said = "" if sized else _try_bwrap(program, sized=False)
     if said:
@@ -187,8 +208,17 @@ def _trial(argv: list[str]) -> str:
     return "" if ran.returncode == 0 else _explain(argv[0], words[-1] if words else f"status {ran.returncode}")
 
 
+def _installing() -> str:
+    """What to type, where we know it."""
+    command = next((command for program, command in INSTALLERS.items() if _which(program)), "")
+    before = "" if os.getuid() == 0 else "sudo "
+    return f"run: {before}{command} bubblewrap" if command else "install it"
+
+
 def _explain(program: str, words: str) -> str:
     if "uid map" in words or "ermission denied" in words or "not permitted" in words:
+        if _told_by(RESTRICTED) == "1":
+            return f"AppArmor forbids user namespaces to bubblewrap ({words}); the sandbox guide says how to allow them"
         return f"user namespaces are blocked on this machine ({words})"
     return f"{os.path.basename(program)} cannot be used: {words}"
 
@@ -205,14 +235,33 @@ def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
 
 def _limiting() -> tuple[str, ...]:
     """No core files, and no more open files than anybody needs."""
-    import resource  # not everywhere
-
     program = _which("prlimit")
     if program is None:
         return ()
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    hard = MAX_OPEN_FILES if most == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, most)
+    hard = _hard("RLIMIT_NOFILE", MAX_OPEN_FILES)
     return (program, "--core=0:0", f"--nofile={min(OPEN_FILES, hard)}:{hard}", "--")
+
+
+def _inner_limits(limits: tuple[str, ...]) -> tuple[str, ...]:
+    if not limits or _kernel() < COUNTS_APART:
+        return limits
+    most = _hard("RLIMIT_NPROC", MAX_TASKS)
+    return (*limits[:-1], f"--nproc={most}:{most}", "--")
+
+
+def _kernel() -> tuple[int, ...]:
+    """Its version; nothing where it is not told in numbers."""
+    major, _, rest = os.uname().release.partition(".")
+    minor = rest.partition(".")[0].partition("-")[0]
+    return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else ()
+
+
+def _hard(name: str, wanted: int) -> int:
+    """As much as is wanted and may be set."""
+    import resource  # not everywhere
+
+    _, most = resource.getrlimit(getattr(resource, name))
+    return wanted if most == resource.RLIM_INFINITY else min(wanted, most)
 
 
 @lru_cache(maxsize=1)

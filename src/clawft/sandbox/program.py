@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from clawft.sandbox.bounds import TEMPORARY, may_be_opened
+from clawft.sandbox.bounds import TEMPORARY, is_within, may_be_opened
 
 MAX_HOPS = 16
 FIRST_LINE = 512
@@ -17,10 +17,15 @@ PACKAGES = "node_modules"
 PROGRAM_FOLDERS = ("bin", "sbin", "Scripts", ".bin", "libexec")
 
 
-def folders_of(argv: Sequence[str], home: str, cwd: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where the program and the scripts it is given lie; and the folders its arguments name."""
+def folders_of(
+    argv: Sequence[str], home: str, cwd: str, workspace: str = ""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where the program and the scripts it is given lie; and the folders its arguments name.
+
+    A link in the workspace that leads out of it names nothing: a server may have put it there.
+    """
     program = [place for file in hops(argv[0]) for place in _install(file, home)]
-    paths = [path for argument in argv[1:] if (path := _path_in(argument, cwd))]
+    paths = [path for argument in argv[1:] if (path := _path_in(argument, cwd, workspace))]
     program += [place for path in paths if os.path.isfile(path) for place in _beside(path, home)]
     named = [path for path in paths if os.path.isdir(path) and may_be_opened(path, home)]
     return tuple(dict.fromkeys(program)), tuple(dict.fromkeys(named))
@@ -68,10 +73,19 @@ def _install(file: str, home: str) -> Iterable[str]:
     return (folder,) if may_be_opened(folder, home) else (os.path.realpath(file),)
 
 
-def _path_in(argument: str, cwd: str) -> str:
+def _path_in(argument: str, cwd: str, workspace: str) -> str:
     """A path among the arguments, `--folder=/path` too."""
     path = argument.partition("=")[2] if argument.startswith("--") and "=" in argument else argument
-    return os.path.realpath(os.path.join(cwd, path)) if os.sep in path and "://" not in path else ""
+    if os.sep not in path or "://" in path:
+        return ""
+    whole = os.path.join(cwd, path)
+    return "" if leads_out(whole, workspace) else os.path.realpath(whole)
+
+
+def leads_out(path: str, workspace: str) -> bool:
+    """It looks as if it lay in the workspace, and does not."""
+    seems = bool(workspace) and is_within(os.path.normpath(path), workspace)
+    return seems and not is_within(os.path.realpath(path), workspace)
 
 
 def _beside(file: str, home: str) -> tuple[str, ...]:

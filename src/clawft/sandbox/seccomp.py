@@ -7,8 +7,9 @@ two there is no filter; calls of another architecture (32 bit) are refused as a 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from typing import Literal
 
 from msgspec import Struct
 
@@ -23,61 +24,116 @@ X86 = Machine(
     0xC000003E,
     {
         "acct": 163, "add_key": 248, "bpf": 321, "delete_module": 176, "finit_module": 313, "init_module": 175,
-        "io_uring_setup": 425, "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "open_by_handle_at": 304,
-        "perf_event_open": 298, "reboot": 169, "request_key": 249, "socket": 41, "swapon": 167, "userfaultfd": 323,
+        "io_uring_setup": 425, "ioprio_set": 251, "kexec_file_load": 320, "kexec_load": 246, "keyctl": 250, "kill": 62,
+        "open_by_handle_at": 304, "perf_event_open": 298, "pidfd_open": 434, "prlimit64": 302, "reboot": 169,
+        "request_key": 249, "rt_sigqueueinfo": 129, "rt_tgsigqueueinfo": 297, "sched_setaffinity": 203,
+        "sched_setattr": 314, "sched_setparam": 142, "sched_setscheduler": 144, "setpriority": 141, "socket": 41,
+        "swapon": 167, "tgkill": 234, "tkill": 200, "userfaultfd": 323,
     },
 )  # fmt: skip
 ARM = Machine(
     0xC00000B7,
     {
         "acct": 89, "add_key": 217, "bpf": 280, "delete_module": 106, "finit_module": 273, "init_module": 105,
-        "io_uring_setup": 425, "kexec_file_load": 294, "kexec_load": 104, "keyctl": 219, "open_by_handle_at": 265,
-        "perf_event_open": 241, "reboot": 142, "request_key": 218, "socket": 198, "swapon": 224, "userfaultfd": 282,
+        "io_uring_setup": 425, "ioprio_set": 30, "kexec_file_load": 294, "kexec_load": 104, "keyctl": 219, "kill": 129,
+        "open_by_handle_at": 265, "perf_event_open": 241, "pidfd_open": 434, "prlimit64": 261, "reboot": 142,
+        "request_key": 218, "rt_sigqueueinfo": 138, "rt_tgsigqueueinfo": 240, "sched_setaffinity": 122,
+        "sched_setattr": 274, "sched_setparam": 118, "sched_setscheduler": 119, "setpriority": 140, "socket": 198,
+        "swapon": 224, "tgkill": 131, "tkill": 130, "userfaultfd": 282,
     },
 )  # fmt: skip
 MACHINES: Mapping[str, Machine] = {"x86_64": X86, "aarch64": ARM}
 
-NEVER = ("acct add_key bpf delete_module finit_module init_module kexec_file_load kexec_load keyctl "
+NEVER = ("acct add_key bpf delete_module finit_module init_module io_uring_setup kexec_file_load kexec_load keyctl "
          "open_by_handle_at perf_event_open reboot request_key swapon userfaultfd").split()  # fmt: skip
-UNSEEN = ("io_uring_setup",)
-"""Makes sockets that no filter sees."""
+"""`io_uring_setup`: what is asked for there no filter sees."""
 
-AF_UNIX = 1
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+NETWORK = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+"""Others, such as those to the host of a virtual machine, know no namespaces."""
+
+AT_SOMEBODY: Mapping[str, int] = {
+    "kill": 0, "tkill": 0, "tgkill": 0, "rt_sigqueueinfo": 0, "rt_tgsigqueueinfo": 0, "pidfd_open": 0,
+    "sched_setaffinity": 0, "sched_setattr": 0, "sched_setparam": 0, "sched_setscheduler": 0, "setpriority": 1,
+    "ioprio_set": 1,
+}  # fmt: skip
+"""Calls that do something to a process, and which argument names it."""
+EVERYBODY = -1
+ITSELF = 0
+
+Target = Literal["next", "skip", "allow", "refuse"]
+
 _LOAD, _EQUAL, _RETURN, _AT_LEAST = 0x20, 0x15, 0x06, 0x35
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001
-_HEAD_STEPS = 4
 _X32 = 0x40000000
 """Numbers from here on are 32-bit calls in 64-bit clothes."""
 
 
+class Step(Struct, frozen=True):
+    code: int
+    value: int
+    yes: Target = "next"
+    no: Target = "next"
+
+
+Block = Sequence[Step]
+"""Steps that belong together: `skip` leads behind the last of them."""
+
+
 @cache
-def program(machine: str, *, network: bool) -> bytes:
-    """The filter for this processor; empty where it is not known. Without `network` only local sockets are made."""
+def program(machine: str, *, network: bool, spared: tuple[int, ...] = ()) -> bytes:
+    """The filter for this processor; empty where it is not known. Without `network` only local sockets are made.
+
+    `spared`: processes, and groups by their negative number, that nothing may be done to; for those who can see them.
+    """
     known = MACHINES.get(machine)
     if known is None:
         return b""
-    refused = [known.calls[name] for name in (NEVER if network else (*NEVER, *UNSEEN))]
-    sockets = [] if network else _only_local(known.calls["socket"])
-    last = _HEAD_STEPS + len(refused) + len(sockets) + 1
-    checks = [_step(_EQUAL, number, yes=last - at - 1) for at, number in enumerate(refused, _HEAD_STEPS)]
-    return b"".join([*_head(known, last), *checks, *sockets, _step(_RETURN, _ALLOW), _step(_RETURN, _REFUSE)])
+    blocks = [_head(known), *([Step(_EQUAL, known.calls[name], yes="refuse")] for name in NEVER)]
+    blocks += _sparing(known, spared) if spared else ()
+    blocks.append(_only(known.calls["socket"], 0, NETWORK if network else (AF_UNIX,)))
+    return _assembled(blocks)
 
 
-def _head(machine: Machine, last: int) -> list[bytes]:
-    """Only calls of this architecture go on; the last step refuses the others."""
-    return [
-        _step(_LOAD, _ARCHITECTURE),
-        _step(_EQUAL, machine.audit, no=last - 2),
-        _step(_LOAD, _NUMBER),
-        _step(_AT_LEAST, _X32, yes=last - 4),
-    ]
+def _head(machine: Machine) -> Block:
+    """Only calls of this architecture go on."""
+    return (
+        Step(_LOAD, _ARCHITECTURE),
+        Step(_EQUAL, machine.audit, no="refuse"),
+        Step(_LOAD, _NUMBER),
+        Step(_AT_LEAST, _X32, yes="refuse"),
+    )
 
 
-def _only_local(socket: int) -> list[bytes]:
-    """Before the step that allows and the one that refuses."""
-    return [_step(_EQUAL, socket, no=2), _step(_LOAD, _FIRST_ARGUMENT), _step(_EQUAL, AF_UNIX, no=1)]
+def _sparing(machine: Machine, spared: Sequence[int]) -> Iterable[Block]:
+    for name, argument in AT_SOMEBODY.items():
+        refused = (Step(_EQUAL, each, yes="refuse") for each in (*spared, EVERYBODY))
+        yield _about(machine.calls[name], argument, *refused)
+    yield _only(machine.calls["prlimit64"], 0, (ITSELF,))
 
 
-def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, yes, no, value)
+def _only(call: int, argument: int, allowed: Sequence[int]) -> Block:
+    """A call with one of these as its argument, and with no other."""
+    return _about(call, argument, *(Step(_EQUAL, each, yes="allow") for each in allowed), Step(_RETURN, _REFUSE))
+
+
+def _about(call: int, argument: int, *steps: Step) -> Block:
+    load = Step(_LOAD, _FIRST_ARGUMENT + argument * _ARGUMENT_BYTES)
+    return (Step(_EQUAL, call, no="skip"), load, *steps, Step(_LOAD, _NUMBER))
+
+
+def _assembled(blocks: Sequence[Block]) -> bytes:
+    total = sum(map(len, blocks))
+    done: list[bytes] = []
+    for block in blocks:
+        end = len(done) + len(block)
+        for step in block:
+            place = {"next": len(done) + 1, "skip": end, "allow": total, "refuse": total + 1}
+            yes, no = (place[to] - len(done) - 1 for to in (step.yes, step.no))
+            done.append(_encoded(step.code, step.value, yes, no))
+    return b"".join([*done, _encoded(_RETURN, _ALLOW), _encoded(_RETURN, _REFUSE)])
+
+
+def _encoded(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, yes, no, value & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""What one run of a server touched, read from the notes of strace; and the table that would allow just that. Pure.
+"""What one run of a server touched, read from the notes of strace. Pure.
 
 The run is held as `auto` holds it, so nothing is risked by looking: a write that was refused shows as one it wanted.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
+from itertools import chain
 
 from msgspec import Struct
 
-from clawft.sandbox.bounds import RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, expand, is_within, may_be_opened
+from clawft.sandbox.bounds import expand
 
 CALLS = "%file,connect,sendto,sendmsg,sendmmsg"
 OPTIONS = ("-f", "-qq", "-xx", "-s", "1024", "-e", f"trace={CALLS}", "-e", "signal=none")
 """All texts in hex: names may hold anything."""
-MAX_NAMED = 100
-"""Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""
+MAX_SEEN = 20_000
+"""Paths of one kind that are remembered of a run."""
 
 _LINE = re.compile(r"(?P<pid>\d+) +(?P<call>\w+)\((?P<rest>.*)")
 _RESUMED = re.compile(r"(?P<pid>\d+) +<\.\.\. (?P<call>\w+) resumed>(?P<rest>.*)")
@@ -45,17 +45,21 @@ class Seen(Struct):
     addresses: set[str]
 
 
-class Proposal(Struct, frozen=True):
-    table: Table
-    notes: tuple[str, ...] = ()
+class _Some(set[str]):
+    """No more than anybody reads."""
 
+    def add(self, element: str, /) -> None:
+        if len(self) < MAX_SEEN:
+            super().add(element)
 
-# ── reading the notes ────────────────────────────────────────────────────────────────────────────────────────────────
+    def update(self, *others: Iterable[str]) -> None:
+        for element in chain(*others):
+            self.add(element)
 
 
 def read_notes(lines: Iterable[str], command: str, cwd: str) -> Seen:
     """Whatever happened before `command` was run is the sandbox being built, and those who built it stay out."""
-    seen = Seen(set(), set(), set(), set(), set())
+    seen = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
     builders: set[str] = set()
     running = False
     for pid, call, rest in _calls(lines):
@@ -134,73 +138,3 @@ def question(packet: bytes) -> str:
         at += size + 1
     name = ".".join(labels).lower()
     return name if re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+", name) else ""
-
-
-# ── proposing a table ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def propose(seen: Seen, around: Around) -> Proposal:
-    """What it used of the home folder and the workspace, and wrote anywhere; secrets are told and never proposed."""
-    wrote = {_unit(path, around) for path in seen.wrote if _counts(path, around, writing=True)}
-    read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
-    read = {path for path in read if not any(is_within(path, other) for other in wrote)}
-    table = Table(
-        read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
-    )
-    return Proposal(table, tuple(_notes(seen, around)))
-
-
-def _notes(seen: Seen, around: Around) -> Iterator[str]:
-    secrets = sorted({secret for path in seen.missed | seen.read | seen.wrote if (secret := _secret(path, around))})
-    for secret in secrets:
-        yield f"it looked for {_short(secret, around)}, which is hidden and not proposed"
-    if seen.addresses and not seen.names:
-        yield f'it called {", ".join(sorted(seen.addresses)[:5])} by number; network = ["*"] allows that'
-    elif seen.names:
-        yield 'hosts are reached through a proxy it must know how to use; if it does not, network = ["*"]'
-
-
-def _counts(path: str, around: Around, *, writing: bool) -> bool:
-    """Whether a table has to name it: what is open to every server needs no name."""
-    if _secret(path, around) or is_within(path, around.own):
-        return False
-    if _in_workspace(path, around):
-        return True
-    if is_within(path, around.home):
-        return writing or not any(is_within(path, each) for each in around.program)
-    return writing and path != "/" and not any(is_within(path, each) for each in (*TEMPORARY, RUNNING, *SYSTEM))
-
-
-def _in_workspace(path: str, around: Around) -> bool:
-    """One that holds the home folder is not named as a whole."""
-    return may_be_opened(around.workspace, around.home) and is_within(path, around.workspace)
-
-
-def _secret(path: str, around: Around) -> str:
-    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state)
-    if is_within(path, around.own):
-        return ""
-    return next((secret for secret in kept if is_within(path, secret)), "")
-
-
-def _unit(path: str, around: Around) -> str:
-    """What to name: the workspace as one; in the home folder a program's own folder; else the folder of the file."""
-    if _in_workspace(path, around):
-        return around.workspace
-    parts = PurePosixPath(path).parts
-    if is_within(path, around.home):
-        top = len(PurePosixPath(around.home).parts)
-        shared = parts[top : top + 1] in ((".config",), (".cache",), (".local",))
-        depth = top + (3 if parts[top : top + 1] == (".local",) else 2 if shared else 1)
-        return str(PurePosixPath(*parts[:depth]))
-    return str(PurePosixPath(path).parent)
-
-
-def _listed(paths: set[str], around: Around) -> tuple[str, ...]:
-    return tuple(_short(path, around) for path in sorted(paths)[:MAX_NAMED])
-
-
-def _short(path: str, around: Around) -> str:
-    if path == around.workspace:
-        return "."
-    return f"~{path[len(around.home) :]}" if is_within(path, around.home) else path

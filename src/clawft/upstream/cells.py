@@ -10,7 +10,7 @@ from pathlib import Path
 from clawft.sandbox.bounds import Around, Table, bounds_of
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.probe import means
-from clawft.sandbox.program import folders_of
+from clawft.sandbox.program import folders_of, leads_out
 from clawft.store.home import private_dir
 from clawft.store.names import folder_name
 from clawft.upstream.spec import UpstreamSpec
@@ -29,14 +29,15 @@ class Cells:
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = self._home
-        program, named = folders_of((*argv, *filter(os.path.isabs, spec.env.values())), home, cwd)
+        told = (*argv, *filter(os.path.isabs, spec.env.values()))
+        program, named = folders_of(told, home, cwd, self._workspace)
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(
             home=home,
             state=str(self._state),
             workspace=self._workspace,
-            cwd=cwd,
+            cwd=self._workspace if leads_out(spec.cwd, self._workspace) else cwd,
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",
             program=program,
             named=named,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from clawft.builtin.cargo.asked import MANIFEST, Asked
 from clawft.builtin.cargo.registry import read_config
-from clawft.builtin.cells import cell_for, worked_on
+from clawft.builtin.cells import cell_for, this_machine, worked_on
 from clawft.provider.manifest import places
 from clawft.sandbox.bounds import Rule
 from clawft.sandbox.cell import Cell
@@ -27,13 +27,22 @@ CREDENTIALS = ("credentials.toml", "credentials")
 
 def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, asked: Asked, workspace: Path) -> Cell:
     """Looks at files, and makes those of cargo's own folder that it could not make itself: for a thread."""
-    known = places(workspace)
-    home = Path(os.path.realpath(known["$CARGO_HOME"]))
-    if asked.settings.sandbox != "off":
-        _make_room(home)
-    also = (*worked_on(ruling), *rules(home, _toolchains(known["~"]), publishes=asked.publishes))
-    network = (*hosts(read_config(home)), *asked.settings.hosts)
+    if asked.settings.sandbox == "off":
+        return Cell(None, this_machine())
+    also = (*worked_on(ruling), *own_folder(workspace, publishes=asked.publishes))
+    network = (*hosts(read_config(_home(workspace))), *asked.settings.hosts)
     return cell_for(MANIFEST, asked.settings.sandbox, workspace, argv, str(folder), also=also, network=network)
+
+
+def own_folder(workspace: Path, *, publishes: bool = False) -> tuple[Rule, ...]:
+    """What cargo needs of its own folder, made as far as it is not there."""
+    home = _home(workspace)
+    _make_room(home)
+    return tuple(rules(home, _toolchains(places(workspace)["~"]), publishes=publishes))
+
+
+def _home(workspace: Path) -> Path:
+    return Path(os.path.realpath(places(workspace)["$CARGO_HOME"]))
 
 
 def rules(home: Path, toolchains: str, *, publishes: bool) -> Iterator[Rule]:

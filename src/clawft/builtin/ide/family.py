@@ -43,6 +43,11 @@ Limit = Annotated[int, Meta(ge=1, le=MAX_ITEMS)]
 T = TypeVar("T")
 
 
+class IdeSettings(Struct, frozen=True):
+    sandbox: str = "auto"
+    """What holds language servers: `auto`, `strict` (no home, no network), `require` or `off`."""
+
+
 class Answer(Struct, frozen=True, kw_only=True):
     """Who answered, and about which text."""
 

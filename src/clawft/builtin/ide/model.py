@@ -134,6 +134,8 @@ class Window(Struct, frozen=True, omit_defaults=True):
     trusted: bool = True
     capabilities: list[str] = []
     ready: bool = True
+    sandbox: str = ""
+    """What holds the language servers we started."""
 
 
 SYMBOL_KINDS = (

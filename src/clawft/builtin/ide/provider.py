@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.builtin.ide.connection import IdeConnection
-from clawft.builtin.ide.family import MANIFEST, Ide
+from clawft.builtin.ide.family import MANIFEST, Ide, IdeSettings
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.offered import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
 from clawft.builtin.ide.tools import ide_tools
@@ -42,8 +42,11 @@ class IdeProvider(FunctionProvider):
     _neovims: Neovims | None = None
     _reception: Reception | None = None
 
-    def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
+    def __init__(
+        self, workspace: Path, *, stores: Callable[[str], KeyValueStore], settings: IdeSettings | None = None
+    ) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores, manifest=MANIFEST)
+        self._settings = settings or IdeSettings()
         self.hub = IdeHub(workspace, self._headless)
         self.hub.watch(self._happened)
         self.hub.finder = self._look_around
@@ -53,7 +56,7 @@ class IdeProvider(FunctionProvider):
     def _headless(self) -> IdeConnection:
         from clawft.builtin.ide.lsp.backend import HeadlessIde  # with an editor nobody may ever need it
 
-        self.headless = HeadlessIde(self.workspace, lambda: self.hub.happened("diagnostics"))
+        self.headless = HeadlessIde(self.workspace, lambda: self.hub.happened("diagnostics"), self._settings.sandbox)
         return self.headless
 
     async def _look_around(self) -> None:

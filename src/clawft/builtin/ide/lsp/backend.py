@@ -15,6 +15,7 @@ from clawft.builtin.confine import place
 from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
 from clawft.builtin.ide.lsp import messages, watch
+from clawft.builtin.ide.lsp.cell import lsp_cell
 from clawft.builtin.ide.lsp.documents import Document, stamp
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
@@ -37,6 +38,7 @@ from clawft.builtin.ide.model import (
     Window,
 )
 from clawft.builtin.ide.text import Map, apply
+from clawft.builtin.trust import trusted_in
 from clawft.errors import IdeFailed, IdeNotConnected
 
 LOOK_SECONDS = 2.0
@@ -46,20 +48,16 @@ MAX_OPENED = 40
 """Files opened to have all judged, where a server judges open files only."""
 TAB_SIZE = 4
 
-Trusts = Callable[[Path], bool]
-
 
 class HeadlessIde:
     """An `IdeConnection` without a screen."""
 
     backend = "headless"
 
-    def __init__(
-        self, workspace: Path, changed: Callable[[], None] = lambda: None, trusts: Trusts | None = None
-    ) -> None:
+    def __init__(self, workspace: Path, changed: Callable[[], None] = lambda: None, sandbox: str = "auto") -> None:
         self._folder = os.path.realpath(workspace)
         self._changed = changed
-        self._trusts = trusts
+        self._sandbox = sandbox
         self._servers: dict[str, LspServer] = {}
         self._starting: dict[str, asyncio.Task[LspServer]] = {}
         self._seen: dict[str, watch.Seen] = {}
@@ -69,7 +67,10 @@ class HeadlessIde:
     @property
     def window(self) -> Window:
         version = ", ".join(sorted(self._servers))
-        return Window(self.backend, "language servers", [self._folder], version, capabilities=["headless"])
+        held = "; ".join(f"{name}: {self._servers[name].sandbox}" for name in sorted(self._servers))
+        return Window(
+            self.backend, "language servers", [self._folder], version, capabilities=["headless"], sandbox=held
+        )
 
     def seconds(self) -> float:
         warm = self._servers and not self._starting and not any(each.broken for each in self._servers.values())
@@ -115,7 +116,8 @@ class HeadlessIde:
         if command is None:
             programs = " or ".join(words[0] for words in spec.commands)
             raise IdeNotConnected(f"{programs} is not installed", hint="install it, or open the workspace in an editor")
-        if spec.runs_project_code and not await asyncio.to_thread(self._trusted):
+        trusted = await asyncio.to_thread(self._trusted)
+        if spec.runs_project_code and not trusted:
             raise IdeNotConnected(
                 f"{spec.name} runs code that the folder brings along, and '{self._folder}' is not trusted",
                 hint=f"if you trust it, name it in the file `trusted` of the clawft folder: {self._folder}",
@@ -123,7 +125,8 @@ class HeadlessIde:
         old = self._servers.pop(spec.name, None)
         if old is not None:
             await old.stop()
-        server = LspServer(spec, command, self._folder, self._changed)
+        cell = await asyncio.to_thread(lsp_cell, spec, self._sandbox, Path(self._folder), command, trusted=trusted)
+        server = LspServer(spec, command, self._folder, cell, self._changed)
         await server.start()
         self._servers[spec.name] = server
         self._seen[spec.name] = await asyncio.to_thread(watch.look, self._folder, spec.languages.keys())
@@ -131,10 +134,6 @@ class HeadlessIde:
         return server
 
     def _trusted(self) -> bool:
-        if self._trusts is not None:
-            return self._trusts(Path(self._folder))
-        from clawft.builtin.trust import trusted_in
-
         return trusted_in(Path(self._folder), Path(self._folder))
 
     async def _present(self) -> list[LspServer]:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import IdeFailed, SpawnFailed
 from clawft.link.process import Child, Launch, start
+from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import Waiting
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -110,9 +111,9 @@ class Rpc(asyncio.Protocol):
         self._child: Child | None = None
         self.broken = ""
 
-    async def start(self, command: Sequence[str], folder: str, env: dict[str, str]) -> None:
+    async def start(self, command: Sequence[str], folder: str, env: dict[str, str], cell: Cell) -> None:
         try:
-            child = start(Launch(command[0], tuple(command[1:]), env, folder))
+            child = start(Launch(command[0], tuple(command[1:]), env, folder, lambda argv, cwd: cell))
         except SpawnFailed as failed:
             raise IdeFailed(failed.message, hint=failed.hint) from None
         self._child = child
@@ -122,6 +123,11 @@ class Rpc(asyncio.Protocol):
             transport, _ = await self._loop.connect_read_pipe(lambda one=protocol: one, cast("Any", pipe))
             self._outputs.append(transport)
         child.ended.add_done_callback(lambda _: self._break(child.why_ended()))
+
+    @property
+    def sandbox(self) -> str:
+        """What holds it, in one line."""
+        return self._child.sandbox if self._child is not None else ""
 
     async def request(self, method: str, params: Any, kind: type[T] | Any) -> T:
         """The answer as `kind`. Cancelling tells the server."""

@@ -19,6 +19,7 @@ from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
 from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
 from clawft.builtin.ide.model import Diagnostic
 from clawft.errors import IdeFailed
+from clawft.sandbox.cell import Cell
 
 START_SECONDS = 30.0
 STOP_SECONDS = 1.0
@@ -73,9 +74,12 @@ class Known:
 
 
 class LspServer:
-    def __init__(self, spec: ServerSpec, command: tuple[str, ...], folder: str, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, spec: ServerSpec, command: tuple[str, ...], folder: str, cell: Cell, changed: Callable[[], None]
+    ) -> None:
         self.spec = spec
         self._command = command
+        self._cell = cell
         self._folder = folder
         self._changed = changed
         self._loop = asyncio.get_running_loop()
@@ -97,18 +101,22 @@ class LspServer:
     def broken(self) -> str:
         return self._rpc.broken
 
+    @property
+    def sandbox(self) -> str:
+        return self._rpc.sandbox
+
     async def start(self) -> None:
         """Ready when it returns. Raises IdeFailed if it does not come up."""
         folders = [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
         hello = {
-            "processId": os.getpid(),
+            "processId": None,  # behind a wall our number is nobody's, and it would leave; the kernel ends it with us
             "clientInfo": {"name": "clawft", "version": __version__},
             "rootUri": uri_of(self._folder),
             "workspaceFolders": folders,
             "capabilities": CAPABILITIES,
             "initializationOptions": dict(self.spec.options),
         }
-        await self._rpc.start(self._command, self._folder, environment())
+        await self._rpc.start(self._command, self._folder, environment(), self._cell)
         try:
             async with asyncio.timeout(START_SECONDS):
                 said = await self._rpc.request("initialize", hello, dict[str, Any])

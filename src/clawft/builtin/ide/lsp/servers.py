@@ -2,6 +2,7 @@
 
 Programs are looked up on the PATH and beside our own Python, never in the workspace: a project must not choose what we
 start. Servers that run code of the project (build scripts, plugins) are started only where the user trusts the folder.
+Each is held by a cell (`cell.py`).
 """
 
 import os
@@ -23,6 +24,13 @@ class ServerSpec(Struct, frozen=True):
     options: Mapping[str, Any] = {}
     """`initializationOptions`."""
     runs_project_code: bool = False
+    starts_cargo: bool = False
+    hosts: tuple[str, ...] = ()
+    """Where it fetches packages from, in a folder the user trusts."""
+    asks: tuple[str, ...] = ()
+    """Programs it asks about the language."""
+    kept_in: tuple[str, ...] = ()
+    """Where it keeps parts of itself, outside of its installation."""
     reports_everywhere: bool = False
     """Can be told to report on files that are not open: `diagnosticMode`."""
 
@@ -47,6 +55,8 @@ SERVERS: tuple[ServerSpec, ...] = (
             "python.analysis": _PYRIGHT["analysis"],
             "basedpyright.analysis": _PYRIGHT["analysis"],
         },
+        asks=("python3", "python"),
+        kept_in=("~/.cache/pyright-python",),  # the wheel of pyright
         reports_everywhere=True,
     ),
     ServerSpec(
@@ -68,8 +78,21 @@ SERVERS: tuple[ServerSpec, ...] = (
     ServerSpec(
         "bash-language-server", (("bash-language-server", "start"),), {".sh": "shellscript", ".bash": "shellscript"}
     ),
-    ServerSpec("rust-analyzer", (("rust-analyzer",),), {".rs": "rust"}, runs_project_code=True),
-    ServerSpec("gopls", (("gopls",),), {".go": "go"}, runs_project_code=True),
+    ServerSpec(
+        "rust-analyzer",
+        (("rust-analyzer",),),
+        {".rs": "rust"},
+        runs_project_code=True,
+        starts_cargo=True,
+        hosts=("index.crates.io", "static.crates.io"),
+    ),
+    ServerSpec(
+        "gopls",
+        (("gopls",),),
+        {".go": "go"},
+        runs_project_code=True,
+        hosts=("proxy.golang.org", "sum.golang.org"),
+    ),
     ServerSpec(
         "clangd",
         (("clangd", "--background-index=false"),),

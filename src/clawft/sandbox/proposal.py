@@ -1,0 +1,131 @@
+"""The table that would allow a server what it did in one run, and what is better not allowed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+
+from clawft.sandbox.bounds import RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, is_within, may_be_opened
+from clawft.sandbox.watched import Seen
+
+MAX_NAMED = 100
+"""Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""
+MAX_TOLD = 10
+AT_LOGIN = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .xprofile "
+    ".xinitrc .xsession .pam_environment .inputrc .gitconfig .config/git .config/autostart .config/systemd "
+    ".config/environment.d .config/fish .config/nvim .config/Code .vimrc .vim .emacs .emacs.d .tmux.conf .npmrc .bin "
+    "bin .local/bin .local/share/applications .local/share/systemd .local/lib .cargo/bin .cargo/config.toml .cargo/env "
+    ".vscode .cursor .claude .claude.json .codex .config/clawft .mozilla .nix-profile .pyenv .nvm .rustup"
+).split()
+"""Below the home folder: what decides which programs run later, with all the rights of the user."""
+SHARED = (".config", ".cache", ".local", ".local/share", ".local/state")
+"""Folders of many programs: the one of this program is meant, never all of them."""
+
+
+class Proposal(Struct, frozen=True):
+    table: Table
+    notes: tuple[str, ...] = ()
+
+
+def propose(seen: Seen, around: Around) -> Proposal:
+    """What it used of the home folder and the workspace, and wrote anywhere.
+
+    A server may have touched things to have them proposed: what is a secret, decides what runs later, or is not its
+    own alone is told and never proposed.
+    """
+    wrote = {_unit(path, around) for path in seen.wrote if _counts(path, around, writing=True)}
+    read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
+    wrote = {path for path in wrote if not _refused(path, around, writing=True)}
+    read = {path for path in read if not _refused(path, around, writing=False)}
+    read = {path for path in read if not any(is_within(path, other) for other in wrote)}
+    table = Table(
+        read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
+    )
+    return Proposal(table, tuple(_notes(seen, around)))
+
+
+def _notes(seen: Seen, around: Around) -> Iterator[str]:
+    secrets = sorted({secret for path in seen.missed | seen.read | seen.wrote if (secret := _secret(path, around))})
+    for secret in secrets:
+        yield f"it looked for {_short(secret, around)}, which is hidden and not proposed"
+    yield from _not_proposed(seen.wrote, "write to", around, writing=True)
+    yield from _not_proposed(seen.read, "read", around, writing=False)
+    if seen.addresses and not seen.names:
+        yield f'it called {", ".join(sorted(seen.addresses)[:5])} by number; network = ["*"] allows that'
+    elif seen.names:
+        yield 'hosts are reached through a proxy it must know how to use; if it does not, network = ["*"]'
+
+
+def _not_proposed(paths: Iterable[str], what: str, around: Around, *, writing: bool) -> Iterator[str]:
+    units = {_unit(path, around) for path in paths if _counts(path, around, writing=writing)}
+    refused = sorted((unit, why) for unit in units if (why := _refused(unit, around, writing=writing)))
+    for unit, why in refused[:MAX_TOLD]:
+        yield f"it wanted to {what} {ascii(_short(unit, around))[1:-1]}, which {why}: not proposed"
+    if len(refused) > MAX_TOLD:
+        yield f"it wanted to {what} {len(refused) - MAX_TOLD} more that are not proposed"
+
+
+def _refused(unit: str, around: Around, *, writing: bool) -> str:
+    """Why it is not proposed; nothing if it is."""
+    if not may_be_opened(unit, around.home) or unit in [f"{around.home}/{name}" for name in SHARED]:
+        return "is much more than one program needs"
+    if not unit.isprintable():
+        return "has letters in its name that cannot be shown"
+    if writing and any(is_within(unit, each) or is_within(each, unit) for each in _at_login(around)):
+        return "decides what runs at your next login, or later"
+    if writing and any(is_within(each, unit) for each in (*TEMPORARY, RUNNING, *SYSTEM)):
+        return "holds folders of the system"
+    return ""
+
+
+def _at_login(around: Around) -> list[str]:
+    return [f"{around.home}/{name}" for name in AT_LOGIN]
+
+
+def _counts(path: str, around: Around, *, writing: bool) -> bool:
+    """Whether a table has to name it: what is open to every server needs no name."""
+    if _secret(path, around) or is_within(path, around.own):
+        return False
+    if _in_workspace(path, around):
+        return True
+    if is_within(path, around.home):
+        return writing or not any(is_within(path, each) for each in around.program)
+    return writing and path != "/" and not any(is_within(path, each) for each in (*TEMPORARY, RUNNING, *SYSTEM))
+
+
+def _in_workspace(path: str, around: Around) -> bool:
+    """One that holds the home folder is not named as a whole."""
+    return may_be_opened(around.workspace, around.home) and is_within(path, around.workspace)
+
+
+def _secret(path: str, around: Around) -> str:
+    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state)
+    if is_within(path, around.own):
+        return ""
+    return next((secret for secret in kept if is_within(path, secret)), "")
+
+
+def _unit(path: str, around: Around) -> str:
+    """What to name: the workspace as one; in the home folder a program's own folder; else the folder of the file."""
+    if _in_workspace(path, around):
+        return around.workspace
+    parts = PurePosixPath(path).parts
+    if is_within(path, around.home):
+        top = len(PurePosixPath(around.home).parts)
+        shared = parts[top : top + 1] in ((".config",), (".cache",), (".local",))
+        depth = top + (3 if parts[top : top + 1] == (".local",) else 2 if shared else 1)
+        return str(PurePosixPath(*parts[:depth]))
+    return str(PurePosixPath(path).parent)
+
+
+def _listed(paths: set[str], around: Around) -> tuple[str, ...]:
+    return tuple(_short(path, around) for path in sorted(paths)[:MAX_NAMED])
+
+
+def _short(path: str, around: Around) -> str:
+    if path == around.workspace:
+        return "."
+    return f"~{path[len(around.home) :]}" if is_within(path, around.home) else path

@@ -1,0 +1,111 @@
+"""Language servers stay in a cell: a project decides what they read, and some run what it brings along."""
+
+import os
+import socket
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from clawft.builtin.ide.lsp import cell as held
+from clawft.builtin.ide.lsp.backend import HeadlessIde
+from clawft.builtin.ide.model import Position
+from clawft.errors import IdeFailed
+from clawft.sandbox.probe import Means
+from tests.builtin.ide import hostile_server
+from tests.requirements import requirement
+from tests.sandbox.held import LEVELS, means
+
+pytestmark = [
+    pytest.mark.slow,  # an interpreter for each
+    pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux"),
+]
+
+RUNS_PROJECT_CODE, RUNS_NONE = "rust-analyzer", "bash-language-server"
+FILES = {RUNS_PROJECT_CODE: "main.rs", RUNS_NONE: "main.sh"}
+EVERYTHING = {"secret", "ours", "letter", "login", "outside", "steering", "workspace", "network", "parent"}
+
+
+@pytest.fixture
+def project(workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """A user with secrets, whose PATH has language servers that look for them; `home` is ours."""
+    user = workspace.parent / "user"
+    (user / ".ssh").mkdir(parents=True)
+    (user / ".ssh/id_ed25519").write_text("secret")
+    (user / "letter.txt").write_text("private")
+    programs = user / "bin"
+    programs.mkdir()
+    for name in FILES:
+        program = programs / name
+        program.write_text(f"#!{sys.executable}\n{Path(hostile_server.__file__).read_text()}")
+        program.chmod(0o755)
+    (user / ".clawft").symlink_to(home)
+    (home / "gateway.token").write_text("secret")
+    monkeypatch.setenv("HOME", str(user))
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin:/bin")
+    monkeypatch.setenv("SECRET_OF_OURS", "x")
+    for name in FILES.values():
+        (workspace / name).write_text("x\n")
+    (workspace / ".mcp.json").write_text("{}")
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        where = (user, workspace.parent, service.getsockname()[1], os.getpid())
+        (workspace / "attack").write_text("\n".join(map(str, where)))
+        yield workspace
+
+
+def trust(home: Path, workspace: Path) -> None:
+    (home / "trusted").write_text(f"{workspace.resolve()}\n")
+    (home / "trusted").chmod(0o600)
+
+
+async def got(workspace: Path, server: str, sandbox: str = "auto") -> set[str]:
+    headless = HeadlessIde(workspace, sandbox=sandbox)
+    try:
+        said = await headless.hover(str(workspace.resolve() / FILES[server]), Position(0, 0))
+        assert said is not None
+        found = set(said.contents.split())
+    finally:
+        await headless.close()
+    outside = workspace.parent / "mark"  # seen from here: inside it may write to a /tmp of its own
+    found = found - {"outside"} | ({"outside"} if outside.exists() else set[str]())
+    outside.unlink(missing_ok=True)
+    return found - {"nothing"}
+
+
+@requirement("PLUG-04", "POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_server_gets_what_it_needs_and_no_more(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setattr(held, "this_machine", lambda: means(level))
+    assert await got(project, RUNS_NONE) == set()
+    assert await got(project, RUNS_NONE, "require") == set()
+    trust(home, project)
+    assert await got(project, RUNS_NONE) == {"letter"}
+    assert await got(project, RUNS_NONE, "strict") == set()
+    steering = set[str]() if level == "bwrap" else {"steering"}  # which Landlock cannot say, as the guide tells
+    assert await got(project, RUNS_PROJECT_CODE) == {"letter", "workspace"} | steering
+    assert await got(project, RUNS_PROJECT_CODE, "strict") == {"workspace"} | steering
+
+
+@requirement("PLUG-04")
+async def test_without_a_cell_it_gets_everything(project: Path, home: Path) -> None:
+    """So the test above can see what it looks for."""
+    trust(home, project)
+    assert await got(project, RUNS_PROJECT_CODE, "off") == EVERYTHING
+
+
+@requirement("PLUG-04")
+async def test_one_line_says_what_holds_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "this_machine", lambda: Means(reason="bubblewrap is not installed"))
+    headless = HeadlessIde(project)
+    try:
+        await headless.hover(str(project.resolve() / FILES[RUNS_NONE]), Position(0, 0))
+        assert headless.window.sandbox == f"{RUNS_NONE}: none (bubblewrap is not installed)"
+    finally:
+        await headless.close()
+    headless = HeadlessIde(project, sandbox="require")
+    with pytest.raises(IdeFailed, match="its sandbox is required and cannot be had: bubblewrap is not installed"):
+        await headless.hover(str(project.resolve() / FILES[RUNS_NONE]), Position(0, 0))
+    await headless.close()

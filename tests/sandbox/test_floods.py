@@ -1,0 +1,101 @@
+"""Servers that want more of everything than there is: each finds a bound, and the machine stays usable."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from clawft.sandbox.bounds import Bounds, Rule
+from clawft.sandbox.bwrap import temporary_bytes
+from clawft.sandbox.cell import Cell
+from clawft.sandbox.probe import MAX_OPEN_FILES, MAX_TASKS
+from tests.requirements import requirement
+from tests.sandbox.held import RUN_S, means
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux"),
+]
+
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or sys.executable
+"""One that everybody may run."""
+BOUNDS = Bounds((Rule("/", "read"), Rule("/tmp", "empty")))
+
+MANY_TASKS = """
+import os, time
+made = 0
+try:
+    while made < 10000:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        made += 1
+except BlockingIOError:
+    pass
+print(made)
+"""
+MANY_FILES = """
+import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+made = 0
+try:
+    while made < 100000:
+        os.open("/dev/null", os.O_RDONLY)
+        made += 1
+except OSError:
+    pass
+print(made)
+"""
+MUCH_DISK = """
+import os, sys
+file, made = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), 0
+try:
+    os.posix_fallocate(file, 0, int(sys.argv[2]))
+except OSError as full:
+    print(full.errno == 28)
+else:
+    print("took it")
+"""
+
+
+def run(level: str, *argv: str, plain: bool = False) -> str:
+    how = Cell(BOUNDS, means(level)).start(argv, "/", {"PATH": "/usr/bin:/bin"})
+    before = AS_NOBODY if plain and os.getuid() == 0 else ()
+    ran = subprocess.run(
+        (*before, *how.argv),
+        env=dict(how.env),
+        pass_fds=how.descriptors,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+    for descriptor in how.descriptors:
+        os.close(descriptor)
+    shutil.rmtree(how.temporary, ignore_errors=True) if how.temporary else None
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+@requirement("POOL-22")
+def test_processes_are_counted() -> None:
+    assert int(run("bwrap", PYTHON, "-c", MANY_TASKS, plain=True)) < MAX_TASKS
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["bwrap", "landlock"])
+def test_open_files_are_counted(level: str) -> None:
+    assert int(run(level, PYTHON, "-c", MANY_FILES)) < MAX_OPEN_FILES
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
+def test_a_private_folder_in_memory_is_no_larger_than_it_may_be(folder: str) -> None:
+    if not means("bwrap").sized:
+        pytest.skip("this bubblewrap cannot bound temporary folders")
+    much = str(temporary_bytes() + 4096)
+    assert run("bwrap", PYTHON, "-c", MUCH_DISK, f"{folder}/file", much) == "True"

@@ -1,0 +1,66 @@
+"""The filter, run step by step as the kernel would, for both processors."""
+
+import struct
+from collections.abc import Sequence
+
+import pytest
+
+from clawft.sandbox.seccomp import AT_SOMEBODY, MACHINES, NETWORK, NEVER, program
+from tests.requirements import requirement
+
+ALLOW, REFUSE = 0x7FFF0000, 0x00050001
+AF_VSOCK, AF_PACKET = 40, 17
+US, OUR_GROUP, ANOTHER = 1234, -1200, 4321
+
+
+def verdict(steps: bytes, call: int, arguments: Sequence[int] = (), audit: int = 0) -> bool:
+    """Whether the call is let through."""
+    data = struct.pack("=IIQ6Q", call, audit, 0, *(each & 0xFFFFFFFF for each in (*arguments, *[0] * 6)[:6]))
+    accumulator = at = 0
+    while True:
+        code, yes, no, value = struct.unpack_from("=HBBI", steps, at * 8)
+        at += 1
+        match code:
+            case 0x20:
+                (accumulator,) = struct.unpack_from("=I", data, value)
+            case 0x15:
+                at += yes if accumulator == value else no
+            case 0x35:
+                at += yes if accumulator >= value else no
+            case 0x06:
+                assert value in (ALLOW, REFUSE)
+                return value == ALLOW
+            case _:
+                raise AssertionError(f"an unknown step: {code:#x}")
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("spared", [(), (US, OUR_GROUP)])
+@pytest.mark.parametrize("network", [True, False])
+def test_what_is_let_through(machine: str, network: bool, spared: tuple[int, ...]) -> None:
+    known = MACHINES[machine]
+    steps = program(machine, network=network, spared=spared)
+
+    def allows(call: int | str, *arguments: int, audit: int = known.audit) -> bool:
+        return verdict(steps, known.calls[call] if isinstance(call, str) else call, arguments, audit)
+
+    assert allows(0)
+    assert allows(9999)
+    assert not allows(0, audit=0x40000003), "32 bit"
+    assert not allows(0x40000000)
+    assert not any(map(allows, NEVER))
+    assert [family for family in (*NETWORK, AF_PACKET, AF_VSOCK) if allows("socket", family)] == (
+        [*NETWORK] if network else [1]
+    )
+    for call, place in AT_SOMEBODY.items():
+        for who in (US, OUR_GROUP, -1):
+            assert allows(call, *[0] * place, who) is not bool(spared), (call, who)
+        assert allows(call, *[0] * place, ANOTHER)
+        assert allows(call, *[0] * place, 0)
+    assert allows("prlimit64", 0)
+    assert allows("prlimit64", ANOTHER) is not bool(spared)
+
+
+def test_an_unknown_processor_has_no_filter() -> None:
+    assert program("riscv64", network=False) == b""
