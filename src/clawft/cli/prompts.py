@@ -74,7 +74,7 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
     caller, waiting = way_back(options.name, app.caller)
     made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
-    return msgspec.json.decode(made, type=dict[str, Any]) if isinstance(made, bytes) else made
+    return msgspec.json.decode(made, type=dict[str, Any])
 
 
 def _find(app: App, name: str) -> Prompt:

@@ -62,8 +62,8 @@ def _read(options: Options) -> int:
         from clawft.gateway.resources import Reader
 
         caller, waiting = way_back(options.uri, app.caller)
-        read = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
-        return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
+        result = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
+        return msgspec.json.decode(result, type=_ReadResult).contents
 
     try:
         contents = with_app(options, work)

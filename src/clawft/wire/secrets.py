@@ -123,6 +123,12 @@ def _compiled() -> tuple[tuple[_Match, tuple[tuple[int, _Match, bytes], ...]], .
     )
 
 
+@cache
+def _bare() -> tuple[tuple[_Match, bytes], ...]:
+    """The shapes wherever they begin, for right behind a secret: what stands there was no part of a word."""
+    return tuple((re.compile(pattern.removeprefix(_WORD)), _instead(name)) for name, pattern in SHAPES)
+
+
 def _instead(name: str) -> bytes:
     told = b"[redacted: %b]" % name.encode()
     return b"://%b@" % told if name == "password" else told
@@ -147,8 +153,23 @@ def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
             start = seen.start() - back
             found = pattern.match(raw, start) if start >= done else None
             if found is not None:
+                yield start, found.end(), instead
                 done = found.end()
-                yield start, done, instead
+                for span in _following(raw, done):
+                    yield span
+                    done = span[1]
+
+
+def _following(raw: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
+    """Secrets that stand one behind the other, beginning here."""
+    while (found := _beginning(raw, at)) is not None:
+        yield at, *found
+        at = found[0]
+
+
+def _beginning(raw: bytes, at: int) -> tuple[int, bytes] | None:
+    matches = ((bare.match(raw, at), instead) for bare, instead in _bare())
+    return next(((found.end(), instead) for found, instead in matches if found), None)
 
 
 def _without(raw: bytes, spans: list[tuple[int, int, bytes]]) -> Iterator[bytes]:

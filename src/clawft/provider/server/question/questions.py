@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct, field
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
 from clawft.wire.asking import can_answer
@@ -23,6 +23,9 @@ KINDS: Mapping[str, Asks] = {
 }
 ROOTS = "roots/list"
 MAX_KEY_CHARS = 200
+MAX_ASKED_BYTES = 64 * 1024
+MAX_SAMPLING_BYTES = 4 * 1024 * 1024
+"""Of what a model has to read, and not a person."""
 
 _params = msgspec.json.Decoder(dict[str, Any])
 
@@ -34,6 +37,9 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
     if kind not in spec.asks:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method}: the configuration does not let {spec.name} ask that")
+    most = MAX_SAMPLING_BYTES if kind == "sampling" else MAX_ASKED_BYTES
+    if len(params) > most:
+        raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
     try:
         told = _params.decode(params or b"{}")
     except msgspec.DecodeError as wrong:
