@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +15,8 @@ from msgspec import Struct
 from tests.requirements import requirement
 from tests.security.test_hostile_servers import UNSEEN
 from tests.servers.pipe import Json, Pipe, line, mcp_server, modern_meta, request
-from tests.servers.weft import RSS_LIMIT
-from tests.servers.whisper import WHISPER
+from tests.servers.weft import RSS_LIMIT, environment
+from tests.servers.whisper import HIDDEN, WHISPER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -208,6 +209,80 @@ def test_nothing_without_bound_reaches_an_agent(
     lines, peak = everything(folders[era, MUCH], era, MUCH)
     assert [len(each) for each in lines if f"{place.name}:" in each and len(each) > place.most] == []
     assert peak < RSS_LIMIT
+
+
+# ── people ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+COMMANDS = (
+    *("tools list", "tools show w__poke", "tools search poke", "resources list", "resources read w://text"),
+    *("prompts list", "prompts get w__p", "servers list", "servers status", "servers status w", "servers test w"),
+    *("policy explain w__poke", "approvals list", "approvals diff", "approvals grant u *", "approvals grant evil"),
+    *("doctor --scan", "doctor", "config show", "config check", "audit tail", "approvals export --launches"),
+    *(f"tools call w__poke text={text}" for text in ("result", "wrong", "fail", "die", "visit", "junk")),
+    *("resources read w://fail", "prompts get w__fail", "tools call w__poke text=log --mcp-debug"),
+)
+"""Everything that shows a person, or a script, what a server said, or a file of strangers."""
+ONLY_TEXT = ("approvals export --launches", "tools call w__poke text=log --mcp-debug")
+EVIL = {"command": "/bin/true", "args": [HIDDEN, "a\nb"], "env": {f"A{HIDDEN}": HIDDEN}, "cwd": HIDDEN}
+FILES: Json = {
+    "mcpServers": {
+        "evil": EVIL,
+        f"n{HIDDEN}": EVIL,
+        "path": {"command": f"rel{HIDDEN}"},
+        "far": {"url": f"http://a.example/{HIDDEN}", "headers": {"X": HIDDEN}},
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the server twice, once trusted and once not, and a workspace of somebody else's."""
+    folder = tmp_path_factory.mktemp("shop")
+    for name, *more in (("w", "--trust"), ("u",)):
+        assert weft(folder, "servers", "add", name, *more, "--", sys.executable, str(WHISPER)).returncode == 0
+    (folder / ".mcp.json").write_text(json.dumps(FILES))
+    return folder
+
+
+def weft(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "clawft", *words],
+        cwd=folder,
+        env={**environment(folder), "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@requirement("GUARD-09", "AGENT-14")
+@pytest.mark.parametrize("form", ["", " --json"], ids=["text", "json"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_hidden_reaches_a_person(shop: Path, command: str, form: str) -> None:
+    if form and command in ONLY_TEXT:
+        pytest.skip("it has one form")
+    done = weft(shop, *f"{command}{form}".split())
+    said = done.stdout + done.stderr
+    assert said
+    assert UNSEEN.search(said) is None
+    assert "Traceback" not in said
+
+
+@requirement("GUARD-09")
+def test_what_the_files_and_the_server_say_is_shown_all_the_same(shop: Path) -> None:
+    for command, told in (
+        ("tools show w__poke", "tool description:⟨U+001B⟩[31m"),
+        ("resources list", "resource type:⟨U+001B⟩[31m"),
+        ("prompts list", "argument name:⟨U+001B⟩[31m"),
+        ("prompts get w__fail", "prompt error:⟨U+001B⟩[31m"),
+        ("servers status w", "info name:⟨U+001B⟩[31m"),
+        ("servers status w", "stderr:⟨U+001B⟩[31m"),
+        ("config check", "n⟨U+001B⟩[31m"),
+    ):
+        done = weft(shop, *command.split())
+        assert told in done.stdout + done.stderr, command
 
 
 # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────────

@@ -148,11 +148,12 @@ def _report(failure: Exception) -> int | None:
         failure = _of_the_machine(failure) or failure
     if not isinstance(failure, ClawftError):
         return None
+    from clawft.cli.screen import safe
     from clawft.store.secrets import conceal
 
-    print(f"weft: {conceal(failure.message)}", file=sys.stderr)
+    print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)
     if failure.hint:
-        print(f"hint: {conceal(failure.hint)}", file=sys.stderr)
+        print(f"hint: {safe(conceal(failure.hint))}", file=sys.stderr)
     return failure.exit_code
 
 

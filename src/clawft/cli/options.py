@@ -100,14 +100,15 @@ def _say_who_warns() -> None:
 
 
 def _concealing() -> logging.Formatter:
-    """What we log names no secret, whoever said it."""
+    """What we log names no secret and steers no terminal, whoever said it."""
     import logging  # loaded by now
 
     from clawft.store.secrets import conceal
+    from clawft.wire.visible import visible_text
 
     class Concealing(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
-            return conceal(super().format(record))
+            return visible_text(conceal(super().format(record)))
 
     return Concealing("weft: %(message)s")
 

@@ -71,7 +71,7 @@ def _read(options: Options) -> int:
         missing.hint = "weft resources list"
         raise
     if options.json:
-        print_json({"contents": contents})
+        print_json({"contents": contents}, guarded=True)
     else:
         _print_contents(contents)
     return 0
