@@ -21,7 +21,7 @@ TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint check conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -43,7 +43,11 @@ lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(PYRIGHT)
 	$(BIN)/lint-imports --no-logo
 
-check: lint ## The same and the fast tests: before each commit
+check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
+	@echo "lint and the fast tests, side by side: about a minute"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint fast
+
+fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
 	$(PYTEST) -m "not slow" $(ARGS)
 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints

@@ -50,18 +50,21 @@ def test_files_stay_small() -> None:
 
 
 @requirement("QUAL-09")
+@pytest.mark.slow
 def test_no_failure_is_caught_by_accident() -> None:
     bare = [at(file, node) for file, node in nodes() if isinstance(node, ast.ExceptHandler) and node.type is None]
     assert bare == []
 
 
 @requirement("QUAL-09")
+@pytest.mark.slow
 def test_no_assertion_steers_the_program() -> None:
     """`python -O` leaves them out."""
     assert [at(file, node) for file, node in nodes() if isinstance(node, ast.Assert)] == []
 
 
 @requirement("QUAL-09")
+@pytest.mark.slow
 def test_no_task_is_started_and_forgotten() -> None:
     """A task nobody holds can vanish, and what it raised with it."""
     dropped = [

@@ -92,6 +92,7 @@ def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
     [
         (("nobody", "x"), "weft servers list"),
         (("oen", "x"), "did you mean one?"),
+        (("one:*",), "did you mean one?"),
         (("one", "eco"), "did you mean echo?"),
         (("one",), "weft approvals grant one '*'"),
         (("one", "echo", "--days", "-1"), "--days"),

@@ -20,7 +20,7 @@ TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PATIENCE_S = 30.0
 PAUSE_S = 0.05
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
 
 def entry(title: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from clawft.errors import ResourceNotFound
 from clawft.gateway.core import Gateway
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.resources import Reader
 from clawft.guard.permission import Permission
 from clawft.model import (
     Caller,

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from tests.matrix.cells import PAIRS, TRANSPORTS, Cell
 from tests.matrix.table import BROKEN, CARRIED, NOTHING, README, REFUSED, ROOT, rewritten, table, written
 from tests.requirements import requirement
@@ -13,6 +15,7 @@ SHOW = "from tests.matrix.table import collect, table; print(*table(collect().va
 
 
 @requirement("QUAL-07")
+@pytest.mark.slow
 def test_the_readme_shows_the_cells_that_have_a_test() -> None:
     done = subprocess.run(
         [sys.executable, "-c", SHOW], cwd=ROOT, capture_output=True, text=True, timeout=COLLECT_S, check=False

@@ -391,6 +391,7 @@ def test_an_overlong_line_is_refused_with_the_bound() -> None:
 
 
 @requirement("GUARD-03")
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_is_decided_quickly(piece: str) -> None:
     """Up to the longest line that is looked at; a longer one is refused unread."""

@@ -9,7 +9,7 @@ from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.resources import Reader
 from clawft.model import Caller, Talk
 from clawft.provider.function import FunctionProvider
 from clawft.store.leftovers import Leftovers

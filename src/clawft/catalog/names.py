@@ -77,7 +77,7 @@ def fit(name: str) -> str:
 def refuse_server(name: str) -> str | None:
     """Why a server may not have this name; None if it may."""
     if name in RESERVED:
-        return f"{name!r} is the namespace of built-in tools"
+        return f"{name!r} is the namespace of built-in tools; my-{name} would do"
     if "__" in name:
         return "a server name may not contain '__'"
     if not _SERVER.fullmatch(name):

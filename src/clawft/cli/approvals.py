@@ -14,7 +14,7 @@ from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
 from clawft.config.nearest import nearest
-from clawft.errors import ServerNotFound, ToolNotFound
+from clawft.errors import ClawftError, ServerNotFound, ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found, Sources
@@ -99,15 +99,21 @@ def _grant(options: Options) -> int:
         given.append(_launch(waiting, where, options))
         book().add(*given)
     elif not globs:
-        raise WrongUsage(
-            f"approvals grant: {server} does not wait to be started; which of its tools?",
-            hint=f"weft approvals grant {server} '*'",
-        )
+        raise _which_tools(server, _servers(options))
     if globs:
         tools = _tools(server, offered([server], options).get(server), globs, where, options)
         book().add(*tools)
         given += tools
     return _tell("approved", given, options)
+
+
+def _which_tools(server: str, known: Sequence[str]) -> ClawftError:
+    if server not in known:
+        return no_server(server, known)
+    return WrongUsage(
+        f"approvals grant: {server} does not wait to be started; which of its tools?",
+        hint=f"weft approvals grant {server} '*'",
+    )
 
 
 def _meant(options: Options) -> tuple[str, list[str]]:

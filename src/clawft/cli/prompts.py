@@ -16,7 +16,7 @@ from clawft.errors import ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.gateway.prompts import NamedPrompt
+    from clawft.gateway.offer.prompts import NamedPrompt
     from clawft.model import Prompt
 
 

@@ -24,11 +24,11 @@ from clawft.gateway.events import (
     Said,
     TaskChanged,
 )
-from clawft.gateway.older_tasks import OLDER, OlderTasks
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.resources import Reader
 from clawft.gateway.running import Answer, Running, answered_now
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
+from clawft.gateway.task.older_tasks import OLDER, OlderTasks
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled

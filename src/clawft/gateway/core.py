@@ -24,15 +24,15 @@ from clawft.errors import InvalidConfig, MissingCapability, NotApproved, ToolErr
 from clawft.gateway.ending import able, as_reply, told
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
-from clawft.gateway.handles import Handles
 from clawft.gateway.levels import Loudness
-from clawft.gateway.listing import DEFAULT_PAGE, Pages
-from clawft.gateway.personal import Personal
-from clawft.gateway.prompts import Prompts
+from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
+from clawft.gateway.offer.personal import Personal
+from clawft.gateway.offer.prompts import Prompts
+from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.resources import Resources
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
-from clawft.gateway.registered import Registered
-from clawft.gateway.resources import Resources
-from clawft.gateway.tasks import Board
+from clawft.gateway.task.handles import Handles
+from clawft.gateway.task.tasks import Board
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import BesideGuard, ContentsGuard, FaceGuard, Guard, ListGuard, Pipeline, ReplyGuard, Use
 from clawft.model import (

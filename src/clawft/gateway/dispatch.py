@@ -11,8 +11,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.catalog.snapshot import rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
-from clawft.gateway.listing import read_cursor
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.listing import read_cursor
+from clawft.gateway.offer.resources import Reader
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from clawft.gateway.registered import Registered
+from clawft.gateway.offer.registered import Registered
 from clawft.provider.base import HeedingProvider
 from clawft.wire.meta import RANK
 

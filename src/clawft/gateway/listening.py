@@ -13,10 +13,10 @@ from msgspec import UNSET, Struct, UnsetType
 from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, ListChanged, Topic
-from clawft.gateway.followed import Followed
-from clawft.gateway.resources import Reader
+from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
+from clawft.gateway.task.followed import Followed
 from clawft.guard.pipeline import unasked
 from clawft.model import Caller, Silent
 from clawft.wire import jsonrpc

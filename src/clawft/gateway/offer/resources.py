@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
+from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
 from clawft.model import (
     Call,

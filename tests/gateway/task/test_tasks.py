@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from clawft.errors import ProtocolFailure
-from clawft.gateway import tasks
 from clawft.gateway.core import Gateway
+from clawft.gateway.task import tasks
 from clawft.model import Call, Caller, Question, Reply
 from clawft.wire.meta import SUBSCRIPTION, TASKS
 from tests.gateway.asking import ADA, FORM

@@ -9,7 +9,7 @@ from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
-from clawft.gateway.registered import Registered
+from clawft.gateway.offer.registered import Registered
 from clawft.model import Caller, Tool
 from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target
-from clawft.gateway.tasks import Task
+from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc import Request
 from clawft.wire.tasks import FINAL, RELATED, older, related

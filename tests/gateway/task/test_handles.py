@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.errors import BadParams
-from clawft.gateway.handles import MAX_HANDLE_BYTES, PREFIX, Handle, Handles, is_handle
+from clawft.gateway.task.handles import MAX_HANDLE_BYTES, PREFIX, Handle, Handles, is_handle
 from clawft.model import Caller
 from tests.requirements import requirement
 

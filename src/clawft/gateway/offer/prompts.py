@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
+from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use, unasked
 from clawft.model import Call, Caller, Completion, Origin, Prompt, Silent, Talk, Tool
 from clawft.policy.beside import PROMPTS, RESOURCES

@@ -10,8 +10,8 @@ from msgspec import Raw
 from clawft.errors import ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
-from clawft.gateway.handles import Handle, is_handle, unknown_task
 from clawft.gateway.questions import read_answers
+from clawft.gateway.task.handles import Handle, is_handle, unknown_task
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
 from clawft.wire import tasks

@@ -1,0 +1,1 @@
+"""Calls that outlive their request, in the form of each era."""
