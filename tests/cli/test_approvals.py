@@ -255,6 +255,34 @@ def test_another_script_under_the_same_path_waits_again(run: Any, workspace: Pat
     assert state_of(run) == "connected"
 
 
+@requirement("CONF-16", "POOL-19")
+@pytest.mark.parametrize(
+    ("entry", "poison"),
+    [
+        ({"args": ["-m", "honest_server"]}, "honest_server.py"),
+        ({"args": ["-c", "import runpy; import theirs; runpy.run_path(theirs.WHERE)"]}, "theirs.py"),
+        ({"args": [str(TINY)], "env": {"LD_PRELOAD": "./hook.so"}}, "hook.so"),
+        ({"args": [str(TINY)], "env": {"PYTHONPATH": "lib", "X": "lib/usercustomize.py"}}, "lib/usercustomize.py"),
+    ],
+)
+def test_what_is_run_by_another_name_than_its_path_waits_again(
+    run: Any, workspace: Path, entry: dict[str, Any], poison: str
+) -> None:
+    (workspace / ".mcp.json").write_text(config(theirs={"command": PYTHON, "cwd": str(workspace), **entry}))
+    granted = run(*GRANT, "theirs")
+    assert granted.code == 0
+    assert ("careful" in granted.out) == ("env" in entry)
+    assert run("approvals", "list", "--json").json["waiting"] == []
+    (workspace / poison).parent.mkdir(exist_ok=True)
+    (workspace / poison).write_text("evil")
+    (waiting,) = run("approvals", "list", "--json").json["waiting"]
+    assert waiting["server"] == "theirs"
+    assert poison in json.dumps(run("approvals", "diff", "--json").json["changes"])
+    assert run(*GRANT, "theirs").code == 0
+    (workspace / poison).write_text("worse")
+    assert run("approvals", "list", "--json").json["waiting"] != []
+
+
 @requirement("CONF-16", "CONF-15")
 def test_a_launch_is_approved_for_one_workspace(run: Any, workspace: Path, tmp_path: Path) -> None:
     (workspace / ".mcp.json").write_text(config(theirs=[]))

@@ -107,6 +107,10 @@ def _concealing() -> logging.Formatter:
     from clawft.wire.visible import visible_text
 
     class Concealing(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - named by logging
+            """On one line: what somebody else said must not look like a line of ours."""
+            return super().formatMessage(record).replace("\n", "⟨U+000A⟩").replace("\r", "⟨U+000D⟩")
+
         def format(self, record: logging.LogRecord) -> str:
             return visible_text(conceal(super().format(record)))
 
