@@ -152,6 +152,11 @@ def test_approvals_travel_to_others_but_launches_stay(
     run("servers", "add", "one", "--", PYTHON, str(TINY), "--describe", str(stranger), **other)
     assert run("tools", "call", "one__echo", "text=1", **other).out == "tiny: 1\n"
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
+    altered = json.loads(file.read_text())
+    altered["approvals"][0]["pin"] = "sha256:" + "0" * 64
+    file.write_text(json.dumps(altered))
+    refused = run("approvals", "import", str(file), CLAWFT_HOME=str(tmp_path / "third"))
+    assert (refused.code, "was altered" in refused.err) == (2, True)
 
 
 # ── launches ─────────────────────────────────────────────────────────────────────────────────────────────────────────

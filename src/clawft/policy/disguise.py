@@ -22,7 +22,7 @@ _LOOK_ALIKE = str.maketrans(
     "аеорсухіјѕԁԛԝһкмтвнАВЕКМНОРСТХУІЈЅοαειικνρτυχγΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲ",
     "aeopcyxijsdqwhkmtbhABEKMHOPCTXYIJSoaeiikvptuxyABEZHIKMNOPTYXc",
 )
-_MIXED = re.compile(r"\w{0,40}(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])\w{0,40}")
+_MIXED = re.compile(r"\w{0,20}(?:[A-Za-z][\u0370-\u03ff\u0400-\u052f]|[\u0370-\u03ff\u0400-\u052f][A-Za-z])\w{0,20}")
 _SPREAD = re.compile(r"(?<!\S)\w(?: {1,4}\w){7,2000}(?!\S)")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,4000}={0,2}(?![A-Za-z0-9+/=])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){20,2000}(?![0-9A-Za-z])")
