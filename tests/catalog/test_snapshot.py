@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from clawft.catalog.names import Form
 from clawft.catalog.snapshot import Entry, Offer, Snapshot, build, rename
@@ -166,3 +167,25 @@ def test_a_definition_is_renamed_and_otherwise_untouched() -> None:
 def test_nothing_offered_is_nothing_found() -> None:
     assert build([]).entries == ()
     assert build([]).table.get("a") is None
+
+
+@requirement("SHELL-05")
+@pytest.mark.parametrize("form", list(Form))
+def test_what_did_not_change_is_taken_over_and_the_rest_is_bound_anew(form: Form) -> None:
+    stays, goes, restarted = server("a", tool("x")), server("b", tool("y")), server("c", tool("z"))
+    before = build([stays, goes, restarted], form)
+    again = replace(restarted, origin=replace(restarted.origin))
+    after = build([stays, again, server("d", tool("w"))], form, before=before)
+    kept = {entry.origin.server for entry in after.entries if any(entry is old for old in before.entries)}
+    assert kept == {"a"}
+    assert [reached(after, entry.name) for entry in after.entries] == ["a/x", "c/z", "d/w"]
+    assert goes.origin not in [entry.origin for entry in after.entries]
+
+
+@requirement("SHELL-05")
+def test_a_bare_name_goes_to_the_server_that_is_left() -> None:
+    one, two = server("one", tool("go")), server("two", tool("go"))
+    before = build([one, two], Form.BARE)
+    after = build([two], Form.BARE, before=before)
+    assert (names(before), names(after)) == (["go", "two__go"], ["go"])
+    assert reached(after, "go") == "two/go"

@@ -46,7 +46,7 @@ def _common() -> str:
 
 
 def _common_actions() -> list[argparse.Action]:
-    parser = Parser(prog="weft")
+    parser = Parser("weft")
     common_options(parser)
     return _actions(parser)
 
@@ -75,7 +75,7 @@ def _verb(verb: Verb, path: str) -> str:
 def _actions(parser: Parser) -> list[argparse.Action]:
     """Words first, then options; without --help, which everything has."""
     # argparse has no public list of what a parser knows.
-    known: list[argparse.Action] = parser._actions
+    known: list[argparse.Action] = parser.whole()._actions
     return sorted((a for a in known if a.dest != "help"), key=lambda action: bool(action.option_strings))
 
 

@@ -75,7 +75,7 @@ def check_command(words: list[str]) -> None:
     verbs = verbs_of(words[0])
     name, rest = ("", words[1:]) if "" in verbs else (words[1], words[2:])
     parser = parser_of(" ".join(words), verbs[name])
-    known = parser.known_options()
+    known = parser.whole().known_options()
     if parser.takes_command and "--" in rest:  # behind it stands somebody else's command line
         rest = rest[: rest.index("--")]
     options = [word.partition("=")[0] for word in rest if word.startswith("--")]

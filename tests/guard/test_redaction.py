@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from clawft.app import App
+from clawft.config.secrecy import secrets_in
 from clawft.config.settings import Settings
 from clawft.guard.pipeline import Pipeline
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.model import Origin, Reply
 from clawft.store.leftovers import Leftovers
-from clawft.store.secrets import conceal, keep_concealed, resolve
+from clawft.store.secrets import conceal, keep_concealed, keep_concealed_in, resolve
 from tests.guard.support import TOOL, answers, call
 from tests.requirements import requirement
 
@@ -37,6 +38,16 @@ async def test_what_we_were_given_is_taken_out_whatever_its_shape() -> None:
     reply = await guard(call(), answers(Reply.text('got a "plain" word\n there')))
     assert json.loads(reply.result)["content"][0]["text"] == "got … there"
     assert conceal('got a "plain" word\n there') == "got … there"
+
+
+@requirement("CONF-14")
+async def test_what_a_command_line_holds_is_taken_out_of_the_very_next_thing_said() -> None:
+    keep_concealed_in(("--password", "hunter-of-two", "--port", "80", ""), secrets_in)
+    guard = Redaction(lambda server: True)
+    reply = await guard(call(), answers(Reply.text("logged in with hunter-of-two at 80")))
+    assert json.loads(reply.result)["content"][0]["text"] == "logged in with … at 80"
+    keep_concealed_in(("--api-key=word-of-nine", ""), secrets_in)
+    assert conceal("hunter-of-two, word-of-nine") == "…, …"
 
 
 @requirement("CONF-14")

@@ -71,7 +71,8 @@ def test_ordinary_text_stays_the_very_same(text: str) -> None:
     "piece",
     ["-----BEGIN PRIVATE KEY-----", "bearer ", "://a:", "eyJaaaaaaaa.eyJ", "sk-", "aws_secret_access_key = ", "ghp_a",
      " sk-aaaaaaaaaa", " xoxb-aaaaaaaaa",
-     "://", "bearer " + "a" * 60, "eyJ" + "a" * 4000 + ".", "SG." + "a" * 60 + ".", "hooks.slack.com/services/"],
+     "://", "bearer " + "a" * 60, "eyJ" + "a" * 4000 + ".", "SG." + "a" * 60 + ".", "://a:b@", "npm_" + "a" * 36,
+     "hooks.slack.com/services/"],
 )  # fmt: skip
 def test_no_text_makes_the_search_slow(piece: str) -> None:
     def look_through(size: int) -> None:
@@ -92,6 +93,12 @@ PIECES = [
 def test_whatever_stands_beside_it_a_secret_is_found(pieces: list[str]) -> None:
     left = redact("".join(pieces).encode())
     assert [name for name, pattern in SHAPES if re.search(pattern, left)] == []
+
+
+@requirement("CONF-14")
+def test_a_long_row_of_secrets_hides_none() -> None:
+    row = KNOWN["package token"] * 50 + KNOWN["AWS key"]
+    assert KNOWN["AWS key"].encode() not in redact(row.encode())
 
 
 @requirement("CONF-14")

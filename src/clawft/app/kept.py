@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
+import os
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from clawft.store.home import private_dir, write_private
+
+KEY_LENGTH = 32
 
 
 def token_file(home: Path) -> Path:
@@ -27,5 +30,5 @@ def _kept(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         private_dir(path.parent)
-        write_private(path, secrets.token_urlsafe(32).encode())
+        write_private(path, urlsafe_b64encode(os.urandom(KEY_LENGTH)).rstrip(b"="))
         return path.read_bytes()

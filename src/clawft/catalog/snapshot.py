@@ -56,10 +56,13 @@ class Snapshot(Struct, frozen=True):
 NOTHING = Snapshot()
 
 
-def build(offers: Sequence[Offer], form: Form = Form.PLAIN, beside: Snapshot = NOTHING) -> Snapshot:
+def build(
+    offers: Sequence[Offer], form: Form = Form.PLAIN, beside: Snapshot = NOTHING, before: Snapshot = NOTHING
+) -> Snapshot:
     """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed.
 
-    `beside` is offered already, and keeps its names.
+    `beside` is offered already, and keeps its names. `before` is what this one replaces: what did not change since is
+    taken over, so that a hundred servers that come up one by one do not have all their tools bound a hundred times.
     """
     entries: dict[str, Entry] = {}
     inside: dict[str, Entry] = {}
@@ -67,11 +70,12 @@ def build(offers: Sequence[Offer], form: Form = Form.PLAIN, beside: Snapshot = N
     clashes: list[Clash] = []
     for offer, tool in _in_order(offers, form):
         own = canonical(offer.origin, tool.name)
-        name = _export(offer.origin, tool, form, taken)
+        kept = _unchanged(before.canonical.get(own), offer.origin, tool)
+        name = kept.name if kept is not None and form is not Form.BARE else _export(offer.origin, tool, form, taken)
         if name in taken or own in inside:
             clashes.append(Clash(name, f"{own} would get the name of {(taken.get(name) or inside[own]).canonical}"))
             continue
-        entries[name] = inside[own] = _entry(name, offer, tool)
+        entries[name] = inside[own] = kept if kept is not None and kept.name == name else _entry(name, offer, tool)
     return Snapshot(tuple(entries.values()), _lookup(entries), inside, tuple(clashes))
 
 
@@ -79,6 +83,11 @@ def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Offer, Tool]]:
     """As registered; with bare names external servers come first, so that they win over built-ins."""
     ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is Form.BARE else offers
     return [(offer, tool) for offer in ordered for tool in offer.tools]
+
+
+def _unchanged(entry: Entry | None, origin: Origin, tool: Tool) -> Entry | None:
+    """The very same, not only equal: a server that was restarted may be guarded otherwise."""
+    return entry if entry is not None and entry.tool is tool and entry.origin is origin else None
 
 
 def _export(origin: Origin, tool: Tool, form: Form, taken: Mapping[str, Entry]) -> str:
@@ -95,12 +104,12 @@ def _entry(name: str, offer: Offer, tool: Tool) -> Entry:
     return Entry(name, canonical(origin, tool.name), names, tool, origin, wire, offer.bind(tool), offer.shorten(tool))
 
 
-def _lookup(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
-    """Exported names first: no other spelling of another tool may take one over."""
-    table = dict(entries)
-    for entry in entries.values():
-        for name in entry.names:
-            table.setdefault(name, entry)
+def _lookup(entries: dict[str, Entry]) -> Mapping[str, Entry]:
+    """Of two tools the first has a spelling; exported names last: nobody's other spelling may take one over."""
+    table: dict[str, Entry] = {}
+    for entry in reversed(entries.values()):
+        table.update(dict.fromkeys(entry.names, entry))
+    table.update(entries)
     return table
 
 

@@ -45,7 +45,7 @@ def nodes() -> Iterator[Node]:
 
 
 def _leaf(path: str, verb: Verb) -> Node:
-    parser = parser_of(f"weft {path}", verb)
+    parser = parser_of(f"weft {path}", verb).whole()
     values = {option: tuple(choices) for option, choices in parser.known_values().items()}
     words = tuple((word, "") for option, choices in values.items() if not option.startswith("-") for word in choices)
     return Node(path, verb.summary, words, tuple(parser.described_options().items()), values, leaf=True)

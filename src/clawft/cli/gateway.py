@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from argparse import ArgumentTypeError
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -42,6 +41,8 @@ def _options(parser: Parser) -> None:
 
 def port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_PORT):
+        from argparse import ArgumentTypeError  # only to complain
+
         raise ArgumentTypeError(f"a port is 0 to {MAX_PORT}, not {text!r}")
     return int(text)
 

@@ -107,9 +107,9 @@ def verbs_of(command: str) -> Mapping[str, Verb]:
 
 
 def parser_of(name: str, verb: Verb) -> Parser:
-    from clawft.cli.parser import Parser  # brings argparse
+    from clawft.cli.parser import Parser  # brings the errors
 
-    parser = Parser(prog=name, description=verb.summary)
+    parser = Parser(name, verb.summary)
     verb.options(parser)
     return parser
 

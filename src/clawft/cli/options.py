@@ -140,13 +140,13 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
 
 
 async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> None:
-    from clawft.cli.starting import start_servers  # most starts have no server configured
-
     if options.mcp_debug:
         from clawft.cli.trace import Trace  # only for those who look
 
         app.heard = Trace(app.pool).listener
     if start:
+        from clawft.cli.starting import start_servers  # who serves starts them himself
+
         await start_servers(app, tool)
 
 

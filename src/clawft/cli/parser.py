@@ -1,23 +1,27 @@
-"""Options of one command: argparse with our manners. Wrong usage is an error as any other and names what was meant."""
+"""Options of one command. Wrong usage is an error as any other and names what was meant.
+
+A plain line is read here. Help, mistakes and everything out of the ordinary are left to argparse, whose import costs a
+start more than most of what is imported for good reasons.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from clawft.config.nearest import nearest
 from clawft.errors import ClawftError
 
-HELP_INDENT = 26
+if TYPE_CHECKING:  # brings argparse
+    from clawft.cli.usage import Usage
 
-_CHOICE = re.compile(r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)")
-_WORD = re.compile(r"[\w-]+")
+Argument = tuple[tuple[str, ...], Mapping[str, Any]]
+"""What `add_argument` was told: names, and the rest by keyword."""
 
-Options = argparse.Namespace
-"""The values of one command line, by name of the option."""
+_PLAIN_DETAILS = frozenset("action choices default help metavar type".split())
+_PLAIN_ACTIONS = ("store", "store_true", "append")
 
 
 class WrongUsage(ClawftError):
@@ -25,72 +29,86 @@ class WrongUsage(ClawftError):
     blame = "the caller"
 
 
-class Parser(argparse.ArgumentParser):
+class Options(SimpleNamespace):
+    """The values of one command line, by name of the option."""
+
+
+class Parser:
+    usage: str | None = None
+    """The first lines of its help, where they cannot be made from the arguments."""
     takes_command = False
     """Whether what stands behind `--` is a command line of its own, kept as it is in `command`."""
     command_taken_for = ""
     """The argument, a URL, that the first word of such a command becomes where somebody forgot `--`."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, add_help=False, formatter_class=_Formatter, **options)
-        self.add_argument("--help", "-h", action="help", help="print this")
+    def __init__(self, prog: str, description: str = "") -> None:
+        self.prog = prog
+        self.description = description
+        self.arguments: list[Argument] = []
+
+    def add_argument(self, *names: str, **details: Any) -> None:
+        """As argparse has it."""
+        self.arguments.append((names, details))
 
     def read(self, words: Sequence[str]) -> Options:
         """Options may stand before, between and behind the words. Raises WrongUsage."""
-        own, command = _at_dashes(list(words)) if self.takes_command else (list(words), [])
-        namespace, extra = self.parse_known_intermixed_args(own)
-        if self.takes_command:
-            namespace.command = command
-        taken = str(getattr(namespace, self.command_taken_for, ""))
-        if extra and taken and "://" not in taken:
-            raise self._without_dashes(own, taken)
-        if extra:
-            kind = "option" if extra[0].startswith("-") else "argument"
-            raise unknown(kind, extra[0], self.known_options() if kind == "option" else (), f"{self.prog} --help")
-        return namespace
+        told = None if self.takes_command else read_plainly(self.arguments, words)
+        return self.whole().read(words) if told is None else told
 
-    def _without_dashes(self, words: list[str], first: str) -> WrongUsage:
-        """Words of a command were taken for ours: the same line with `--` before its first one."""
-        at = words.index(first)
-        meant = " ".join([self.prog, *words[:at], "--", *words[at:]])
-        return WrongUsage(f"{self.prog.removeprefix('weft ')}: a command stands behind --", hint=meant)
+    def whole(self) -> Usage:
+        from clawft.cli.usage import Usage  # only for those who need more than a plain line
 
-    def known_options(self) -> list[str]:
-        return [option for option in self._option_string_actions if option.startswith("--")]
-
-    def described_options(self) -> dict[str, str]:
-        """Long option → what it does."""
-        return {option: self._option_string_actions[option].help or "" for option in self.known_options()}
-
-    def known_values(self) -> dict[str, list[str]]:
-        """Choices by option, and by name for words: for completion."""
-        return {
-            (action.option_strings or [action.dest])[0]: [str(choice) for choice in action.choices]
-            for action in self._actions
-            if action.choices
-        }
-
-    def error(self, message: str) -> NoReturn:
-        choice = _CHOICE.search(message)
-        near = nearest(choice["word"], _WORD.findall(choice["choices"])) if choice else ""
-        hint = f"did you mean {near}?" if near else f"{self.prog} --help"
-        raise WrongUsage(f"{self.prog.removeprefix('weft ')}: {message}", hint=hint)
+        return Usage(self)
 
 
-def _at_dashes(words: list[str]) -> tuple[list[str], list[str]]:
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
+def read_plainly(arguments: Sequence[Argument], words: Sequence[str]) -> Options | None:
+    """A line of long options, each known and with a good value, as argparse would read it; None for any other line."""
+    if not all(_is_plain(*argument) for argument in arguments):
+        return None
+    known = {name: (_attribute(names), details) for names, details in arguments for name in names}
+    values = {attribute: _unless_told(details) for attribute, details in known.values()}
+    rest = iter(words)
+    for word in rest:
+        if word not in known:
+            return None
+        attribute, details = known[word]
+        value = True if details.get("action") == "store_true" else _value(next(rest, "-"), details)
+        if value is None:
+            return None
+        values[attribute] = [*(values[attribute] or ()), value] if details.get("action") == "append" else value
+    return Options(**values)
 
 
-class _Formatter(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=HELP_INDENT)
+def _is_plain(names: tuple[str, ...], details: Mapping[str, Any]) -> bool:
+    long = all(name.startswith("--") for name in names)
+    return long and details.keys() <= _PLAIN_DETAILS and details.get("action", "store") in _PLAIN_ACTIONS
 
 
-class Verb(NamedTuple):
-    summary: str
-    options: Callable[[Parser], None]
-    run: Callable[[Options], int]
+def _attribute(names: tuple[str, ...]) -> str:
+    return names[0].removeprefix("--").replace("-", "_")
+
+
+def _unless_told(details: Mapping[str, Any]) -> Any:
+    default = details.get("default", False if details.get("action") == "store_true" else None)
+    return details["type"](default) if isinstance(default, str) and "type" in details else default
+
+
+def _value(word: str, details: Mapping[str, Any]) -> object | None:
+    """None if there is something wrong with it: argparse knows the words for that."""
+    if word.startswith("-"):
+        return None
+    try:
+        value = details.get("type", str)(word)
+    except Exception:  # noqa: BLE001 - will be raised once more
+        return None
+    return value if value in details.get("choices", (value,)) else None
+
+
+class Verb:
+    def __init__(self, summary: str, options: Callable[[Parser], None], run: Callable[[Options], int]) -> None:
+        self.summary = summary
+        self.options = options
+        self.run = run
 
 
 def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> WrongUsage:

@@ -18,7 +18,7 @@ SMALLEST_CELL = 6
 
 Row = Sequence[str]
 
-_INSIDE = re.compile(r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )")
+_INSIDE = r"(?<=[^\s:])\n(?=[\w(`'\"])(?!\d+[.)] )"
 
 
 def lay_out(head: Row, rows: Sequence[Row], width: int, *, wrap: bool = False) -> list[str]:
@@ -80,7 +80,7 @@ def cut(text: str, size: int) -> str:
 
 def reflowed(text: str) -> str:
     """Line ends inside a paragraph become blanks; empty lines, lists and indented lines stay."""
-    return _INSIDE.sub(" ", text)
+    return re.sub(_INSIDE, " ", text)
 
 
 def wrapped(text: str, size: int) -> list[str]:

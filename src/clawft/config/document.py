@@ -16,12 +16,11 @@ Path = tuple[str, ...]
 
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
-_HEADER = re.compile(rf"\s*\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
-_ENTRY = re.compile(rf"\s*({_DOTTED})\s*=")
-_PARTS = re.compile(_PART)
-_LONG_QUOTES = re.compile(r"\"\"\"|'''")
-_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
-_AT_END = re.compile(r"\s*\(at end of document\)")
+_HEADER = rf"\s*\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$"
+_ENTRY = rf"\s*({_DOTTED})\s*="
+_LONG_QUOTES = r"\"\"\"|'''"
+_AT_LINE = r"\s*\(at line (\d+), column \d+\)"
+_AT_END = r"\s*\(at end of document\)"
 
 
 class Document(Struct, frozen=True):
@@ -60,9 +59,9 @@ def _decoded(content: bytes, file: str) -> str:
 
 
 def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
-    at = _AT_LINE.search(said)
+    at = re.search(_AT_LINE, said)
     line = int(at[1]) if at else text.count("\n") + 1
-    words = _AT_END.sub(" at the end of the file", _AT_LINE.sub("", said))
+    words = re.sub(_AT_END, " at the end of the file", re.sub(_AT_LINE, "", said))
     return ConfigUnparsable(
         f"{file}:{line}: no valid TOML: {words}", hint="correct that line, then `weft config check`"
     )
@@ -74,7 +73,7 @@ def _scan(text: str) -> Iterator[tuple[Path, int]]:
     quote = ""
     for number, line in enumerate(text.splitlines(), 1):
         if not quote:
-            header, entry = _HEADER.match(line), _ENTRY.match(line)
+            header, entry = re.match(_HEADER, line), re.match(_ENTRY, line)
             if header:
                 table = _split(header[1])
                 yield table, number
@@ -85,13 +84,13 @@ def _scan(text: str) -> Iterator[tuple[Path, int]]:
 
 def _open_quote(line: str, quote: str) -> str:
     """The long quote still open behind this line."""
-    for mark in _LONG_QUOTES.findall(line):
+    for mark in re.findall(_LONG_QUOTES, line):
         quote = "" if mark == quote else quote or mark
     return quote
 
 
 def _split(dotted: str) -> Path:
-    return tuple(part.strip("\"'") for part in _PARTS.findall(dotted))
+    return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
 
 
 def leaves(

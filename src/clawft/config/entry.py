@@ -60,8 +60,8 @@ WORDS = {
 }
 """What each key must be, for errors and the reference."""
 
-_UNKNOWN = re.compile(r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?")
-_PLACE = re.compile(r" - at `\$\.?(?P<key>\w*)")
+_UNKNOWN = r"unknown field `(?P<key>[^`]+)`(?: - at `\$\.?(?P<table>\w*)`)?"
+_PLACE = r" - at `\$\.?(?P<key>\w*)"
 
 
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,10 +76,10 @@ def read_own(table: object, document: Document, path: tuple[str, ...]) -> Entry 
 
 
 def _explain(said: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
-    unknown = _UNKNOWN.search(said)
+    unknown = re.search(_UNKNOWN, said)
     if unknown is not None:
         return unknown_key(unknown["key"], unknown["table"] or "", document, path)
-    place = _PLACE.search(said)
+    place = re.search(_PLACE, said)
     key = place["key"] if place else ""
     origin = Origin(document.file, document.line_of((*path, key) if key else path))
     if not key:
@@ -99,7 +99,7 @@ def unknown_key(key: str, table: str, document: Document, path: tuple[str, ...])
 # ── files of other programs ──────────────────────────────────────────────────────────────────────────────────────────
 
 PROXY = "claudeai-proxy"
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
+_VARIABLE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}"
 
 
 def read_foreign(entry: object, origin: Origin, name: str) -> Entry | InvalidConfig:
@@ -159,10 +159,10 @@ def _texts(value: object) -> dict[str, str] | None:
 
 def reference(text: str) -> str:
     """`${NAME}` and `${NAME:-default}`, as others write it, are our `secret://env/NAME`, alone or in a longer text."""
-    whole = _VARIABLE.fullmatch(text)
+    whole = re.fullmatch(_VARIABLE, text)
     if whole and not whole[2]:
         return f"secret://env/{whole[1]}"
-    return _VARIABLE.sub(lambda found: f"${{secret://env/{found[1]}{found[2] or ''}}}", text)
+    return re.sub(_VARIABLE, lambda found: f"${{secret://env/{found[1]}{found[2] or ''}}}", text)
 
 
 def _millis(value: object) -> int | None:

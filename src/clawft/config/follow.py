@@ -51,10 +51,10 @@ class ServerFiles:
     @cached_property
     def servers(self) -> Servers:
         """The servers that are named now, and what is wrong with those that cannot be used."""
-        from clawft.config.approved import launches
-        from clawft.config.servers import discover
+        from clawft.config.servers import approved_in, discover
 
-        return discover(self._sources, launches(self._approvals, self._sources))
+        self._approvals.look()
+        return discover(self._sources, approved_in(self._approvals, self._sources))
 
     @cached_property
     def _sources(self) -> Sources:
@@ -142,12 +142,12 @@ class ServerFiles:
 
         Raises SpawnFailed, and has the server wait for approval again.
         """
-        from clawft.config.approved import changed_since
-
         servers: Servers | None = self.__dict__.get("servers")
         found = servers.found.get(name) if servers is not None else None
         if found is None or not found.must_wait:
             return
+        from clawft.config.approved import changed_since
+
         changed = changed_since(self._approvals, found, self._sources)
         if changed is not None:
             if self._watching:

@@ -8,9 +8,10 @@ import msgspec
 
 from clawft.errors import ConfigUnparsable
 
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
-_AT_BYTE = re.compile(r"\s*\(byte (\d+)\)")
+_COMMENT = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?s:.*?)\*/'  # compiled for those who need it
+_TRAILING = r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])'
+_AT_BYTE = r"\s*\(byte (\d+)\)"
+_COLON = re.compile(rb"\s*:")
 
 
 def parse(content: bytes, file: str) -> dict[str, Any]:
@@ -37,8 +38,8 @@ def _decoded(content: bytes) -> object:
 
 def without_extras(text: str) -> str:
     """Plain JSON of the same lines."""
-    bare = _COMMENT.sub(lambda found: found[1] or _blank(found[0]), text)
-    return _TRAILING.sub(lambda found: found[1] or " ", bare)
+    bare = re.sub(_COMMENT, lambda found: found[1] or _blank(found[0]), text)
+    return re.sub(_TRAILING, lambda found: found[1] or " ", bare)
 
 
 def _blank(comment: str) -> str:
@@ -46,9 +47,9 @@ def _blank(comment: str) -> str:
 
 
 def _unparsable(said: str, content: bytes, file: str) -> ConfigUnparsable:
-    at = _AT_BYTE.search(said)
+    at = re.search(_AT_BYTE, said)
     line = content.count(b"\n", 0, int(at[1])) + 1 if at else content.count(b"\n") + 1
-    words = _AT_BYTE.sub("", said).removeprefix("JSON is malformed: ")
+    words = re.sub(_AT_BYTE, "", said).removeprefix("JSON is malformed: ")
     return ConfigUnparsable(f"{file}:{line}: no valid JSON: {words}", hint="check commas, quotes and brackets there")
 
 
@@ -56,9 +57,17 @@ def line_of(content: bytes, *keys: str) -> int:
     """The line on which the last of these nested keys stands, as far as a search can tell."""
     at = 0
     for key in keys:
-        found = re.compile(re.escape(msgspec.json.encode(key)) + rb"\s*:").search(content, at)
-        at = found.start() if found else at
+        found = _find_key(content, msgspec.json.encode(key), at)
+        at = found if found >= 0 else at
     return content.count(b"\n", 0, at) + 1
+
+
+def _find_key(content: bytes, key: bytes, at: int) -> int:
+    """Where it stands with a colon behind it; -1 if nowhere."""
+    at = content.find(key, at)
+    while at >= 0 and not _COLON.match(content, at + len(key)):
+        at = content.find(key, at + 1)
+    return at
 
 
 def members(value: object) -> Mapping[str, Any]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from clawft.auth.web import is_loopback
 from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, Entry
 from clawft.config.load import Origin
@@ -97,7 +94,7 @@ def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
         return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
     if not told.url or told.url.startswith(STDIO):
         return "exchange is for servers that are reached by http:// or https://"
-    if told.url.startswith("http://") and not is_loopback(told.url):
+    if told.url.startswith("http://") and not _is_here(told.url):
         return "exchange needs https://, or everyone on the way could read people's tokens"
     if any(name.lower() == "authorization" for name in told.headers):
         return "it has an Authorization header and an exchange; only one of them can be sent"
@@ -142,6 +139,8 @@ def command_of(told: Entry) -> tuple[str, tuple[str, ...]]:
     if told.command:
         return told.command, told.args
     if told.url.startswith(STDIO):
+        import shlex  # few are written like that
+
         words = shlex.split(told.url.removeprefix(STDIO))
         return (words[0], (*words[1:], *told.args)) if words else ("", ())
     return "", ()
@@ -155,7 +154,7 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
         return _not_absolute(spec, origin)
     if not folders:
         return spec
-    path = spec.command if os.path.isabs(spec.command) else shutil.which(spec.command) or ""
+    path = spec.command if os.path.isabs(spec.command) else _found(spec.command) or ""
     if not any(Path(path).is_relative_to(Path(folder).expanduser()) for folder in folders):
         return InvalidConfig(
             f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
@@ -164,8 +163,20 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
     return msgspec.structs.replace(spec, command=path)  # what was judged is what will run
 
 
+def _is_here(url: str) -> bool:
+    from clawft.auth.web import is_loopback  # brings a client for HTTP
+
+    return is_loopback(url)
+
+
+def _found(command: str) -> str | None:
+    import shutil  # most name the whole path, or are trusted
+
+    return shutil.which(command)
+
+
 def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
-    meant = shutil.which(spec.command)
+    meant = _found(spec.command)
     hint = f'write command = "{meant}"' if meant else f"{spec.command} is not on the PATH either; install it first"
     return InvalidConfig(
         f"{origin}: {spec.name}: an untrusted server needs the absolute path of its program, not {spec.command!r}"

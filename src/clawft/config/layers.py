@@ -23,7 +23,7 @@ from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, singl
 from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER
-from clawft.store.secrets import keep_concealed
+from clawft.store.secrets import keep_concealed_in
 from clawft.upstream.spec import UpstreamSpec
 
 TABLE = "mcp_servers"
@@ -267,5 +267,5 @@ def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sourc
     )
     if isinstance(outcome, ConfigError):
         return Refused(outcome, origin.file, told.required)
-    keep_concealed(*secrets_in(outcome.args, outcome.url))
+    keep_concealed_in((*outcome.args, outcome.url), secrets_in)
     return Found(outcome, origin, scope)

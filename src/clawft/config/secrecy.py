@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
-_OPTION = re.compile(r"(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)", re.DOTALL)
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_OPTION = r"(?s)(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)"
+_ADDRESS = r"(?i)[a-z][a-z0-9+.-]*://"
 
 
 def in_clear(*values: Mapping[str, str]) -> list[str]:
@@ -27,6 +26,8 @@ def variable_for(server: str, name: str) -> str:
 
 def masked_command(words: Sequence[str]) -> str:
     """A command line as it may be shown: without values of options that sound secret, and without what looks it."""
+    import shlex  # only where it is shown
+
     return shlex.join(masked_words(words))
 
 
@@ -51,14 +52,14 @@ def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
 
 
 def _masked_word(name: str, word: str, mask: Mask) -> str:
-    option = _OPTION.fullmatch(word)
+    option = re.fullmatch(_OPTION, word)
     if option is not None:
         return f"{option['name']}={_masked_value(option['name'].lstrip('-'), option['value'], mask)}"
     return word if word.startswith("-") else _masked_value(name, word, mask)
 
 
 def _masked_value(name: str, value: str, mask: Mask) -> str:
-    if _ADDRESS.match(value):
+    if re.match(_ADDRESS, value):
         return masked_url(value, mask)
     if looks_secret(name.replace("-", "_"), value) or redact_text(value) != value:
         return mask(value)
@@ -74,15 +75,15 @@ def masked_values(values: Mapping[str, str], mask: Mask = left_out) -> dict[str,
     return {name: mask(value) if looks_secret(name, value) else value for name, value in values.items()}
 
 
-def secrets_in(args: Sequence[str], url: str) -> list[str]:
-    """What of a command line, or an address, is not to be said."""
+def secrets_in(words: Sequence[str]) -> list[str]:
+    """What of a command line, or of an address, is not to be said."""
     found: list[str] = []
 
     def collect(value: str) -> str:
-        found.extend((value, *_secret_parts(value)) if _ADDRESS.match(value) else (value,))
+        found.extend((value, *_secret_parts(value)) if re.match(_ADDRESS, value) else (value,))
         return MASK
 
-    masked_words([*args, url], collect)
+    masked_words(words, collect)
     return found
 
 

@@ -7,11 +7,11 @@ into a workspace must not be able to start programs in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.approved import grant_command, launches
 from clawft.config.layers import Found, Outcome, Refused, Sources, outcomes
 from clawft.config.secrecy import masked_command
 from clawft.errors import InvalidConfig
@@ -41,7 +41,22 @@ class Servers(Struct, frozen=True):
 
 def discover(sources: Sources, approved: Approved | None = None) -> Servers:
     """All layers, in order. Reads the files; what they mean is decided by `merged`."""
-    return merged(outcomes(sources), approved or launches(Approvals(sources.home), sources))
+    return merged(outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
+
+
+def approved_in(book: Approvals, sources: Sources) -> Approved:
+    """Looked up with the first server that needs it: most are of the user's own hand."""
+
+    @cache
+    def known() -> Approved:
+        from clawft.config.approved import launches
+
+        return launches(book, sources)
+
+    def approved(found: Found) -> bool:
+        return known()(found)
+
+    return approved
 
 
 def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
@@ -72,6 +87,8 @@ def _switched_off(earlier: Found | None, later: Found) -> Found:
 
 def waits(name: str, found: Found) -> InvalidConfig:
     """Why a server of the workspace does not run, and what its user can do."""
+    from clawft.config.approved import grant_command  # few wait
+
     return InvalidConfig(
         f"{found.origin}: {name} comes from the workspace and waits for approval to start {told(found.spec)}",
         hint=grant_command(name, found),

@@ -175,7 +175,7 @@ class Conversation:
 
     async def _set_level(self, request: Request, outlet: Outlet) -> bytes:
         try:
-            self._level = _level_params.decode(request.params or EMPTY_OBJECT).level
+            self._level = msgspec.json.decode(request.params or EMPTY_OBJECT, type=_LevelParams).level
         except msgspec.DecodeError as wrong:
             raise BadParams(f"logging/setLevel: {wrong}") from None
         self._plain_talk = None
@@ -353,12 +353,10 @@ class _UriParams(Struct):
 
 _NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
 _answer = msgspec.json.Decoder(dict[str, Any])
-_level_params = msgspec.json.Decoder(_LevelParams)
-_uri_params = msgspec.json.Decoder(_UriParams)
 
 
 def _read_uri(request: Request) -> str:
     try:
-        return _uri_params.decode(request.params or EMPTY_OBJECT).uri
+        return msgspec.json.decode(request.params or EMPTY_OBJECT, type=_UriParams).uri
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -53,12 +53,9 @@ from clawft.policy.beside import PROMPTS
 from clawft.policy.globs import any_matches
 from clawft.provider.base import (
     Changing,
-    PersonalProvider,
     PromptProvider,
     Provider,
     ResourceProvider,
-    StartingProvider,
-    end_of,
 )
 
 if TYPE_CHECKING:  # loaded with the first search
@@ -86,7 +83,7 @@ class Gateway:
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
-        key = key or secrets.token_bytes(KEY_BYTES)
+        key = key or os.urandom(KEY_BYTES)
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions
@@ -110,6 +107,7 @@ class Gateway:
             self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld, self._passing
         )
         self._built: Snapshot | None = None
+        self._before = NOTHING
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
@@ -130,19 +128,20 @@ class Gateway:
         self._personal.add(known)
         if isinstance(provider, Changing):
             provider.watch(self)
-        self._announce(provider)
+        self._announce(provider, personal=self._personal.has(known))
 
     def unregister(self, namespace: str) -> None:
         gone = self._providers.pop(namespace, None)
         if gone is not None:
+            personal = self._personal.has(gone)
             self._personal.remove(namespace)
-            self._announce(gone.provider)
+            self._announce(gone.provider, personal=personal)
 
-    def _announce(self, provider: Provider) -> None:
+    def _announce(self, provider: Provider, *, personal: bool) -> None:
         self.tools_changed()
-        if isinstance(provider, PromptProvider | PersonalProvider):
+        if personal or isinstance(provider, PromptProvider):
             self.prompts_changed()
-        if isinstance(provider, ResourceProvider | PersonalProvider):
+        if personal or isinstance(provider, ResourceProvider):
             self.resources_changed()
 
     def tools_changed(self, whose: str = "") -> None:
@@ -173,17 +172,14 @@ class Gateway:
         self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
-        end = end_of(known.provider)
-        start = known.provider.start if isinstance(known.provider, StartingProvider) else None
-
         def bind(tool: Tool) -> Next:
-            last = end if tool.needs == _NO_NEEDS else able(end)
+            last = known.end if tool.needs == _NO_NEEDS else able(known.end)
             return self._pipeline.way(tool, known.origin, lambda finish: as_reply(last, finish))
 
         def shorten(tool: Tool) -> Shortcut | None:
-            if start is None or tool.needs != _NO_NEEDS:
+            if known.start is None or tool.needs != _NO_NEEDS:
                 return None
-            return self._pipeline.shortcut(tool, known.origin, start)
+            return self._pipeline.shortcut(tool, known.origin, known.start)
 
         return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind, shorten)
 
@@ -226,7 +222,8 @@ class Gateway:
     @property
     def _snapshot(self) -> Snapshot:
         if self._built is None:
-            self._built = build([self._offer(known) for known in self._providers.values()], self.form)
+            offers = [self._offer(known) for known in self._providers.values()]
+            self._built = self._before = build(offers, self.form, before=self._before)
         return self._built
 
     @property

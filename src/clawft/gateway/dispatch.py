@@ -203,12 +203,9 @@ class _CompleteParams(Struct):
     context: _Context = _Context()
 
 
-_complete_params = msgspec.json.Decoder(_CompleteParams)
-
-
 async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     try:
-        told = _complete_params.decode(params or EMPTY_OBJECT)
+        told = msgspec.json.decode(params or EMPTY_OBJECT, type=_CompleteParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     await gateway.settle(caller)

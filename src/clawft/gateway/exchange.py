@@ -236,14 +236,11 @@ class _TaskParams(Struct):
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
 
 
-_task_params = msgspec.json.Decoder(_TaskParams)
-
-
 def _read_task(request: Request, caller: Caller) -> _TaskParams:
     if not caller.capabilities.tasks:
         raise _needs_tasks(request.method)
     try:
-        return _task_params.decode(request.params)
+        return msgspec.json.decode(request.params, type=_TaskParams)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None
 

@@ -47,12 +47,9 @@ class _ListenParams(Struct):
     notifications: Filter
 
 
-_listen_params = msgspec.json.Decoder(_ListenParams)
-
-
 def read_filter(params: bytes) -> Filter:
     try:
-        wanted = _listen_params.decode(params).notifications
+        wanted = msgspec.json.decode(params, type=_ListenParams).notifications
     except msgspec.DecodeError as wrong:
         raise BadParams(f"subscriptions/listen: {wrong}") from None
     for names in (wanted.resource_subscriptions, wanted.task_ids):

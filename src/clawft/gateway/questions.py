@@ -41,9 +41,6 @@ class _State(Struct):
     """What the run that ended here left for the next."""
 
 
-_state = msgspec.json.Decoder(_State)
-
-
 class Opened(Struct, frozen=True):
     """The answers so far, and which questions the caller was asked."""
 
@@ -108,7 +105,7 @@ class Seal:
         signature, body = raw[:32], raw[32:]
         if not hmac.compare_digest(signature, self._sign(body)):
             return None
-        return _state.decode(body)
+        return msgspec.json.decode(body, type=_State)
 
     def _sign(self, body: bytes) -> bytes:
         return hmac.digest(self._key, body, "sha256")

@@ -38,9 +38,6 @@ class _Document(Struct):
     approvals: tuple[Approval, ...] = ()
 
 
-_document = msgspec.json.Decoder(_Document)
-
-
 class Approvals:
     """Reading never waits for a lock. `changed` is called whenever other approvals hold than before."""
 
@@ -130,7 +127,7 @@ def read(path: Path) -> tuple[Approval, ...]:
 
 def parse(content: bytes, where: str) -> tuple[Approval, ...]:
     try:
-        document = _document.decode(content)
+        document = msgspec.json.decode(content, type=_Document)
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise InvalidConfig(
             f"{where} holds no approvals: {wrong}", hint="move the file away, and approve anew what you use"

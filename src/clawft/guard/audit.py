@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import secrets
+import os
 import time
 from binascii import hexlify
 from collections.abc import Awaitable, Sequence
@@ -58,7 +58,7 @@ class Audit:
         self._writer = ThreadPoolExecutor(1, "clawft-audit")
         self._writing: Future[None] | None = None
         self._count = 0
-        self._run = secrets.token_hex(4).encode()
+        self._run = os.urandom(4).hex().encode()
         self._second, self._stamp = 0, b""
         self._caller: Caller | None = None
         self._tool, self._head = "", b""

@@ -6,7 +6,6 @@ The words of a stranger stand behind a bar on every line: nothing a server says 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,9 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 BAR = "│ "
 """What foreign text in a question begins with, on each of its lines."""
-_PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}")
+_ANY_QUOTED = "'*'"
+"""Every tool, as a shell has to be told it."""
+_PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
 class Subject(Struct, frozen=True):
@@ -52,7 +53,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def _is_plain(self) -> bool:
-        return self.tool.name in CALLED or _PLAIN.fullmatch(self.tool.name) is not None
+        return self.tool.name in CALLED or re.fullmatch(_PLAIN, self.tool.name) is not None
 
     @property
     def command(self) -> str:
@@ -62,7 +63,7 @@ class Subject(Struct, frozen=True):
     @property
     def _words(self) -> str:
         """A tool with an odd name is granted with its whole server: nobody should have to type it."""
-        return f"{self.server} {self.name if self._is_plain else shlex.quote('*')}"
+        return f"{self.server} {self.name if self._is_plain else _ANY_QUOTED}"
 
 
 def question_key(subject: Subject) -> str:

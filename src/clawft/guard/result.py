@@ -26,7 +26,6 @@ Text = bytes | memoryview
 """A text in UTF-8; often a part of something larger, which is too long to be copied without need."""
 
 _members = msgspec.json.Decoder(dict[str, Raw])
-_blocks = msgspec.json.Decoder(list[Block])
 
 
 def _nobodys(server: str) -> bool:
@@ -81,7 +80,7 @@ class ResultGuard:
             return reply  # a picture, say: nothing in it that we could cut
         try:
             members = _members.decode(reply.result)
-            content = _blocks.decode(members.get("content", _NO_BLOCKS))
+            content = msgspec.json.decode(members.get("content", _NO_BLOCKS), type=list[Block])
         except msgspec.DecodeError:
             return reply  # no tool result, so there is no text in it that we could cut
         shortened = self._shorten_blocks(call, content)

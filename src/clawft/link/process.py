@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -160,9 +159,15 @@ class Child:
 
     def _note_end(self, status: int) -> None:
         if self._temporary:
-            self._loop.run_in_executor(None, lambda: shutil.rmtree(self._temporary, ignore_errors=True))
+            self._loop.run_in_executor(None, partial(_remove, self._temporary))
         if not self.ended.done():
             self.ended.set_result(status)
+
+
+def _remove(folder: str) -> None:
+    import shutil  # only where Landlock has to do
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _describe(status: int) -> str:
@@ -225,6 +230,8 @@ def find_command(command: str, cwd: str) -> str:
     if not os.path.isdir(cwd):
         raise SpawnFailed(f"the working folder {cwd} does not exist")
     if os.sep not in command:
+        import shutil  # brings what packs archives
+
         found = shutil.which(command)
         if found is None:
             raise SpawnFailed(f"{command} is not on the PATH", hint="give the whole path, or install it")

@@ -13,8 +13,8 @@ MAX_NAMED = 5
 """More wrong names than this are not listed."""
 MAX_NAME_CHARS = 80
 
-_PLACED = re.compile(r"(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<where>[^`]*)`)?", re.DOTALL)
-_FIELD = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<name>[^`]*)`")
+_PLACED = r"(?s)(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<where>[^`]*)`)?"
+_FIELD = r"Object (?P<how>missing required|contains unknown) field `(?P<name>[^`]*)`"
 
 
 def wrong_arguments(tool: str, raw: bytes, schema: Mapping[str, Any], problem: Exception) -> InvalidArguments:
@@ -70,10 +70,10 @@ def _unknown(name: str, known: Iterable[str]) -> str:
 def _translate(problem: Exception) -> str:
     if not isinstance(problem, msgspec.ValidationError):
         return f"the arguments are not valid JSON: {problem}"
-    placed = _PLACED.fullmatch(str(problem))
+    placed = re.fullmatch(_PLACED, str(problem))
     what, where = (placed["what"], placed["where"] or "") if placed else (str(problem), "")
     where = where.removeprefix(".")
-    field = _FIELD.fullmatch(what)
+    field = re.fullmatch(_FIELD, what)
     if field:
         inner = f"{where}.{field['name']}" if where else field["name"]
         return f"missing '{inner}'" if field["how"] == "missing required" else f"unknown argument '{inner}'"

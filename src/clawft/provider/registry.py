@@ -81,15 +81,15 @@ def parse_entry_points(text: str, package: str = "") -> Iterator[EntryPoint]:
 def _metadata_folders(paths: Iterable[str]) -> Iterator[str]:
     for path in dict.fromkeys(paths):
         try:
-            names = sorted(os.listdir(path or "."))
+            names = sorted(name for name in os.listdir(path or ".") if name.endswith(_METADATA))
         except OSError:
             continue  # a path entry that is a zip file, or is gone
-        yield from (os.path.join(path, name) for name in names if name.endswith(_METADATA))
+        yield from (os.path.join(path, name) for name in names)
 
 
 def _entry_text(folder: str) -> str:
     try:
-        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+        with open(os.path.join(folder, "entry_points.txt"), "rb", buffering=0) as file:
             content = file.read(MAX_ENTRY_FILE_BYTES)
     except OSError:
         return ""

@@ -6,8 +6,7 @@ together leave the one folder open in the closed one. Each means of the machine 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -139,7 +138,7 @@ def _deciding(around: Around) -> tuple[str, ...]:
 
 
 def _is_kept(path: str, around: Around) -> bool:
-    return any(is_within(path, kept) for kept in (*SYSTEM, *_secrets(around)))
+    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around)))
 
 
 def _secrets(around: Around) -> tuple[str, ...]:
@@ -160,13 +159,28 @@ def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Se
     access.update(dict.fromkeys(_secrets(around), "hide"))
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
-    rules: list[Rule] = []
+    rules: dict[str, Access] = {}
     for path in sorted(filter(None, access), key=_depth):
-        around_it = access_to(path, rules)
+        around_it = _access_above(path, rules)
         told = path in read
         if around_it != access[path] and (told or access[path] != "read" or around_it != "write"):
-            rules.append(Rule(path, access[path]))
-    return tuple(rules)
+            rules[path] = access[path]
+    return tuple(Rule(path, wanted) for path, wanted in rules.items())
+
+
+def _access_above(path: str, rules: Mapping[str, Access]) -> Access:
+    """What holds for a path by the rules around it."""
+    for folder in _above(path):
+        if folder in rules:
+            return rules[folder]
+    return "hide"
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders a path lies in, the nearest first."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path or "/"
 
 
 def _cwd(around: Around) -> tuple[str, ...]:
@@ -174,7 +188,7 @@ def _cwd(around: Around) -> tuple[str, ...]:
 
 
 def _depth(path: str) -> tuple[int, str]:
-    return len(PurePosixPath(path).parts), path
+    return path.rstrip("/").count("/"), path
 
 
 def _absolute(paths: Iterable[str], around: Around) -> tuple[str, ...]:

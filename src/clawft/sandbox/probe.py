@@ -108,9 +108,9 @@ def _here() -> str:
 
 
 def _which(program: str) -> str | None:
-    import shutil  # only where something is started
-
-    return shutil.which(program)
+    """As `shutil.which`, which brings all that packs archives."""
+    paths = (os.path.join(folder, program) for folder in os.get_exec_path())
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def _told_by(file: str) -> str:
@@ -134,13 +134,28 @@ def probe(*, bubblewrap: bool = True) -> Means:
     """Best first. Without `bubblewrap`: as if it were not installed."""
     if sys.platform != "linux":
         return Means(reason=f"no sandbox is known for {sys.platform}; {SILENCE}")
-    found = _bubble(_which("bwrap") if bubblewrap else None)
+    program = _which("bwrap") if bubblewrap else None
+    return _all_at_once(program) or one_by_one(program)
+
+
+def _all_at_once(program: str | None) -> Means | None:
+    """On most machines all of it works, and one trial tells: each program starts the next. None if something fails."""
+    limits, leash = _limiting(), _leashing()
+    if program is None or not limits or not leash:
+        return None
+    if _trial([*limits, *leash, *_enclosing(program, sized=True, network=()), "true"]):
+        return None
+    return Means("bwrap", program, sized=True, offline=True, limits=limits, leash=leash)
+
+
+def one_by_one(program: str | None) -> Means:
+    found = _bubble(program)
     version = 0 if found.level == "bwrap" else _landlock()
     if version:
         found = Means("landlock", abi=version, alone=_alone(), reason=found.reason)
     elif found.level == "none":
         found = Means(reason=f"{found.reason}, and the kernel has no Landlock")
-    return msgspec.structs.replace(found, limits=_limits(), leash=leash())
+    return msgspec.structs.replace(found, limits=_if_it_works(_limiting()), leash=leash())
 
 
 def _bubble(program: str | None) -> Means:
@@ -155,9 +170,12 @@ def _bubble(program: str | None) -> Means:
 
 def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
     """What went wrong; nothing if it works."""
+    return _trial([*_enclosing(program, sized=sized, network=network), "true"])
+
+
+def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[str, ...]:
     rules = (Rule("/", "read"), Rule("/tmp", "empty"))  # noqa: S108 - covered, and not used
-    shape = bwrap.arguments(Bounds(rules, network), "/", sized=sized)
-    return _trial([program, *shape, "--", "true"])
+    return (program, *bwrap.arguments(Bounds(rules, network), "/", sized=sized), "--")
 
 
 def _trial(argv: list[str]) -> str:
@@ -181,7 +199,11 @@ def _landlock() -> int:
     return landlock.abi()
 
 
-def _limits() -> tuple[str, ...]:
+def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
+    return prefix if prefix and not _trial([*prefix, "true"]) else ()
+
+
+def _limiting() -> tuple[str, ...]:
     """No core files, and no more open files than anybody needs."""
     import resource  # not everywhere
 
@@ -190,8 +212,7 @@ def _limits() -> tuple[str, ...]:
         return ()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     hard = MAX_OPEN_FILES if most == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, most)
-    prefix = (program, "--core=0:0", f"--nofile={min(OPEN_FILES, hard)}:{hard}", "--")
-    return prefix if not _trial([*prefix, "true"]) else ()
+    return (program, "--core=0:0", f"--nofile={min(OPEN_FILES, hard)}:{hard}", "--")
 
 
 @lru_cache(maxsize=1)
@@ -200,18 +221,17 @@ def leash() -> tuple[str, ...]:
 
     Setting that between fork and exec in Python is not safe once there are threads, so a small program does it.
     """
-    if sys.platform != "linux":
-        return ()
+    return _if_it_works(_leashing()) if sys.platform == "linux" else ()
+
+
+def _leashing() -> tuple[str, ...]:
     program = _which("setpriv")
-    if program is None:
-        return ()
-    prefix = (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
-    return prefix if not _trial([*prefix, "true"]) else ()
+    return () if program is None else (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
 
 
 def _alone() -> tuple[str, ...]:
     program = _which("unshare")
     if program is None:
         return ()
-    prefix = (program, "--user", "--map-current-user", "--pid", "--fork", "--kill-child=SIGKILL", "--mount-proc", "--")
-    return prefix if not _trial([*prefix, "true"]) else ()
+    how = "--user --map-current-user --pid --fork --kill-child=SIGKILL --mount-proc --".split()
+    return _if_it_works((program, *how))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -50,6 +51,7 @@ _X32 = 0x40000000
 """Numbers from here on are 32-bit calls in 64-bit clothes."""
 
 
+@cache
 def program(machine: str, *, network: bool) -> bytes:
     """The filter for this processor; empty where it is not known. Without `network` only local sockets are made."""
     known = MACHINES.get(machine)

@@ -32,9 +32,6 @@ class _Kept(Struct, frozen=True):
     expires: float | None
 
 
-_head = msgspec.json.Decoder(_Head)
-
-
 def state_folder(agent: str, plugin: str) -> Path:
     """Where a plugin keeps what it has to remember for an agent."""
     return home() / "agents" / folder_name(agent) / "tool_state" / folder_name(plugin)
@@ -165,7 +162,7 @@ def _read_head(path: Path) -> _Head | None:
 
 def _decoded(line: bytes) -> _Head | None:
     try:
-        return _head.decode(line)
+        return msgspec.json.decode(line, type=_Head)
     except msgspec.DecodeError:
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections import OrderedDict
 
 from msgspec import Struct
@@ -37,7 +37,7 @@ class Leftovers:
         """A handle, or an empty string if the text is larger than everything we may hold."""
         if not self.takes(len(text)):
             return ""
-        handle = secrets.token_hex(8)
+        handle = os.urandom(8).hex()
         self._kept[handle] = (principal, text)
         self._held += len(text)
         while len(self._kept) > self._max_items or self._held > self._max_bytes:

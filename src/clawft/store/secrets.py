@@ -18,12 +18,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import signal
 import stat
 import subprocess
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -40,9 +38,13 @@ SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
 HIDDEN = "…"
 
+Find = Callable[[Sequence[str]], Iterable[str]]
+"""Finds the secrets among words."""
+
 _ENV = f"{SCHEME}env/"
-_INSIDE = re.compile(r"\$\{(secret://[^}]*)\}")
+_INSIDE = r"\$\{(secret://[^}]*)\}"
 _resolved: set[str] = set()
+_unread: dict[tuple[str, ...], Find] = {}
 
 
 def is_reference(value: str) -> bool:
@@ -64,7 +66,7 @@ def resolve(value: str) -> str:
         return value
     if value.startswith(SCHEME):
         return _remembered(_resolve(value))
-    return _INSIDE.sub(lambda found: _remembered(_resolve_inside(found[1])), value)
+    return re.sub(_INSIDE, lambda found: _remembered(_resolve_inside(found[1])), value)
 
 
 def _resolve_inside(reference: str) -> str:
@@ -109,7 +111,7 @@ def _wrong_with(secret: str) -> str:
 def unset_variables(*values: str) -> list[str]:
     """Variables these refer to, without a default, that are not set now."""
     wholes = [value for value in values if value.startswith(SCHEME)]
-    inside = [found for value in values if value not in wholes for found in _INSIDE.findall(value)]
+    inside = [found for value in values if value not in wholes for found in re.findall(_INSIDE, value)]
     named = [each.removeprefix(_ENV) for each in (*wholes, *inside) if each.startswith(_ENV)]
     return [name for name in named if ":-" not in name and name not in os.environ]
 
@@ -124,9 +126,21 @@ def keep_concealed(*secrets: str) -> None:
     _resolved.update(secret for secret in secrets if len(secret) >= SHORTEST_CONCEALED)
 
 
+def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
+    """The same for what of these words is secret; that is found out before the next thing is said."""
+    _unread[words] = find
+
+
+def _longest_first() -> list[str]:
+    for words, find in tuple(_unread.items()):
+        keep_concealed(*find(words))
+        _unread.pop(words, None)  # only now: another thread may be about to say something
+    return sorted(_resolved, key=len, reverse=True)
+
+
 def without_resolved(raw: bytes) -> bytes:
     """JSON without what was resolved so far; the very same object if there is none of it."""
-    for secret in sorted(_resolved, key=len, reverse=True):
+    for secret in _longest_first():
         spelled = msgspec.json.encode(secret)[1:-1]
         if spelled in raw:
             raw = raw.replace(spelled, HIDDEN.encode())
@@ -138,7 +152,7 @@ def conceal(text: str) -> str:
 
     For whatever leaves us as words: errors, logs, what servers wrote to stderr.
     """
-    for secret in sorted(_resolved, key=len, reverse=True):
+    for secret in _longest_first():
         text = text.replace(secret, HIDDEN)
     return redact_text(text)
 
@@ -166,6 +180,9 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebod
 
 
 def _from_command(line: str) -> str:
+    import shlex  # few secrets come from programs
+    import threading
+
     child = subprocess.Popen(
         shlex.split(line),
         stdin=subprocess.DEVNULL,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
 
 FIRST_SECONDS = 0.5
@@ -28,7 +27,9 @@ class Backoff:
             return None
         self.total += 1
         wait = min(FIRST_SECONDS * 2 ** (len(recent) - 1), LONGEST_SECONDS)
-        return wait * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, guards nothing
+        from random import uniform  # only where something failed
+
+        return wait * uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreads load, guards nothing
 
     def forgive(self) -> None:
         """The user, or a new configuration, says: try again."""

@@ -20,20 +20,21 @@ class Cells:
     """`state` is our own folder: no server sees it, but each gets one in it to fill as it likes."""
 
     def __init__(self, state: Path, workspace: Path) -> None:
-        self._state = state
+        self._state = Path(os.path.realpath(state))
         self._workspace = os.path.realpath(workspace)
+        self._home = os.path.realpath(Path.home())
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
         return Cell(bounds_of(spec.sandbox, self.around(spec, argv, cwd)), means(self._state / "cache"))
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
-        home = os.path.realpath(Path.home())
+        home = self._home
         program, named = folders_of((*argv, *filter(os.path.isabs, spec.env.values())), home, cwd)
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(
             home=home,
-            state=os.path.realpath(self._state),
+            state=str(self._state),
             workspace=self._workspace,
             cwd=cwd,
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",

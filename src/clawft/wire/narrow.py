@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -43,6 +44,7 @@ def definition(wire: bytes, revision: Revision) -> bytes:
     return _encode(kept if arguments is None else {**kept, "arguments": arguments})
 
 
+@cache
 def _unknown_members(revision: Revision) -> frozenset[str]:
     dropped = set[str]() if revision.core_tasks else {"execution"}
     if not revision.annotations:

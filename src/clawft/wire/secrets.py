@@ -22,7 +22,7 @@ _KEY_BEGINS = rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----"
 _WORD = rb"(?<![A-Za-z0-9_-])"
 
 SHAPES: tuple[tuple[str, bytes], ...] = (
-    ("AWS key", _WORD + rb"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("AWS key", _WORD + rb"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
     ("AWS secret", rb"(?i:aws_secret_access_key|secretaccesskey)[\\\"' =:]{1,8}[A-Za-z0-9/+\\]{40,44}"),
     ("GitHub token", _WORD + rb"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255})"),
     ("GitLab token", _WORD + rb"gl(?:pat|dt|rt|ptt|ft|soat)-[A-Za-z0-9_-]{20,255}"),
@@ -108,8 +108,7 @@ SIGNS: tuple[_Sign, ...] = (
     _Sign(rb"hooks\.slack\.com/()", ((0, "Slack webhook"),)),
 )
 
-MAX_ROUNDS = 4
-"""Of looking through a text that had secrets: one may have stood right behind another."""
+_BEGINS_A_WORD = rb"^\(\?<!\[[^]]*\]\)"
 
 _Match = re.Pattern[bytes]
 
@@ -124,9 +123,9 @@ def _compiled() -> tuple[tuple[_Match, tuple[tuple[int, _Match, bytes], ...]], .
 
 
 @cache
-def _bare() -> tuple[tuple[_Match, bytes], ...]:
-    """The shapes wherever they begin, for right behind a secret: what stands there was no part of a word."""
-    return tuple((re.compile(pattern.removeprefix(_WORD)), _instead(name)) for name, pattern in SHAPES)
+def _anywhere() -> tuple[tuple[_Match, bytes], ...]:
+    """The shapes as they look right behind another secret, where no word begins."""
+    return tuple((re.compile(re.sub(_BEGINS_A_WORD, b"", pattern)), _instead(name)) for name, pattern in SHAPES)
 
 
 def _instead(name: str) -> bytes:
@@ -136,12 +135,8 @@ def _instead(name: str) -> bytes:
 
 def redact(raw: bytes) -> bytes:
     """The same text, or JSON, without secrets of known shape; the very same object if there are none."""
-    for _ in range(MAX_ROUNDS):
-        spans = sorted(_spans(raw))
-        if not spans:
-            break
-        raw = b"".join(_without(raw, spans))
-    return raw
+    spans = sorted(_spans(raw))
+    return b"".join(_without(raw, spans)) if spans else raw
 
 
 def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -155,21 +150,22 @@ def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
             if found is not None:
                 yield start, found.end(), instead
                 done = found.end()
-                for span in _following(raw, done):
-                    yield span
+                for span in _right_behind(raw, done):
                     done = span[1]
+                    yield span
 
 
-def _following(raw: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
-    """Secrets that stand one behind the other, beginning here."""
-    while (found := _beginning(raw, at)) is not None:
-        yield at, *found
-        at = found[0]
-
-
-def _beginning(raw: bytes, at: int) -> tuple[int, bytes] | None:
-    matches = ((bare.match(raw, at), instead) for bare, instead in _bare())
-    return next(((found.end(), instead) for found, instead in matches if found), None)
+def _right_behind(raw: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
+    """Further secrets, end to end."""
+    while at < len(raw):
+        for pattern, instead in _anywhere():
+            found = pattern.match(raw, at)
+            if found is not None:
+                yield at, found.end(), instead
+                at = found.end()
+                break
+        else:
+            return
 
 
 def _without(raw: bytes, spans: list[tuple[int, int, bytes]]) -> Iterator[bytes]:
@@ -210,9 +206,7 @@ def _masked_query(parts: SplitResult) -> str:
 SHORTEST_SECRET = 6
 LONG_RANDOM = 32
 
-_NAMES = re.compile(
-    r"token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$", re.IGNORECASE
-)
+_NAMES = r"(?i)token|secret|passw|api_?key|apikey|credential|private_?key|auth|(?:^|_)(?:key|pat|pw|pwd)$"
 _PREFIXES = (
     "sk-",
     "ghp_",
@@ -228,9 +222,9 @@ _PREFIXES = (
     "hf_",
     "npm_",
 )
-_SCHEMES = re.compile(r"(?:Bearer|Basic|Token)\s+\S", re.IGNORECASE)
-_RANDOM = re.compile(r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+")
-_PLAIN = re.compile(r"(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$", re.IGNORECASE)
+_SCHEMES = r"(?i)(?:Bearer|Basic|Token)\s+\S"
+_RANDOM = r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+"
+_PLAIN = r"(?i)(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$"
 """Paths, addresses, references, switches and small numbers are none, whatever the variable is called."""
 
 
@@ -238,12 +232,12 @@ def looks_secret(name: str, value: str) -> bool:
     """Does this value look like a secret that somebody wrote down in clear? A guess, on the safe side."""
     if not value or value.startswith("secret://"):
         return False
-    if value.startswith(_PREFIXES) or _SCHEMES.match(value):
+    if value.startswith(_PREFIXES) or re.match(_SCHEMES, value):
         return "${" not in value
-    if _PLAIN.match(value):
+    if re.match(_PLAIN, value):
         return False
-    long_random = len(value) >= LONG_RANDOM and _RANDOM.fullmatch(value) is not None
-    return long_random or (len(value) >= SHORTEST_SECRET and _NAMES.search(name) is not None)
+    long_random = len(value) >= LONG_RANDOM and re.fullmatch(_RANDOM, value) is not None
+    return long_random or (len(value) >= SHORTEST_SECRET and re.search(_NAMES, name) is not None)
 
 
 def mask_members(raw: bytes) -> bytes:

@@ -30,12 +30,9 @@ class Seen(Struct, rename="camel"):
     error: Raw | UnsetType = UNSET
 
 
-_seen = msgspec.json.Decoder(Seen)
-
-
 def read(shape: bytes) -> Seen:
     try:
-        return _seen.decode(shape)
+        return msgspec.json.decode(shape, type=Seen)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"a task that cannot be read: {wrong}") from None
 
@@ -57,13 +54,10 @@ class _Created(Struct):
     task: Seen | UnsetType = UNSET
 
 
-_created = msgspec.json.Decoder(_Created)
-
-
 def read_created(result: bytes) -> str | None:
     """The id of the task that a handshake server made of a call; None if it has simply answered."""
     try:
-        task = _created.decode(result).task
+        task = msgspec.json.decode(result, type=_Created).task
     except msgspec.DecodeError:
         return None
     return None if task is UNSET else task.task_id

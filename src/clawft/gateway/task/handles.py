@@ -27,9 +27,6 @@ class Handle(Struct, frozen=True, array_like=True):
     id: str
 
 
-_handle = msgspec.json.Decoder(Handle)
-
-
 def is_handle(id: str) -> bool:
     return id.startswith(PREFIX)
 
@@ -48,7 +45,7 @@ class Handles:
         signature, body = raw[:_SIGNATURE], raw[_SIGNATURE:]
         if not hmac.compare_digest(signature, self._sign(body, caller)):
             raise unknown_task(id)
-        return _handle.decode(body)
+        return msgspec.json.decode(body, type=Handle)
 
     def _sign(self, body: bytes, caller: Caller) -> bytes:
         signed = b"task\0" + caller.principal.encode() + b"\0" + body

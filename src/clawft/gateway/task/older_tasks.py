@@ -33,9 +33,6 @@ class _Params(Struct):
     id: str = field(name="taskId")
 
 
-_params = msgspec.json.Decoder(_Params)
-
-
 class OlderTasks:
     """The tasks of one conversation."""
 
@@ -88,6 +85,6 @@ class OlderTasks:
 
 def _read_id(request: Request) -> str:
     try:
-        return _params.decode(request.params).id
+        return msgspec.json.decode(request.params, type=_Params).id
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{request.method}: {wrong}") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
@@ -56,7 +55,9 @@ class Task:
     """One running call. Its questions wait here until the caller answers them."""
 
     def __init__(self, caller: Caller, changed: Callable[[Task], None], known: Answers) -> None:
-        self.id = secrets.token_urlsafe(18)
+        from secrets import token_urlsafe  # only where a call becomes a task
+
+        self.id = token_urlsafe(18)
         self.caller = caller
         self.status: Status = "working"
         self.created = time.time()

@@ -30,14 +30,12 @@ class _LongSaid(Struct):
     logger: Raw = Raw(b'""')
 
 
-_said = msgspec.json.Decoder(Said)
-_long_said = msgspec.json.Decoder(_LongSaid)
-
-
 def read_said(params: bytes) -> Said | None:
     """None for what is no log message; it is not worth an error."""
     try:
-        return _said.decode(params) if len(params) <= MAX_SAID_BYTES else _shortened(_long_said.decode(params))
+        if len(params) > MAX_SAID_BYTES:
+            return _shortened(msgspec.json.decode(params, type=_LongSaid))
+        return msgspec.json.decode(params, type=Said)
     except msgspec.DecodeError:
         return None
 

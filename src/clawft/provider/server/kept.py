@@ -22,7 +22,6 @@ class _Hints(Struct, rename="camel"):
     cache_scope: str = "private"
 
 
-_hints = msgspec.json.Decoder(_Hints)
 _object = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -55,7 +54,7 @@ class KeptReads:
     def put(self, uri: str, principal: str, result: bytes) -> None:
         """If the result says that it may be kept."""
         try:
-            told = _hints.decode(result)
+            told = msgspec.json.decode(result, type=_Hints)
         except msgspec.DecodeError:
             return
         if told.ttl_ms <= 0 or len(result) > MAX_KEPT_BYTES:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -36,7 +36,7 @@ def outgoing_meta(meta: bytes, token: int | None) -> dict[str, Raw]:
 
 
 def _new_span() -> str:
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:

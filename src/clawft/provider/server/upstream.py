@@ -42,6 +42,7 @@ from clawft.provider.server.question.parked import Park
 from clawft.provider.server.question.questions import elicitation_id, read_visit
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification
 from clawft.wire.revisions import REVISIONS
@@ -81,6 +82,8 @@ class UpstreamProvider:
         self._relaying = relaying = Relaying(upstream, self.following, self._conversing, own)
         self.run, self.start = relaying.run, relaying.start
         self._changes: Changes | None = None
+        self._chosen_from: tuple[Tool, ...] = ()
+        self._chosen: list[Tool] = []
         self._readable = Readable(None)
         self._kept = KeptReads()
         upstream.interest.when_updated(self._kept.forget)
@@ -94,12 +97,13 @@ class UpstreamProvider:
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list_tools(self) -> Sequence[Tool]:
-        rules = self._upstream.spec.tools
-        return [
-            tool
-            for tool in self._upstream.tools
-            if any_matches((tool.name,), rules.allow) and not any_matches((tool.name,), rules.deny)
-        ]
+        """Those its entry lets through, chosen once for as long as the server's list is the same."""
+        told = self._upstream.tools
+        if self._chosen_from is not told:
+            rules = self._upstream.spec.tools
+            self._chosen = [tool for tool in told if _is_chosen(tool.name, rules)]
+            self._chosen_from = told
+        return self._chosen
 
     async def refresh_tools(self) -> None:
         """Ask the server; the list is swapped in one step when its answer is there."""
@@ -291,6 +295,10 @@ class UpstreamProvider:
             self._changes.prompts_changed(self._whose)
         if parts & {"resources", "templates"}:
             self._changes.resources_changed(self._whose)
+
+
+def _is_chosen(name: str, rules: ToolRules) -> bool:
+    return any_matches((name,), rules.allow) and not any_matches((name,), rules.deny)
 
 
 def as_result(result: bytes) -> CallToolResult:

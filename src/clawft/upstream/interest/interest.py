@@ -32,10 +32,6 @@ class _Named(Struct, rename="camel"):
     task_id: Raw = Raw(b'""')
 
 
-_named = msgspec.json.Decoder(_Named)
-_text = msgspec.json.Decoder(str)
-
-
 class Watched:
     """Things by their name, each with everyone who wants to hear of it."""
 
@@ -193,7 +189,7 @@ class Interest:
 def _read(params: bytes) -> _Named:
     """What cannot be read names nothing."""
     try:
-        return _named.decode(params)
+        return msgspec.json.decode(params, type=_Named)
     except msgspec.DecodeError:
         return _Named()
 
@@ -201,6 +197,6 @@ def _read(params: bytes) -> _Named:
 def _name(told: Raw) -> str:
     """Empty if it is no name, or none that anybody could watch."""
     try:
-        return _text.decode(told) if len(memoryview(told)) <= MAX_NAME_BYTES else ""
+        return msgspec.json.decode(told, type=str) if len(memoryview(told)) <= MAX_NAME_BYTES else ""
     except msgspec.DecodeError:
         return ""

@@ -131,11 +131,8 @@ class _Acknowledged(Struct):
     notifications: _Honoured = _Honoured()
 
 
-_acknowledged = msgspec.json.Decoder(_Acknowledged)
-
-
 def _read_honoured(params: bytes) -> frozenset[str] | None:
     try:
-        return frozenset(_acknowledged.decode(params).notifications.resource_subscriptions)
+        return frozenset(msgspec.json.decode(params, type=_Acknowledged).notifications.resource_subscriptions)
     except msgspec.DecodeError:
         return None

@@ -33,12 +33,11 @@ class Working(Struct, tag="working"):
 
 Carried = Parked | Round | Again | Working
 
-_carried = msgspec.json.Decoder(Carried)
 encode = msgspec.json.encode
 
 
 def read(raw: bytes) -> Carried:
     try:
-        return _carried.decode(raw)
+        return msgspec.json.decode(raw, type=Carried)
     except msgspec.DecodeError:  # signed by us, so by another version of us
         raise BadParams("requestState is of another version of clawft", hint="call again without it") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections import Counter
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -43,7 +42,9 @@ class OpenCall:
         token: int | None = None,
     ) -> None:
         """`token` is that of its progress."""
-        self.id = secrets.token_urlsafe(18)
+        from secrets import token_urlsafe  # only where a call waits for an answer
+
+        self.id = token_urlsafe(18)
         self.server = server
         self.flight = flight
         self.token = token

@@ -84,13 +84,10 @@ class _Visit(Struct):
     id: str = field(default="", name="elicitationId")
 
 
-_visit = msgspec.json.Decoder(_Visit)
-
-
 def read_visit(params: bytes) -> str:
     """Which address was visited; empty if that cannot be read."""
     try:
-        return _visit.decode(params).id
+        return msgspec.json.decode(params, type=_Visit).id
     except msgspec.DecodeError:
         return ""
 
