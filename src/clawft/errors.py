@@ -17,6 +17,7 @@
     │   ├── NotApproved           a person has to approve it first
     │   ├── MissingCapability     the caller did not declare what the tool needs
     │   ├── UrlElicitationRequired  a person must visit an address first (2025-11-25)
+    │   ├── TooLarge              a resource or a prompt above its bound
     │   └── Busy                  a bound on calls in flight is reached, or we are shutting down
     ├── ToolError                 becomes a result with isError, so that the model can act on it
     │   ├── InvalidArguments
@@ -169,6 +170,10 @@ class UrlElicitationRequired(RequestRefused):
     def __init__(self, message: str, elicitations: list[dict[str, Any]]) -> None:
         super().__init__(message, data={"elicitations": elicitations})
         self.elicitations = elicitations
+
+
+class TooLarge(RequestRefused):
+    blame = "the server"
 
 
 class Busy(RequestRefused):

@@ -1,12 +1,10 @@
 """Resources as tools, for agents that know nothing else."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from clawft.builtin.resources import resource_tools
 from clawft.errors import ExecutionFailed, ResourceNotFound
-from clawft.model import Caller, Resource, ResourceContent, Talk
+from clawft.model import Caller, Resource, Talk
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore
 from tests.requirements import requirement
@@ -14,9 +12,9 @@ from tests.requirements import requirement
 OWNED = [("docs", Resource("doc:///a", "a", mime_type="text/plain")), ("pics", Resource("pic:///b", "b"))]
 
 
-async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> Sequence[ResourceContent] | bytes:
+async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> bytes:
     if uri == "doc:///a" and owner in ("", "docs"):
-        return [ResourceContent(uri, text="A")]
+        return b'{"contents":[{"uri":"doc:///a","text":"A"}]}'
     if uri == "pic:///b" and owner in ("", "pics"):
         return b'{"contents":[{"uri":"pic:///b","mimeType":"image/png","blob":"AAAA","x":1}]}'
     raise ResourceNotFound(uri)

@@ -152,6 +152,11 @@ def test_approvals_travel_to_others_but_launches_stay(
     run("servers", "add", "one", "--", PYTHON, str(TINY), "--describe", str(stranger), **other)
     assert run("tools", "call", "one__echo", "text=1", **other).out == "tiny: 1\n"
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
+    altered = json.loads(file.read_text())
+    altered["approvals"][0]["pin"] = "sha256:" + "0" * 64
+    file.write_text(json.dumps(altered))
+    refused = run("approvals", "import", str(file), CLAWFT_HOME=str(tmp_path / "third"))
+    assert (refused.code, "was altered" in refused.err) == (2, True)
 
 
 # ── launches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,6 +258,34 @@ def test_another_script_under_the_same_path_waits_again(run: Any, workspace: Pat
     assert "scripts" in run("approvals", "diff").out
     assert run(*GRANT, "theirs").code == 0
     assert state_of(run) == "connected"
+
+
+@requirement("CONF-16", "POOL-19")
+@pytest.mark.parametrize(
+    ("entry", "poison"),
+    [
+        ({"args": ["-m", "honest_server"]}, "honest_server.py"),
+        ({"args": ["-c", "import runpy; import theirs; runpy.run_path(theirs.WHERE)"]}, "theirs.py"),
+        ({"args": [str(TINY)], "env": {"LD_PRELOAD": "./hook.so"}}, "hook.so"),
+        ({"args": [str(TINY)], "env": {"PYTHONPATH": "lib", "X": "lib/usercustomize.py"}}, "lib/usercustomize.py"),
+    ],
+)
+def test_what_is_run_by_another_name_than_its_path_waits_again(
+    run: Any, workspace: Path, entry: dict[str, Any], poison: str
+) -> None:
+    (workspace / ".mcp.json").write_text(config(theirs={"command": PYTHON, "cwd": str(workspace), **entry}))
+    granted = run(*GRANT, "theirs")
+    assert granted.code == 0
+    assert ("careful" in granted.out) == ("env" in entry)
+    assert run("approvals", "list", "--json").json["waiting"] == []
+    (workspace / poison).parent.mkdir(exist_ok=True)
+    (workspace / poison).write_text("evil")
+    (waiting,) = run("approvals", "list", "--json").json["waiting"]
+    assert waiting["server"] == "theirs"
+    assert poison in json.dumps(run("approvals", "diff", "--json").json["changes"])
+    assert run(*GRANT, "theirs").code == 0
+    (workspace / poison).write_text("worse")
+    assert run("approvals", "list", "--json").json["waiting"] != []
 
 
 @requirement("CONF-16", "CONF-15")

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.test_approvals import GRANT, PYTHON, TINY, question, reply, until_listed, weft
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, mcp_server, modern_meta, request
+from tests.servers.whisper import WHISPER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
 
@@ -138,3 +139,63 @@ async def test_the_tool_that_reads_resources_is_no_way_around(tmp_path: Path) ->
         refused = (await pipe.ask("tools/call", params))["result"]
         assert refused["isError"]
         assert "weft approvals grant one resources/read" in json.dumps(refused)
+
+
+# ── what also reaches the server ─────────────────────────────────────────────────────────────────────────────────────
+
+PROMPT = {"ref": {"type": "ref/prompt", "name": "one__p"}, "argument": {"name": "a", "value": "what I type"}}
+TEMPLATE = {"ref": {"type": "ref/resource", "uri": "w://text/{x}"}, "argument": {"name": "x", "value": "what I type"}}
+ALSO: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("resources/subscribe", {"uri": "w://text"}, "resources/read"),
+    ("resources/subscribe", {"uri": "w://text/by-template"}, "resources/read"),
+    ("completion/complete", PROMPT, "prompts/get"),
+    ("completion/complete", TEMPLATE, "resources/read"),
+)
+
+
+@requirement("POOL-17", "POOL-18")
+@pytest.mark.parametrize(("method", "params", "granted"), ALSO)
+async def test_watching_and_completing_are_uses_too(
+    tmp_path: Path, method: str, params: dict[str, Any], granted: str
+) -> None:
+    record = tmp_path / "asked"
+    added = await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(WHISPER), "0", str(record))
+    assert added.returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        await until_listed(pipe, "one__poke")
+        error = (await pipe.ask(method, params))["error"]
+        assert error["code"] == -32600
+        assert f"weft approvals grant one {granted}" in error["message"]
+        assert method not in record.read_text()
+        assert (await weft(tmp_path, *GRANT, "one", granted)).returncode == 0
+        assert "result" in await pipe.ask(method, params)
+        assert method in record.read_text()
+
+
+@requirement("POOL-18")
+async def test_the_person_is_asked_before_a_resource_is_watched_but_not_for_each_letter_typed(tmp_path: Path) -> None:
+    assert (await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(WHISPER))).returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open(elicitation={})
+        await until_listed(pipe, "one__poke")
+        assert "weft approvals grant one prompts/get" in json.dumps(await pipe.ask("completion/complete", PROMPT))
+        for number, (answer, expected) in enumerate(((NO, "declined"), (ALWAYS, "result"))):
+            await pipe.send(request(number, "resources/subscribe", {"uri": "w://text"}))
+            await reply(pipe, await question(pipe), answer)
+            assert expected in json.dumps(await pipe.answer(number))
+        assert "result" in await pipe.ask("resources/subscribe", {"uri": "w://blob"})
+
+
+@requirement("POOL-18")
+async def test_a_listen_is_told_of_nothing_that_was_not_approved(tmp_path: Path) -> None:
+    assert (await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(WHISPER))).returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        listing = {"_meta": modern_meta()}
+        while "one__poke" not in json.dumps(await pipe.ask("tools/list", listing)):
+            pass
+        wanted = {"notifications": {"resourceSubscriptions": ["w://text"]}, "_meta": modern_meta()}
+        await pipe.send(request("listen", "subscriptions/listen", wanted))
+        told = (await pipe.read())["params"]
+        assert told["notifications"].get("resourceSubscriptions", []) == []
+        assert "weft approvals grant one resources/read" in pipe.stderr()

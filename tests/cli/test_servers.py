@@ -393,3 +393,21 @@ def test_the_doctor_looks_at_servers_and_starts_none(run: Any, home: Path, works
 )
 def test_the_server_a_name_speaks_of(tool: str, servers: list[str]) -> None:
     assert servers_of(tool, ["a", "a-b", "c"]) == servers
+
+
+@requirement("CONF-12", "AGENT-14")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("missing.json", "--mcp-config: there is no file missing.json"),
+        ('{"mcpServers": {', "no valid JSON"),
+        ("broken.json", "broken.json:1: no valid JSON"),
+    ],
+)
+@pytest.mark.parametrize("command", ["tools list", "mcp-server", "servers status"])
+def test_a_wrong_mcp_config_is_wrong_usage(run: Any, workspace: Path, command: str, given: str, told: str) -> None:
+    (workspace / "broken.json").write_text("{,")
+    done = run(*command.split(), "--mcp-config", given)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert "hint: " in done.err

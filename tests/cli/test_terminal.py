@@ -146,7 +146,7 @@ def test_what_a_file_says_cannot_steer_the_terminal(at_terminal: Any, run: Any, 
     shown = at_terminal("resources", "read", "workspace:///evil.txt")
     assert "\x1b" not in shown
     assert "⟨U+001B⟩]0;owned" in shown
-    assert run("resources", "read", "workspace:///evil.txt").out == "\x1b]0;owned\x07red \x1b[31mtext\n"
+    assert run("resources", "read", "workspace:///evil.txt").out == shown.replace("\r\n", "\n"), "as for an agent"
 
 
 @requirement("AGENT-14")

@@ -78,6 +78,7 @@ allow_networks = ["10.0.0.0/8"]
 deny_hosts = ["*.bad"]
 [result]
 limit = 100
+resource_limit = 200
 redact = true
 [approvals]
 ask = "all"
@@ -147,6 +148,7 @@ prices = { local = { input = 0, output = 0 } }
     settings = found.settings
     assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
+    assert settings.resource_limit == 200
     assert (settings.redact, settings.ask, settings.approval_days) == (True, "all", 30)
     assert settings.command_folders == ("/usr/bin",)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)

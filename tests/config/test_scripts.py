@@ -44,3 +44,47 @@ def test_there_are_bounds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "MAX_SCRIPT_BYTES", 3)
     assert digests({"server.py": str(folder / "server.py")}) == {"server.py": UNREAD}
     assert digests({"gone": str(folder / "gone")}) == {"gone": "cannot be read: No such file or directory"}
+
+
+# ── named in other ways ──────────────────────────────────────────────────────────────────────────────────────────────
+
+WAYS: list[tuple[str, list[str], dict[str, str], str, str]] = [
+    ("python3", ["-m", "server"], {}, "server.py", "-m server: server.py"),
+    ("python3", ["-I", "-mserver"], {}, "server.py", "-mserver: server.py"),
+    ("python3", ["-m", "a.b"], {}, "a/b/__main__.py", "-m a.b: a/b/__main__.py"),
+    ("python3", ["-m", "a.b"], {}, "a/__init__.py", "-m a.b: a/__init__.py"),
+    ("python3", ["-m", "server"], {"PYTHONPATH": "lib:src"}, "src/server.py", "-m server: src/server.py"),
+    ("uv", ["run", "python", "-m", "server"], {}, "server.py", "-m server: server.py"),
+    ("python3", ["-c", "import json, helper; helper.main()"], {}, "json.py", "import json: json.py"),
+    ("python3", ["-c", "from helper import main"], {}, "helper.py", "import helper: helper.py"),
+    ("sh", ["-c", "exec ./run.sh --fast"], {}, "run.sh", "./run.sh"),
+    ("node", ["-e", "require('./hook.js')"], {}, "hook.js", "./hook.js"),
+    ("node", ["-r", "./hook.js", "main.js"], {}, "hook.js", "./hook.js"),
+    ("npx", ["-y", "server@1.2"], {}, "node_modules/.bin/server", "node_modules/.bin/server"),
+    ("npx", ["-y", "server"], {}, ".npmrc", ".npmrc"),
+    ("npm", ["run", "server"], {}, "package.json", "package.json"),
+    ("uv", ["run", "server"], {}, ".venv/bin/server", ".venv/bin/server"),
+    ("uvx", ["server"], {}, "uv.toml", "uv.toml"),
+    ("tool", [], {"NODE_OPTIONS": "--require=./hook.js --x"}, "hook.js", "NODE_OPTIONS: ./hook.js"),
+    ("tool", [], {"LD_PRELOAD": "a.so:./evil.so"}, "evil.so", "LD_PRELOAD: ./evil.so"),
+    ("tool", [], {"JAVA_TOOL_OPTIONS": "-javaagent:agent.jar"}, "agent.jar", "JAVA_TOOL_OPTIONS: agent.jar"),
+    ("python3", [], {"PYTHONSTARTUP": "start.py"}, "start.py", "PYTHONSTARTUP: start.py"),
+]
+
+
+@requirement("POOL-19")
+@pytest.mark.parametrize(("command", "args", "env", "file", "named"), WAYS)
+def test_a_file_counts_however_it_is_named(
+    tmp_path: Path, command: str, args: list[str], env: dict[str, str], file: str, named: str
+) -> None:
+    assert scripts(f"/usr/bin/{command}", args, str(tmp_path), env) == {}
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("x")
+    ((name, path),) = scripts(f"/usr/bin/{command}", args, str(tmp_path), env).items()
+    assert (name, Path(path)) == (named, tmp_path / file)
+
+
+@requirement("POOL-19")
+def test_data_and_secrets_in_variables_are_none(folder: Path) -> None:
+    env = {"DATABASE": "notes.db", "TOKEN": "abc def", "HOME": str(folder), "ODD": "a\0b", "LONG": "x " * 10_000}
+    assert scripts("/opt/tool", [], str(folder), env) == {}

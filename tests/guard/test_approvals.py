@@ -65,13 +65,13 @@ def add_many(home: str, who: int, count: int) -> None:
 @requirement("POOL-20")
 def test_processes_that_write_at_once_lose_nothing(home: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=add_many, args=(str(home), who, 12)) for who in range(4)]
+    writers = [context.Process(target=add_many, args=(str(home), who, 3)) for who in range(20)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join(60)
-    assert [writer.exitcode for writer in writers] == [0] * 4
-    assert len(Approvals(home).all()) == 4 * 12
+    assert [writer.exitcode for writer in writers] == [0] * 20
+    assert len(Approvals(home).all()) == 20 * 3
     assert sorted(path.name for path in home.iterdir()) == ["approvals.json", "approvals.lock"]
 
 
@@ -86,6 +86,56 @@ def test_a_file_that_others_can_write_approves_nothing(home: Path, mode: int) ->
         book.add(ECHO)
     os.chmod(book.path, 0o600)
     assert stands(book) is Standing.APPROVED
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link to nothing", "link to a pipe", "device"])
+def test_what_is_no_file_approves_nothing_and_holds_nobody_up(home: Path, kind: str) -> None:
+    path = home / "approvals.json"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path, 0o600)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.symlink_to(home / "target")
+        if kind == "link to a pipe":
+            os.mkfifo(home / "target", 0o600)
+    assert stands(Approvals(home)) is Standing.UNKNOWN
+
+
+@requirement("POOL-20")
+def test_a_link_is_replaced_and_not_followed_when_it_is_written(home: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(write_out([]))
+    target.chmod(0o600)
+    (home / "approvals.json").symlink_to(target)
+    Approvals(home).add(ECHO)
+    assert target.read_bytes() == write_out([])
+    assert stands(Approvals(home)) is Standing.APPROVED
+
+
+@requirement("POOL-20")
+def test_a_clock_that_was_set_back_revives_nothing(home: Path) -> None:
+    now = 1_000_000.0
+    book = Approvals(home, lambda: now)
+    book.add(msgspec.structs.replace(ECHO, granted=now, expires=now + 100))
+    assert stands(book) is Standing.APPROVED
+    now += 200
+    assert stands(book) is Standing.UNKNOWN
+    now -= 86_400
+    assert stands(Approvals(home, lambda: now)) is Standing.UNKNOWN
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize(("glob", "covers"), [("p*", False), ("*", True), ("prompts/*", True), ("[p]*", False)])
+def test_a_glob_for_tools_covers_nothing_beside_them(home: Path, glob: str, covers: bool) -> None:
+    book = Approvals(home)
+    book.add(Approval("s", glob, granted=1.0))
+    book.look()
+    assert (book.judge(Use("s", "prompts/get", "sha256:x")).standing is Standing.NEW) is covers
+    assert book.judge(Use("s", "", "sha256:x")).standing is Standing.UNKNOWN, "a launch is no tool"
 
 
 @requirement("POOL-20")

@@ -17,7 +17,7 @@ ADA = Caller("ada")
 async def guarded(
     reply: Reply, limit: int = 100, leftovers: Leftovers | None = None, tool: Tool = TOOL, server: str = ""
 ) -> Reply:
-    guard = ResultGuard(Leftovers() if leftovers is None else leftovers, limit, frozenset({"loud"}))
+    guard = ResultGuard(Leftovers() if leftovers is None else leftovers, limit, lambda name: name == "loud")
     return await guard(call(caller=ADA, tool=tool, server=server), answers(reply))
 
 

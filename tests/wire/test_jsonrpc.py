@@ -9,6 +9,7 @@ import pytest
 from clawft.errors import INVALID_PARAMS, BadEnvelope, BadParams, JsonRpcFailure, ParseError, ProtocolFailure
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response, decode
+from clawft.wire.visible import visible_text
 from tests.requirements import requirement
 
 
@@ -220,4 +221,5 @@ def test_what_we_write_is_json_whatever_the_words() -> None:
     strange: Any = 'quote " backslash \\ line\nend \x00 \u202e 😀'
     written = jsonrpc.failure(b"1", -32603, strange, {"k": strange})
     assert b"\n" not in written
-    assert msgspec.json.decode(written)["error"] == {"code": -32603, "message": strange, "data": {"k": strange}}
+    shown = visible_text(strange)
+    assert msgspec.json.decode(written)["error"] == {"code": -32603, "message": shown, "data": {"k": shown}}

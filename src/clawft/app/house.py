@@ -116,7 +116,7 @@ class App:
             Permission(self._names_of),
             self.approving,
             Security(settings.command_policy, settings.url_policy),
-            ResultGuard(self._leftovers, settings.result_limit),
+            ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
             Editors(self.editors.hub),
         ]
@@ -153,6 +153,10 @@ class App:
         found = self.servers.found.get(server) if server else None
         own = found.spec.redact if found is not None else None
         return self.settings.redact if own is None else own
+
+    def _is_verbatim(self, server: str) -> bool:
+        found = self.servers.found.get(server) if server else None
+        return found is not None and found.spec.verbatim
 
     # ── providers ────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,7 @@ from clawft.builtin.leftover import read_result_tool
 from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
-from clawft.gateway.offer.resources import Contents, Reader
+from clawft.gateway.offer.resources import Reader
 from clawft.model import Caller, Talk
 from clawft.provider.function import FunctionProvider
 from clawft.store.leftovers import Leftovers
@@ -30,7 +30,7 @@ class OwnTools:
         for function in resource_tools(self._gateway.resources.owned, self._read):
             provider.add(function)
 
-    def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> Awaitable[Contents]:
+    def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> Awaitable[bytes]:
         return self._gateway.resources.read(uri, Reader(caller, talk), server)
 
     def _offer_start(self, provider: FunctionProvider) -> None:

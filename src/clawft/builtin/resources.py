@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.errors import ExecutionFailed, NotApproved, ResourceNotFound
+from clawft.errors import ExecutionFailed, NotApproved, ResourceNotFound, TooLarge
 from clawft.model import Caller, Resource, ResourceContent, Talk
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -14,7 +14,8 @@ from clawft.provider.function import tool
 MAX_LISTED = 1_000
 
 ListOwned = Callable[[Caller], Sequence[tuple[str, Resource]]]
-Read = Callable[[str, str, Caller, Talk], Awaitable[Sequence[ResourceContent] | bytes]]
+Read = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
+"""The whole result, as `resources/read` gives it."""
 
 
 class Row(Struct, rename="camel", omit_defaults=True):
@@ -49,14 +50,12 @@ def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any
     ) -> list[ResourceContent]:
         """Read a resource. Text comes as text, everything else as base64."""
         try:
-            contents = await read(uri, server, ctx.caller, ctx.talk)
+            result = await read(uri, server, ctx.caller, ctx.talk)
         except ResourceNotFound:
             raise ExecutionFailed(f"there is no resource {uri}", hint="weft__list_resources names them") from None
-        except NotApproved as refused:
-            raise ExecutionFailed(refused.message) from None
-        if isinstance(contents, bytes):
-            return msgspec.json.decode(contents, type=_ReadResult).contents
-        return list(contents)
+        except (NotApproved, TooLarge) as refused:
+            raise ExecutionFailed(refused.message, hint=refused.hint) from None
+        return msgspec.json.decode(result, type=_ReadResult).contents
 
     return list_resources, read_resource
 

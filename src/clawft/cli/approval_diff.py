@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.cli.approval_book import LAUNCH, book, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, json_option
-from clawft.cli.screen import paint, print_json, safe, tell, width
+from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
 from clawft.errors import ClawftError
 
@@ -109,7 +109,7 @@ def fields(each: Approval) -> list[tuple[str, str]]:
 
 
 def _print(change: Mapping[str, Any]) -> None:
-    print(paint(f"{change['server']} {change['tool']}", "bold"))
+    print(paint(one_line(f"{change['server']} {change['tool']}"), "bold"))
     for field in change["fields"]:
         print(paint(f"  {safe(str(field['field']))}", "cyan"))
         columns = width() or PIPE_COLUMNS

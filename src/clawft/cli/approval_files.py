@@ -15,7 +15,7 @@ from clawft.cli.approval_book import book, described
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import print_json, print_table, tell
-from clawft.errors import ConfigUnreadable
+from clawft.errors import ConfigUnreadable, InvalidConfig
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
@@ -70,7 +70,7 @@ def import_options(parser: Parser) -> None:
 
 def import_(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
-    found = [_here(each, options) for each in _read(options.file)]
+    found = [_here(_genuine(each, options.file), options) for each in _read(options.file)]
     known = book()
     mine = set(known.all())
     new = [each for each in found if not any(_says_the_same(each, other) for other in mine)]
@@ -98,6 +98,18 @@ def _read(file: str) -> tuple[Approval, ...]:
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
     return parse(content, file)
+
+
+def _genuine(each: Approval, file: str) -> Approval:
+    """Raises InvalidConfig if what would be shown as approved is not what is approved."""
+    from clawft.guard.approval import approved_text  # loaded with the book
+    from clawft.policy.pin import pin
+
+    text = approved_text(each)
+    if text and pin(text) != each.pin:
+        what = f"{each.tool or 'the launch'} of {each.server}"
+        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint="ask for a new `weft approvals export`")
+    return each
 
 
 def _here(each: Approval, options: Options) -> Approval:

@@ -11,7 +11,7 @@ from clawft.cli import approval_diff, approval_files
 from clawft.cli.approval_book import LAUNCH, book, described, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
-from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
+from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
 from clawft.config.nearest import nearest
 from clawft.errors import ClawftError, ServerNotFound, ToolNotFound
@@ -47,7 +47,7 @@ def _list(options: Options) -> int:
         tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
     for name, found in waiting.items():
         told = _waits(name, found)
-        tell(f"{paint(name, 'bold')} waits for approval: {told['starts']}\n  {told['command']}")
+        tell(f"{paint(name, 'bold')} waits for approval: {safe(told['starts'])}\n  {safe(told['command'])}")
     return 0
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from clawft.cli.options import common_options, loaded, place_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import paint, print_json, print_table
+from clawft.cli.screen import paint, print_json, print_table, safe
 from clawft.cli.table import cells
 from clawft.config.places import home_folder, server_files
 
@@ -36,7 +36,7 @@ def _show(options: Options) -> int:
         print(paint(f"# {name}: {value}", "dim"))
     lines = [(f"{name} = {toml(value)}", origin_of(found, name)) for name, value in found.values.items()]
     column = max(cells(line) for line, _ in lines) if options.origin else 0
-    lines += [(_table(each), str(each.origin)) for each in servers.found.values()]
+    lines += [(safe(_table(each)), safe(str(each.origin))) for each in servers.found.values()]
     for line, origin in lines:
         print(line + " " * (column - cells(line)) + paint(f"  # {origin}", "dim") if options.origin else line)
     return 0
@@ -125,7 +125,8 @@ def _check(options: Options) -> int:
     elif not said:
         print("the configuration is fine")
     for level, message, hint in [] if options.json else said:
-        print(f"{paint(level, 'red' if level == 'fail' else 'yellow')}  {message}\n      {paint(hint, 'dim')}")
+        word = paint(level, "red" if level == "fail" else "yellow")
+        print(f"{word}  {safe(message)}\n      {paint(safe(hint), 'dim')}")
     return 1 if found else 0
 
 

@@ -80,7 +80,7 @@ def _print(finding: Finding) -> None:
     print(paint(first[:4], COLOURS[finding.level]) + first[4:])
     indent = " " * 18
     if finding.hint:
-        rest += lay_out((), [(indent[:-2], f"→ {finding.hint}")], width(), wrap=True)
+        rest += lay_out((), [(indent[:-2], f"→ {one_line(finding.hint)}")], width(), wrap=True)
     for line in rest:
         print(line)
 

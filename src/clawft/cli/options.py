@@ -107,6 +107,7 @@ def _concealing() -> logging.Formatter:
     import logging  # loaded by now
 
     from clawft.store.secrets import conceal
+    from clawft.wire.visible import visible_text
 
     class Concealing(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
@@ -115,7 +116,7 @@ def _concealing() -> logging.Formatter:
             return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
 
         def format(self, record: logging.LogRecord) -> str:
-            return conceal(super().format(record))
+            return visible_text(conceal(super().format(record)))
 
     return Concealing("weft: %(message)s")
 

@@ -58,7 +58,7 @@ def _get_options(parser: Parser) -> None:
 def _get(options: Options) -> int:
     result = with_app(options, lambda app: _filled(app, options))
     if options.json:
-        print_json(result)
+        print_json(result, guarded=True)
     else:
         _print_messages(result.get("messages", []))
     return 0
@@ -74,7 +74,7 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
         raise WrongUsage(f"{options.name} needs {', '.join(missing)}", hint=f"{missing[0]}=…")
     caller, waiting = way_back(options.name, app.caller)
     made = await waiting.during(app.gateway.prompts.get(caller, options.name, msgspec.json.encode(given), waiting))
-    return msgspec.json.decode(made, type=dict[str, Any]) if isinstance(made, bytes) else made
+    return msgspec.json.decode(made, type=dict[str, Any])
 
 
 def _find(app: App, name: str) -> Prompt:
@@ -95,7 +95,7 @@ def _print_messages(messages: Sequence[Mapping[str, Any]]) -> None:
     from clawft.cli.reply import print_text, texts_of  # only where a prompt is made
 
     for message in messages:
-        print(paint(f"{message.get('role', '')}:", "bold"))
+        print(paint(f"{one_line(str(message.get('role', '')))}:", "bold"))
         for text in texts_of([message.get("content", {})]):
             print_text(text)
 

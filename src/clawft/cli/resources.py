@@ -62,8 +62,8 @@ def _read(options: Options) -> int:
         from clawft.gateway.offer.resources import Reader
 
         caller, waiting = way_back(options.uri, app.caller)
-        read = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
-        return msgspec.json.decode(read, type=_ReadResult).contents if isinstance(read, bytes) else read
+        result = await waiting.during(app.gateway.resources.read(options.uri, Reader(caller, waiting)))
+        return msgspec.json.decode(result, type=_ReadResult).contents
 
     try:
         contents = with_app(options, work)
@@ -71,7 +71,7 @@ def _read(options: Options) -> int:
         missing.hint = "weft resources list"
         raise
     if options.json:
-        print_json({"contents": contents})
+        print_json({"contents": contents}, guarded=True)
     else:
         _print_contents(contents)
     return 0

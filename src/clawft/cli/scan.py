@@ -75,11 +75,17 @@ def _told_by(upstream: Upstream) -> Iterator[tuple[str, Mapping[str, Any]]]:
     answers = upstream.answers
     if answers is None:
         return
+    if upstream.session is not None:
+        yield "(server)", _shown(upstream.session.peer.server_info)
     if answers.instructions:
         yield "(instructions)", {"instructions": visible_text(answers.instructions)}
     for raw in (*answers.prompts, *answers.resources, *answers.templates):
         told = _members(bytes(raw))
         yield str(told.get("name", "?")), told
+
+
+def _shown(info: Mapping[str, Any]) -> dict[str, str]:
+    return {key: visible_text(str(value)) for key, value in info.items()}
 
 
 def _of_server(server: str, told: list[tuple[str, Mapping[str, Any]]], foreign: set[str]) -> Iterator[Scanned]:

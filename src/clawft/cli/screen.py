@@ -49,18 +49,22 @@ def one_line(text: str) -> str:
     return safe(" ".join(text.split()))
 
 
-def print_json(document: Any) -> None:
-    """One document, readable."""
+def print_json(document: Any, *, guarded: bool = False) -> None:
+    """One document, readable. `guarded`: what may be hidden in it was seen to, or is meant to stay."""
     import msgspec  # only for --json
 
-    print(msgspec.json.format(msgspec.json.encode(document, enc_hook=str), indent=2).decode())
+    from clawft.wire.visible import make_visible
+
+    encoded = msgspec.json.encode(document, enc_hook=str)
+    print(msgspec.json.format(encoded if guarded else make_visible(encoded), indent=2).decode())
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
     """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked."""
     from clawft.cli.table import lay_out  # only for tables
 
-    for number, line in enumerate(lay_out(head, rows, width(), wrap=wrap)):
+    shown = [[safe(cell) for cell in row] for row in rows]
+    for number, line in enumerate(lay_out(head, shown, width(), wrap=wrap)):
         print(paint(line, "bold") if number == 0 else line)
 
 
@@ -68,7 +72,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """`name  value`, one per line, empty ones left out; long values continue below themselves."""
     from clawft.cli.table import lay_out  # only for tables
 
-    shown = [(name, value) for name, value in fields if value]
+    shown = [(name, safe(value)) for name, value in fields if value]
     for line in lay_out((), shown, width(), wrap=True):
         print(line)
 

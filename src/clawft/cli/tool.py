@@ -155,7 +155,7 @@ def call(options: Options) -> int:
     reply, missing = with_app(options, lambda app: _call(app, options), tool=options.name)
     result = msgspec.json.decode(reply.result, type=dict[str, Any])
     if options.json:
-        print_json(msgspec.Raw(reply.result))
+        print_json(msgspec.Raw(reply.result), guarded=True)
     else:
         _print_result(result, is_error=reply.is_error)
         if reply.is_error and missing:

@@ -1,6 +1,6 @@
 """Launches: what a server of the workspace would start, as the person approves it, and whether they have.
 
-Pinned is the program by path and content, its arguments with the scripts they name, its variables, its folder and its
+Pinned is the program by path and content, its arguments and variables with the scripts they name, its folder and its
 sandbox; for an address the address and the headers. Values that look like secrets are pinned by their digest and never
 shown.
 """
@@ -24,6 +24,7 @@ from clawft.config.secrecy import masked_url, masked_values, masked_words, told_
 from clawft.errors import SpawnFailed
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
+from clawft.policy.launch import loaders
 from clawft.policy.pin import PREFIX, Shown, canonical, pin
 from clawft.upstream.spec import UpstreamSpec
 
@@ -84,10 +85,17 @@ def shown_launch(found: Found, known: Approval | None = None) -> Shown:
             **_contents(spec, known),
             "args": masked_words(spec.args, told_by_digest),
             "env": masked_values(spec.env, told_by_digest),
+            **_careful(spec),
             "cwd": spec.cwd,
             "sandbox": sandbox,
         }
     return {"url": masked_url(spec.url, told_by_digest), "headers": masked_values(spec.headers, told_by_digest)}
+
+
+def _careful(spec: UpstreamSpec) -> dict[str, str]:
+    """Said aloud, because it is easily overlooked."""
+    found = loaders(spec.env)
+    return {"careful": f"by {', '.join(found)} it can be made to run other code"} if found else {}
 
 
 def _contents(spec: UpstreamSpec, known: Approval | None) -> dict[str, Any]:
@@ -96,7 +104,7 @@ def _contents(spec: UpstreamSpec, known: Approval | None) -> dict[str, Any]:
     if known is not None and now and known.stamp == now and known.shown is not msgspec.UNSET:
         told = msgspec.json.decode(known.shown, type=dict[str, Any])
         return {name: told[name] for name in ("program", "scripts") if name in told}
-    found = scripts(spec.command, spec.args, spec.cwd)
+    found = scripts(spec.command, spec.args, spec.cwd, spec.env)
     return {"program": _digest(spec.command), **({"scripts": digests(found)} if found else {})}
 
 
@@ -106,7 +114,9 @@ def _program(command: str) -> str:
 
 def _stamp(spec: UpstreamSpec) -> str:
     """Of all files that would be run; empty if one is not there."""
-    files = (_program(spec.command), *scripts(spec.command, spec.args, spec.cwd).values()) if spec.command else ()
+    files = (
+        (_program(spec.command), *scripts(spec.command, spec.args, spec.cwd, spec.env).values()) if spec.command else ()
+    )
     stamps = [stamp(file) for file in files]
     return "|".join(stamps) if all(stamps) else ""
 

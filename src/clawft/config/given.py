@@ -8,18 +8,14 @@ from typing import Any
 
 from clawft.config import jsonc, load
 from clawft.config.delegation import in_foreign
-from clawft.config.places import is_json
-from clawft.errors import ConfigError
+from clawft.config.places import GIVEN, is_json, no_such_file
 
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
-    """Keys and values; later ones win. What cannot be read is told where the servers are read."""
+    """Keys and values; later ones win. Raises ConfigError: who names a file means that file, and no other servers."""
     told: dict[str, Any] = {}
     for text in texts:
-        try:
-            told |= in_foreign(jsonc.parse(_content(text), text))
-        except ConfigError:
-            continue
+        told |= in_foreign(jsonc.parse(_content(text), GIVEN if is_json(text) else text))
     return told
 
 
@@ -27,4 +23,6 @@ def _content(text: str) -> bytes:
     if is_json(text):
         return text.encode()
     file = Path(text).expanduser()
-    return (load.read_bytes(file) if file.is_file() and file.suffix != ".toml" else None) or b"{}"
+    if not file.is_file():
+        raise no_such_file(text)
+    return (load.read_bytes(file) if file.suffix != ".toml" else None) or b"{}"

@@ -146,6 +146,14 @@ KEYS: tuple[Key, ...] = (
         "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
     ),
     Key(
+        "result.resource_limit",
+        "resource_limit",
+        ResultLimit,
+        "1 to 67108864 bytes",
+        8_388_608,
+        "Bytes one resource, or one prompt, may have; a larger one is refused.",
+    ),
+    Key(
         "result.redact",
         "redact",
         bool,

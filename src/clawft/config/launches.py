@@ -77,6 +77,8 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
         return f"sandbox is one of {', '.join(SANDBOXES)} or a table, not {told.sandbox!r}"
     if by_workspace and (opened := _opens(told.sandbox)):
         return f"a workspace file may not {opened}; say it in a file of your own"
+    if by_workspace and told.verbatim:
+        return "a workspace file may not let hidden characters pass; say it in a file of your own"
     if by_workspace and any(
         kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):

@@ -19,14 +19,13 @@ from clawft.config.entry import Entry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
-from clawft.config.places import agent_file, is_json, single_files, user_file, workspace_files
+from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, single_files, user_file, workspace_files
 from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.secrets import keep_concealed_in
 from clawft.upstream.spec import UpstreamSpec
 
-GIVEN = "--mcp-config"
 TABLE = "mcp_servers"
 DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
 """Where the server of claude-flow may be described, beside the others."""
@@ -194,8 +193,7 @@ def _read_given(text: str, sources: Sources) -> Iterator[Outcome]:
         return
     file = Path(text).expanduser()
     if not file.is_file():
-        wrong = InvalidConfig(f"{GIVEN}: there is no file {text}", hint="give a file, or JSON in quotes")
-        yield text, Refused(wrong, text)
+        yield text, Refused(no_such_file(text), text)
     elif file.suffix != ".toml":
         yield from _read_json_file(file, Scope.COMMAND_LINE, sources)
     elif _is_single(file):

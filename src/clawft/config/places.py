@@ -75,6 +75,13 @@ def is_json(given: str) -> bool:
     return given.lstrip().startswith("{")
 
 
+GIVEN = "--mcp-config"
+
+
+def no_such_file(given: str) -> InvalidConfig:
+    return InvalidConfig(f"{GIVEN}: there is no file {given}", hint="give a file, or JSON in quotes")
+
+
 def reconnect_folder(home: Path) -> Path:
     """A file here, named like a server, asks every running weft to connect that server anew."""
     return home / "reconnect"

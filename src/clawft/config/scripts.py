@@ -1,8 +1,8 @@
-"""Scripts among the arguments of a launch: `python server.py` runs what is in that file, so that counts as well.
+"""Files of a launch that are run beside its program: `python server.py` runs what is in that file, so it counts too.
 
-A file that is data, a database say, changes with every run and decides nothing. So of the files that arguments name
-those count that look like programs: by their ending, by their first two letters, by their mode, or because they are the
-first file that an interpreter is given.
+A file that is data, a database say, changes with every run and decides nothing. So of the files that are named those
+count that look like programs: by their ending, by their first two letters, by their mode, or because they are the first
+file that an interpreter is given. What is named in other ways (a module, a package, a variable) is in `config.named`.
 """
 
 from __future__ import annotations
@@ -11,28 +11,50 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 
+from clawft.config.named import Candidate, by_code, by_module, by_runner, by_variables
 from clawft.policy.pin import PREFIX
 
-MAX_SCRIPTS = 16
+MAX_SCRIPTS = 32
 MAX_SCRIPT_BYTES = 32 * 1024 * 1024
 UNREAD = "too large to be read"
 
 INTERPRETERS = ("python", "pypy", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "java", "sh", "bash")
 ENDINGS = frozenset(
-    ".py .pyz .pyw .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .pl .php .lua .sh .bash .zsh .fish .jar .wasm".split()
+    ".py .pyz .pyw .js .mjs .cjs .jsx .ts .mts .cts .tsx .rb .pl .php .lua .sh .bash .zsh .fish .jar .wasm .so .dylib "
+    ".dll .node".split()
 )
+NO_VARIABLES: Mapping[str, str] = {}
 _MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
-def scripts(command: str, args: Sequence[str], cwd: str) -> dict[str, str]:
-    """The path of each script by the argument that names it; no more than there is room for."""
+def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
+    """The path of each script by what names it; no more than there is room for."""
+    program = os.path.basename(command)
+    named = {
+        **_of_arguments(program.rstrip("0123456789.") in INTERPRETERS, args, cwd),
+        **_those_there(by_module(args, cwd, env)),
+        **_those_there(by_runner(program, args, cwd)),
+        **_programs(by_code(args, cwd)),
+        **_programs(by_variables(env, cwd)),
+    }
+    return dict(list(named.items())[:MAX_SCRIPTS])
+
+
+def _of_arguments(interpreted: bool, args: Sequence[str], cwd: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    interpreted = os.path.basename(command).rstrip("0123456789.") in INTERPRETERS
     for argument, path in _files(args, cwd):
         if len(found) < MAX_SCRIPTS and (interpreted or _is_program(path)):
             found[argument] = path
         interpreted = interpreted and argument.startswith("-")
     return found
+
+
+def _those_there(candidates: Iterator[Candidate]) -> dict[str, str]:
+    return {name: path for name, path in candidates if os.path.isfile(path)}
+
+
+def _programs(candidates: Iterator[Candidate]) -> dict[str, str]:
+    return {name: path for name, path in candidates if os.path.isfile(path) and _is_program(path)}
 
 
 def digests(found: Mapping[str, str]) -> dict[str, str]:

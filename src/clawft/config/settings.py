@@ -26,6 +26,7 @@ class Settings(Struct, frozen=True):
     surface: Surface = Surface()
     builtin: bool = True
     result_limit: int = 65_536
+    resource_limit: int = 8 * 1024 * 1024
     redact: bool = False
     ask: Literal["untrusted", "all"] = "untrusted"
     """Whose tools wait for the person's approval."""

@@ -24,6 +24,7 @@ from clawft.gateway.events import (
     Said,
     TaskChanged,
 )
+from clawft.gateway.offer.resources import Reader
 from clawft.gateway.running import Answer, Running, answered_now
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
@@ -104,7 +105,7 @@ class Conversation:
         slow = _SLOW.get(method)
         if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
-        return await slow(self, request)
+        return await slow(self, request, outlet)
 
     async def _read_and_call(self, request: Request, outlet: Outlet) -> bytes:
         return await self.call(dispatch.read_target(request.method, request.params), outlet)
@@ -172,7 +173,7 @@ class Conversation:
     def _ping(self, request: Request) -> bytes:
         return EMPTY_OBJECT
 
-    async def _set_level(self, request: Request) -> bytes:
+    async def _set_level(self, request: Request, outlet: Outlet) -> bytes:
         try:
             self._level = msgspec.json.decode(request.params or EMPTY_OBJECT, type=_LevelParams).level
         except msgspec.DecodeError as wrong:
@@ -181,7 +182,7 @@ class Conversation:
         await self._gateway.loudness.want(self, self._level)
         return EMPTY_OBJECT
 
-    async def _subscribe(self, request: Request) -> bytes:
+    async def _subscribe(self, request: Request, outlet: Outlet) -> bytes:
         """Answered when whoever has the resource knows of it."""
         uri = _read_uri(request)
         if uri in self._watched:
@@ -191,7 +192,8 @@ class Conversation:
         self._watched[uri] = _nothing
         try:
             await self._gateway.settle(self.caller)
-            release = await self._gateway.resources.watch(uri, self.caller, self._updated)
+            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._ask))
+            release = await self._gateway.resources.watch(uri, by, self._updated)
         except BaseException:
             self._watched.pop(uri, None)
             raise
@@ -201,7 +203,7 @@ class Conversation:
             release()
         return EMPTY_OBJECT
 
-    async def _unsubscribe(self, request: Request) -> bytes:
+    async def _unsubscribe(self, request: Request, outlet: Outlet) -> bytes:
         self._watched.pop(_read_uri(request), _nothing)()
         return EMPTY_OBJECT
 
@@ -225,7 +227,7 @@ class Conversation:
                 self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
             case ElicitationCompleted(id) if id in self._visits:
                 self._visits.pop(id)
-                params = b'{"elicitationId":' + _encode(id) + b"}"
+                params = make_visible(b'{"elicitationId":' + _encode(id) + b"}")
                 self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
                 self._aside.send(jsonrpc.notification("notifications/tasks/status", _encode(older(payload))))
@@ -238,7 +240,7 @@ class Conversation:
         return self._level is not UNSET and RANK[level] >= RANK[self._level]
 
     def _updated(self, uri: str) -> None:
-        params = b'{"uri":' + _encode(uri) + b"}"
+        params = make_visible(b'{"uri":' + _encode(uri) + b"}")
         self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
 
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────

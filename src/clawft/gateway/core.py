@@ -34,7 +34,7 @@ from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.task.handles import Handles
 from clawft.gateway.task.tasks import Board
 from clawft.guard.permission import unknown
-from clawft.guard.pipeline import BesideGuard, FaceGuard, Guard, ListGuard, Pipeline, ReplyGuard, Use
+from clawft.guard.pipeline import BesideGuard, ContentsGuard, FaceGuard, Guard, ListGuard, Pipeline, ReplyGuard, Use
 from clawft.model import (
     EMPTY_OBJECT,
     Call,
@@ -101,15 +101,18 @@ class Gateway:
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self._personal = Personal(form)
-        self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure)
+        self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure, self._passing)
         self.loudness = Loudness(self._providers.values)
-        self.prompts = Prompts(self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld)
+        self.prompts = Prompts(
+            self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld, self._passing
+        )
         self._built: Snapshot | None = None
         self._before = NOTHING
         self._indexes: dict[tuple[Grant, str, str, str], Index] = {}
         self._list_guards = [guard for guard in guards if isinstance(guard, ListGuard)]
         self._reply_guards = [guard for guard in guards if isinstance(guard, ReplyGuard)]
         self._beside_guards = [guard for guard in guards if isinstance(guard, BesideGuard)]
+        self._contents_guards = [guard for guard in guards if isinstance(guard, ContentsGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._pipeline = Pipeline(self.guards)
         self._missing = Pipeline(self.guards[:1]).way(_NO_TOOL, _NOWHERE, lambda _: self._not_there)
@@ -302,6 +305,11 @@ class Gateway:
         for guard in self._beside_guards:
             if why := await guard.refuses(use):
                 raise NotApproved(why)
+
+    async def _passing(self, what: str, origin: Origin, result: bytes) -> bytes:
+        for guard in reversed(self._contents_guards):
+            result = await guard.contents(what, origin, result)
+        return result
 
     async def call(
         self,

@@ -170,14 +170,12 @@ def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     await gateway.settle(caller)
-    prompt = await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta)
-    return Reply(make_visible(prompt if isinstance(prompt, bytes) else _encode(prompt)))
+    return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     await gateway.settle(caller)
-    contents = await gateway.resources.read(target.name, Reader(caller, talk, target.meta))
-    return Reply(contents if isinstance(contents, bytes) else _encode({"contents": contents}))
+    return Reply(await gateway.resources.read(target.name, Reader(caller, talk, target.meta)))
 
 
 CALLS: dict[str, Callable[[Gateway, Caller, Target, Talk], Awaitable[Reply]]] = {

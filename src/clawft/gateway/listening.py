@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from logging import INFO, WARNING
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.errors import BadParams, ClawftError
+from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, ListChanged, Topic
+from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed import Followed
-from clawft.model import Caller
+from clawft.guard.pipeline import unasked
+from clawft.model import Caller, Silent
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import SUBSCRIPTION
+from clawft.wire.visible import make_visible
 
 MAX_SUBSCRIPTIONS = 1_000
 AT_ONCE = 4
@@ -96,9 +100,10 @@ class Listen:
 
     async def _watch(self, uri: str) -> str:
         try:
-            self._releases.append(await self._gateway.resources.watch(uri, self._caller, self._updated))
+            by = Reader(unasked(self._caller), Silent())
+            self._releases.append(await self._gateway.resources.watch(uri, by, self._updated))
         except ClawftError as wrong:
-            log.info("nobody tells of %s: %s", uri, wrong)
+            log.log(WARNING if isinstance(wrong, NotApproved) else INFO, "nobody tells of %s: %s", uri, wrong)
             return ""
         return uri
 
@@ -111,7 +116,7 @@ class Listen:
 
     def _updated(self, uri: str) -> None:
         if self._open:
-            params = b'{"uri":' + _encode(uri) + b"," + self._mark + b"}"
+            params = b'{"uri":' + make_visible(_encode(uri)) + b"," + self._mark + b"}"
             self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
 
     def _tell(self, event: Event) -> None:

@@ -115,9 +115,9 @@ def _bounded(approval: Approval) -> Approval:
 def read(path: Path) -> tuple[Approval, ...]:
     """Raises InvalidConfig for a file that is not ours alone, or no book."""
     try:
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             found = os.fstat(file.fileno())
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
     except FileNotFoundError:
         return ()
     if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, runtime_checkable
 
+import msgspec
 from msgspec import Struct
 
-from clawft.model import Call, Caller, Finish, Next, Origin, Reply, Shortcut, Start, Talk, Tool, Witness
+from clawft.model import Call, Caller, Capabilities, Finish, Next, Origin, Reply, Shortcut, Start, Talk, Tool, Witness
 
 
 class Use(Struct, frozen=True):
-    """A prompt or a resource of somebody that is about to be used; `method` is the request that does it."""
+    """A prompt or a resource of somebody that is about to be used; `method` is what has to be approved for it."""
 
     method: str
     origin: Origin
     caller: Caller
     arguments: bytes
     talk: Talk
+
+
+def unasked(caller: Caller) -> Caller:
+    """The same caller where no question can be put: what would have to be asked about is refused."""
+    return msgspec.structs.replace(caller, capabilities=Capabilities())
 
 
 class Guard(Protocol):
@@ -79,6 +85,15 @@ class BesideGuard(Protocol):
 
     def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
         """What stands in place of what it says of itself, in lists; empty if nothing does."""
+        ...
+
+
+@runtime_checkable
+class ContentsGuard(Protocol):
+    """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
+
+    async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
+        """The result as it may pass; `what` names it for people. Raises TooLarge."""
         ...
 
 

@@ -26,11 +26,18 @@ class Redaction:
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         reply = await after(call)
-        if len(reply.result) <= LARGE_BYTES:
-            result = _looked_through(reply.result)
-        else:  # milliseconds for each megabyte, and more for one that is made to look like secrets
-            result = await asyncio.to_thread(_looked_through, reply.result)
+        result = await _without_secrets(reply.result)
         return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
+
+    async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
+        return await _without_secrets(result) if self._wanted(origin.server) else result
+
+
+async def _without_secrets(result: bytes) -> bytes:
+    if len(result) <= LARGE_BYTES:
+        return _looked_through(result)
+    # milliseconds for each megabyte, and more for one that is made to look like secrets
+    return await asyncio.to_thread(_looked_through, result)
 
 
 def _looked_through(result: bytes) -> bytes:

@@ -1,17 +1,24 @@
-"""Result: what leaves is bounded in size and has nothing hidden in it."""
+"""Result: what leaves is bounded in size and has nothing hidden in it.
+
+Of a tool's result the text is cut, and the rest kept for reading on. Half a resource, or half a prompt, would be
+another one: it passes whole, or not at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Raw
 
+from clawft.errors import TooLarge
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
+from clawft.wire.strings import is_escaped, unescaped
 from clawft.wire.visible import is_clean, make_visible
 
 DEFAULT_LIMIT = 65_536
+DEFAULT_RESOURCE_LIMIT = 8 * 1024 * 1024
 
 Block = dict[str, Raw]
 """A content block, read only as far as its members, so that each stays as it came."""
@@ -21,16 +28,25 @@ Text = bytes | memoryview
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
+def _nobodys(server: str) -> bool:
+    return False
+
+
 class ResultGuard:
     """Cuts text above the limit and keeps the rest for reading on; spells hidden characters out."""
 
     def __init__(
-        self, leftovers: Leftovers, limit: int = DEFAULT_LIMIT, verbatim: frozenset[str] = frozenset()
+        self,
+        leftovers: Leftovers,
+        limit: int = DEFAULT_LIMIT,
+        verbatim: Callable[[str], bool] = _nobodys,
+        resource_limit: int = DEFAULT_RESOURCE_LIMIT,
     ) -> None:
-        """`verbatim` names the servers whose results pass with their hidden characters."""
+        """`verbatim`: whether what this server says passes with its hidden characters."""
         self._leftovers = leftovers
         self._limit = limit
         self._verbatim = verbatim
+        self._resource_limit = resource_limit
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -43,13 +59,21 @@ class ResultGuard:
         if len(result) > self._limit and reply.kind is Kind.COMPLETE:
             reply = self._shorten(call, reply)
             result = reply.result
-        if is_clean(result) or call.origin.server in self._verbatim:
+        if is_clean(result) or self._verbatim(call.origin.server):
             return reply
         shown = make_visible(result)
         reply = msgspec.structs.replace(reply, result=shown)
         if len(shown) > len(result) and len(shown) > self._limit and reply.kind is Kind.COMPLETE:
             return self._shorten(call, reply)  # spelled out, it takes up to twelve times the room
         return reply
+
+    async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
+        if len(result) > self._resource_limit:
+            raise TooLarge(
+                f"{what} has {len(result)} bytes, and result.resource_limit is {self._resource_limit}",
+                hint=f"set resource_limit = {len(result)} or more below [result] in config.toml",
+            )
+        return result if is_clean(result) or self._verbatim(origin.server) else make_visible(result)
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):
@@ -101,9 +125,9 @@ class ResultGuard:
 _TEXT = b'"text"'
 _STRUCTURE = b'"structuredContent"'
 _NO_BLOCKS = Raw(b"[]")
+_NO_TEXT = Raw(b"null")
 _TEXT_TYPE = Raw(b'"text"')
 _RESOURCE_TYPE = Raw(b'"resource"')
-_string = msgspec.json.Decoder(str)
 
 
 def _has(result: bytes, key: bytes) -> bool:
@@ -113,10 +137,11 @@ def _has(result: bytes, key: bytes) -> bool:
 
 def _text_of(block: Block) -> Text:
     """The text of a text block or an embedded resource; empty for everything else."""
-    raw = bytes((_resource_in(block) or block).get("text", b""))
-    if raw[:1] != b'"':
+    spelled = memoryview((_resource_in(block) or block).get("text", _NO_TEXT))
+    if bytes(spelled[:1]) != b'"':
         return b""
-    return _string.decode(raw).encode() if b"\\" in raw else memoryview(raw)[1:-1]
+    inside = spelled[1:-1]
+    return unescaped(inside) if is_escaped(inside) else inside
 
 
 def _resource_in(block: Block) -> Block | None:

@@ -6,7 +6,9 @@ import sys
 from functools import cache
 
 KEEP_BYTES = 8 * 1024 * 1024
-"""Free memory that stays ours, and the size from which a block is fetched from the system by itself."""
+"""Free memory that stays ours."""
+LARGE_BLOCK = 2 * 1024 * 1024
+"""From this size on a block is fetched from the system by itself, and leaves no hole behind."""
 
 _TRIM_THRESHOLD = -1  # the numbers of mallopt(3)
 _MMAP_THRESHOLD = -3
@@ -24,4 +26,4 @@ def keep_large_blocks() -> None:
     except (OSError, AttributeError):  # another C library
         return
     mallopt(_TRIM_THRESHOLD, KEEP_BYTES)
-    mallopt(_MMAP_THRESHOLD, KEEP_BYTES)
+    mallopt(_MMAP_THRESHOLD, LARGE_BLOCK)

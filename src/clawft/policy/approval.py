@@ -17,6 +17,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.policy.globs import any_matches
 
 ANYONE = "*"
+CLOCK_SKEW_SECONDS = 3_600.0
+"""By which clocks of machines that share a home may differ."""
 
 
 class Approval(Struct, frozen=True, omit_defaults=True):
@@ -80,14 +82,20 @@ def judge(approvals: Sequence[Approval], use: Use, now: float) -> Found:
         return Found(Standing.APPROVED, fitting)
     if pinned:
         return Found(Standing.CHANGED, max(pinned, key=lambda each: each.granted))
-    covering = next(
-        (each for each in mine if use.tool and each.is_glob and any_matches((use.tool,), (each.tool,))), None
-    )
+    covering = next((each for each in mine if each.is_glob and _covers(each.tool, use.tool)), None)
     return Found(Standing.NEW, covering) if covering is not None else Found(Standing.UNKNOWN)
 
 
+def _covers(glob: str, tool: str) -> bool:
+    """`p*` is said of tools: what a server has beside them (`prompts/get`) is meant by its name, or by `*`."""
+    if not tool or ("/" in tool and "/" not in glob and glob.strip("*")):
+        return False
+    return any_matches((tool,), (glob,))
+
+
 def is_live(approval: Approval, now: float) -> bool:
-    return approval.expires is None or now < approval.expires
+    """One that ends does not hold before it was granted either: then somebody has set the clock back."""
+    return approval.expires is None or approval.granted - CLOCK_SKEW_SECONDS <= now < approval.expires
 
 
 def _is_for(approval: Approval, use: Use) -> bool:

@@ -1,8 +1,25 @@
-"""May this text be the program of a stdio server? Its arguments are not looked at: no shell reads them."""
+"""May this text be the program of a stdio server, and which of its variables have other code run? Pure.
+
+Its arguments are not looked at: no shell reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
 
 from clawft.model import Allow, Deny, Verdict
 
 UNSAFE = ("..", ";", "|", "&", "$", "`", "\n", "\r", "\0")
+
+_LOADERS = re.compile(
+    r"LD_\w+|DYLD_\w+|GCONV_PATH|PATH|SHELL|ENV|BASH_(?:ENV|FUNC_.*)|PROMPT_COMMAND"
+    r"|PYTHON(?:PATH|STARTUP|HOME|USERBASE|EXECUTABLE|INSPECT|BREAKPOINT|WARNINGS)|NODE_(?:OPTIONS|PATH)|NPM_CONFIG_\w+"
+    r"|(?:UV|PIP)_\w*(?:INDEX|CONFIG)\w*|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|GEM_(?:HOME|PATH)|_?JAVA\w*_OPTIONS"
+    r"|CLASSPATH|GIT_(?!AUTHOR_|COMMITTER_)\w+|SSH_ASKPASS|EDITOR|VISUAL|PAGER|BROWSER",
+    re.IGNORECASE,
+)
+"""Variables by which programs are told to load or run something else."""
 
 
 def decide(program: str) -> Verdict:
@@ -14,3 +31,8 @@ def decide(program: str) -> Verdict:
         return Allow("launch")
     reason = f"unsafe command: {program[:120]!r} contains {found!r}"
     return Deny("launch-unsafe", reason, "give the plain path of the program; put everything else into args")
+
+
+def loaders(variables: Iterable[str]) -> list[str]:
+    """Those of the variables that can have other code run than the command says."""
+    return [name for name in variables if _LOADERS.fullmatch(name)]

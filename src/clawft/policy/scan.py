@@ -12,6 +12,8 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
+from clawft.policy.disguise import decoded, mixed_word, plain
+
 Severity = Literal["high", "medium", "low"]
 
 LONG_CHARS = 4_000
@@ -53,6 +55,14 @@ RULES: tuple[Rule, ...] = (
         r"[^.\n]{0,20}\b(?:instruction|prompt|rule|message|direction)s?\b",
     ),
     _rule(
+        "overrides-instructions",
+        "high",
+        "tells the model to set other instructions aside, in another language",
+        r"\bignorier\w*[^.\n]{0,30}\b(?:anweisung|instruktion|befehl|regel)\w*|\bignore[rz]?\b[^.\n]{0,20}\binstructions\s+pr[eé]c"
+        r"|\bignor[ae]\w*[^.\n]{0,20}\b(?:instrucciones|istruzioni|instruç\w+)\b|игнорир\w*[^.\n]{0,30}инструкци"
+        r"|忽略[^。\n]{0,10}(?:指令|指示|提示|说明|規則|规则)|(?:指示|命令)を無視",
+    ),
+    _rule(
         "hides-from-the-user",
         "high",
         "asks the model to keep something from the person",
@@ -63,7 +73,8 @@ RULES: tuple[Rule, ...] = (
         "marked-as-important",
         "high",
         "a block that speaks to the model in the voice of a system prompt",
-        r"<\s*/?\s*(?:important|system|secret|instructions?|admin)\s*>|\[\s*(?:system|inst)\s*\]|\bsystem prompt\b",
+        r"<\s*/?\s*(?:important|system|secret|instructions?|admin)\s*>|\[\s*(?:system|inst)\s*\]|\bsystem prompt\b"
+        r"|<\|(?:im_start|im_end|system|user|assistant|endoftext)\|>|(?:^|\n)[ \t]{0,20}(?:human|assistant)[ \t]{0,5}:",
     ),
     _rule(
         "wants-secrets",
@@ -71,6 +82,32 @@ RULES: tuple[Rule, ...] = (
         "names files or values that hold secrets",
         r"(?:~|\$HOME|/home/[^\s/]{1,40}|/root)?/\.(?:ssh|aws|gnupg|kube|netrc|npmrc|clawft)\b|\bid_(?:rsa|ed25519)\b"
         r"|\.cursor/mcp\.json|claude_desktop_config|/etc/(?:passwd|shadow)\b|\bprivate key\b",
+    ),
+    _rule(
+        "hidden-by-blanks",
+        "high",
+        "text behind so many blanks that nobody scrolls there",
+        r"[ \t\u00a0\u2000-\u200a\u3000]{100}[^\s]|(?:\n[ \t\r]{0,20}){20}[^\s]",
+    ),
+    _rule(
+        "hidden-in-a-comment",
+        "medium",
+        "a comment, which is not shown where text is rendered",
+        r"<!--|(?:^|\n)\[(?://|comment|_)\]\s?:",
+    ),
+    _rule(
+        "loads-an-address",
+        "medium",
+        "a picture or an address that would carry what is filled in to somebody",
+        r"!\[[^\]\n]{0,100}\]\(\s?(?:https?:)?//|<img\b[^>\n]{0,200}\bsrc\b"
+        r"|https?://[^\s)\"'<>]{1,200}[?&][\w-]{1,40}=(?:\$|\{|<|%s|\[|[A-Z_]{4,20}\b)",
+    ),
+    _rule(
+        "wants-the-conversation",
+        "medium",
+        "asks for what was said before, or for what the model was told",
+        r"\b(?:full|entire|whole|complete)\b[^.\n]{0,30}\b(?:conversation|chat|dialog(?:ue)?|transcript|chat history)\b"
+        r"|\b(?:conversation|chat|message) history\b",
     ),
     _rule(
         "sends-elsewhere",
@@ -105,10 +142,8 @@ def scan(definition: Mapping[str, object], others: Collection[str] = ()) -> list
 
 def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspicion]:
     looked_at = text[:MAX_SCANNED_CHARS]
-    for rule in RULES:
-        hit = rule.pattern.search(looked_at)
-        if hit is not None:
-            yield Suspicion(rule.name, rule.severity, where, _around(looked_at, hit), rule.why)
+    yield from _by_rules(where, looked_at)
+    yield from _disguised(where, looked_at)
     if len(text) > LONG_CHARS:
         yield Suspicion("long-text", "low", where, f"{len(text)} characters", "longer than a task needs")
     for name in sorted(others):
@@ -116,6 +151,29 @@ def _in_text(where: str, text: str, others: Collection[str]) -> Iterator[Suspici
             why = f"speaks of {name}, which is another server's"
             yield Suspicion("speaks-of-others", "medium", where, name, why)
             return
+
+
+def _by_rules(where: str, text: str, how: str = "") -> Iterator[Suspicion]:
+    """`how` the text was hidden, if it was."""
+    for rule in RULES:
+        hit = rule.pattern.search(text)
+        if hit is not None:
+            yield Suspicion(rule.name, rule.severity, where, _around(text, hit), rule.why + how)
+
+
+def _disguised(where: str, text: str) -> Iterator[Suspicion]:
+    if word := mixed_word(text):
+        yield Suspicion(
+            "look-alike-letters", "medium", where, word[:EXCERPT_CHARS], "a word with letters of two scripts"
+        )
+    bare = plain(text)
+    if bare != text:
+        known = {one.rule for one in _by_rules(where, text)}
+        yield from (one for one in _by_rules(where, bare, ", in disguise") if one.rule not in known)
+    for sentence in decoded(text):
+        orders = list(_by_rules(where, sentence, ", encoded"))
+        why = "words that are encoded, which a model reads and a person does not"
+        yield from orders or [Suspicion("carries-a-payload", "medium", where, sentence[:EXCERPT_CHARS], why)]
 
 
 def _claims(definition: Mapping[str, object]) -> Iterator[Suspicion]:

@@ -142,6 +142,10 @@ class CompletionProvider(Protocol):
 class InformedCompletion(Protocol):
     """A provider that completes in the light of what was chosen before, and tells how many values there are."""
 
+    def completes(self, ref: Mapping[str, Any]) -> bool:
+        """Whether it may know values for this: another server's template is none of its business."""
+        ...
+
     async def complete_after(
         self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
     ) -> Completion:

@@ -51,7 +51,7 @@ class Leftovers:
         if handle not in self._kept or owner != principal:
             return None
         start = max(0, offset)
-        piece = cut(text[start:], limit)
+        piece = cut(memoryview(text)[start:], limit)
         after = start + len(piece)
         return Part(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
 

@@ -15,8 +15,11 @@ What was resolved is remembered as long as we run, so that it can be taken out o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
+import stat
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +32,8 @@ from clawft.wire.secrets import looks_secret, redact_text
 SCHEME = "secret://"
 MAX_SECRET = 64 * 1024
 COMMAND_SECONDS = 10.0
+LAST_SECONDS = 2.0
+"""For a command that has said everything, to end."""
 SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
 HIDDEN = "…"
@@ -79,12 +84,28 @@ def _resolve(value: str) -> str:
         raise InvalidConfig(f"{value}: unknown kind of secret", hint=f"one of {', '.join(_SOURCES)}")
     try:
         secret = source(rest)
-    except (OSError, ValueError, subprocess.SubprocessError, ImportError) as failed:
-        raise InvalidConfig(f"{value} cannot be read: {type(failed).__name__}", hint=_HINTS[kind]) from None
-    if secret is None or len(secret) > MAX_SECRET:
+    except (OSError, ValueError, ImportError) as failed:
+        raise InvalidConfig(f"{value} cannot be read: {_reason(failed)}", hint=_HINTS[kind]) from None
+    if secret is None:
         hint = f"export {rest}=… before weft is started" if kind == "env" else _HINTS[kind]
         raise InvalidConfig(f"{value} is not there", hint=hint)
+    if wrong := "it is empty" if not secret and kind != "env" else _wrong_with(secret):
+        raise InvalidConfig(f"{value} is no secret: {wrong}", hint=_HINTS[kind])
     return secret
+
+
+def _reason(failed: Exception) -> str:
+    """Without anything that may have been read."""
+    if isinstance(failed, Unfit):
+        return str(failed)
+    return failed.strerror if isinstance(failed, OSError) and failed.strerror else type(failed).__name__
+
+
+def _wrong_with(secret: str) -> str:
+    if len(secret) > MAX_SECRET:
+        return f"it has more than {MAX_SECRET} characters"
+    odd = next((letter for letter in secret if letter < " " and letter not in "\t\r\n"), "")
+    return f"it holds the control character U+{ord(odd):04X}" if odd else ""
 
 
 def unset_variables(*values: str) -> list[str]:
@@ -140,23 +161,70 @@ def _from_environment(name: str) -> str | None:
     return os.environ.get(name)
 
 
+class Unfit(ValueError):
+    """Why something cannot hold a secret, in words that do not hold it either."""
+
+
 def _from_file(path: str) -> str:
-    with Path("/" + path if not path.startswith(("~", "/")) else path).expanduser().open() as file:
-        return file.read(MAX_SECRET + 1).rstrip("\r\n")
+    file = Path("/" + path if not path.startswith(("~", "/")) else path).expanduser()
+    with open(os.open(file, os.O_RDONLY | _AT_ONCE), "rb") as opened:
+        found = os.fstat(opened.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise Unfit("it is no plain file")
+        if os.name == "posix" and found.st_mode & stat.S_IWOTH:
+            raise Unfit(f"everybody may change it (chmod 600 {file})")
+        return _text(opened.read(MAX_SECRET + 1))
+
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
 
 
 def _from_command(line: str) -> str:
     import shlex  # few secrets come from programs
+    import threading
 
-    ended = subprocess.run(
+    child = subprocess.Popen(
         shlex.split(line),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # whatever it says may hold the secret
-        timeout=COMMAND_SECONDS,
-        check=True,
+        start_new_session=True,
     )
-    return ended.stdout.decode().rstrip("\r\n")
+    said: list[bytes] = []
+    reader = threading.Thread(target=lambda: said.append(_read(child)), daemon=True)
+    reader.start()
+    reader.join(COMMAND_SECONDS)
+    in_time = not reader.is_alive()
+    code = _end(child, waiting=in_time and len(said[0]) <= MAX_SECRET)
+    if not in_time:
+        raise Unfit(f"it was not done within {COMMAND_SECONDS:.0f} s")
+    if len(said[0]) <= MAX_SECRET and code != 0:
+        raise Unfit(f"it ended with status {code}")
+    return _text(said[0])
+
+
+def _read(child: subprocess.Popen[bytes]) -> bytes:
+    if child.stdout is None:  # never with PIPE; the type does not know
+        return b""
+    with child.stdout as output:
+        return output.read(MAX_SECRET + 1)
+
+
+def _end(child: subprocess.Popen[bytes], *, waiting: bool) -> int | None:
+    """With everything it started; `waiting`: it has said all and is about to end by itself."""
+    if waiting:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(LAST_SECONDS)
+    with contextlib.suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL) if hasattr(os, "killpg") else child.kill()
+    return child.wait()
+
+
+def _text(said: bytes) -> str:
+    try:
+        return said[: MAX_SECRET + 1].decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise Unfit("it is no UTF-8 text") from None
 
 
 def _from_keyring(place: str) -> str | None:

@@ -64,6 +64,8 @@ class Described(Struct, frozen=True, kw_only=True):
     tools: ToolRules = ToolRules()
     redact: bool | None = None
     """Take secrets out of its results; None: as for all servers."""
+    verbatim: bool = False
+    """What it says passes with its hidden characters."""
     asks: tuple[Asks, ...] = EVERYTHING
     """What it may ask the agent that calls it."""
     era: PinnedEra = "auto"

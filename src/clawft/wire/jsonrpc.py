@@ -7,6 +7,7 @@ payloads stay the JSON bytes they came as: an id goes back exactly as it was spe
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +16,19 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
 from clawft.wire import parts
+from clawft.wire.strings import clipped_json
+from clawft.wire.visible import make_visible
 
 NULL = b"null"
 MAX_BATCH_BYTES = 1024 * 1024
 """Each member becomes an object of its own: many tiny ones would take fifty times their size."""
-MAX_ERROR_DATA_BYTES = 64 * 1024
-"""Of an error's `data`, which nobody needs more of."""
-_SHOWN_DATA = 1_000
 MAX_BESIDE_BYTES = 1024 * 1024
 """What may stand in a request beside its params; it is read for keys that occur twice."""
+
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Of an error answer of a server; of a longer one the beginning of its message is kept, and its data are not."""
+MAX_MESSAGE_BYTES = 16 * 1024
 
 
 class Request(Struct, frozen=True, gc=False):
@@ -48,19 +53,9 @@ class JsonRpcError(Struct, frozen=True, omit_defaults=True):
     data: Any = UNSET
 
 
-class _Told(Struct, gc=False):
-    """An error as somebody sent it."""
-
+class _LongError(Struct):
     code: int
-    message: str
-    data: Raw = Raw(b"null")
-
-
-def _read_data(data: Raw) -> Any:
-    """What is too much to be looked at is a text: the beginning of it."""
-    if len(data) > MAX_ERROR_DATA_BYTES:
-        return bytes(memoryview(data)[:_SHOWN_DATA]).decode(errors="ignore") + "…"
-    return msgspec.json.decode(data)
+    message: Raw
 
 
 class Failure(Struct, frozen=True, gc=False):
@@ -71,10 +66,13 @@ class Failure(Struct, frozen=True, gc=False):
 
     def read(self) -> JsonRpcFailure:
         try:
+            if len(self.error) > MAX_ERROR_BYTES:
+                long = _long_error.decode(self.error)
+                return JsonRpcFailure(long.code, clipped_json(long.message, MAX_MESSAGE_BYTES))
             error = _error.decode(self.error)
         except msgspec.DecodeError as wrong:
             raise ProtocolFailure(f"the error of an answer is malformed: {wrong}") from None
-        return JsonRpcFailure(error.code, error.message, _read_data(error.data))
+        return JsonRpcFailure(error.code, error.message, None if error.data is UNSET else error.data)
 
 
 Message = Request | Notification | Response | Failure
@@ -100,10 +98,13 @@ _LIKELY = 256
 """Of a line that cannot be read, where its id may stand."""
 _LIKELY_ID = re.compile(rb'"id": ?([0-9]{1,18})[,}]')
 
+_PIECE = 64 * 1024
+_utf8 = getincrementaldecoder("utf-8")
 _envelope = msgspec.json.Decoder(_Envelope)
 _only_id = msgspec.json.Decoder(_OnlyId)
 _any = msgspec.json.Decoder(Raw)
-_error = msgspec.json.Decoder(_Told)
+_error = msgspec.json.Decoder(JsonRpcError)
+_long_error = msgspec.json.Decoder(_LongError)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
 copied = b"".join
@@ -181,10 +182,13 @@ def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
 
 
 def _check_utf8(line: bytes) -> None:
+    """In pieces: as one text a long line could take four times its room."""
+    decoder = _utf8()
     try:
-        line.decode()
+        for start in range(0, len(line), _PIECE):
+            decoder.decode(line[start : start + _PIECE], start + _PIECE >= len(line))
     except UnicodeDecodeError as wrong:
-        raise ParseError(f"not UTF-8: {wrong.reason} at byte {wrong.start}") from None
+        raise ParseError(f"not UTF-8: {wrong.reason}") from None
 
 
 def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notification:
@@ -247,7 +251,7 @@ def _is_tight(line: bytes, id: bytes | None, method: str, params: bytes) -> bool
     if len(line) == length:
         return True
     # `,"id":1` is as long as the blanks; so there must be one of them.
-    return len(line) == length + 2 * members - 1 and line.partition(b":")[2][:1] == b" "
+    return len(line) == length + 2 * members - 1 and line.find(b" ") == line.find(b":") + 1
 
 
 def _refuse_duplicates(line: bytes, id: bytes | None, params: bytes) -> None:
@@ -277,7 +281,8 @@ def result(id: bytes, payload: bytes) -> bytes:
 
 
 def failure(id: bytes | None, code: int, message: str, data: Mapping[str, Any] | None = None) -> bytes:
-    error = encode(JsonRpcError(code, message, UNSET if data is None else data))
+    """Whoever the words are from, nothing is hidden in them."""
+    error = make_visible(encode(JsonRpcError(code, message, UNSET if data is None else data)))
     return b'{"jsonrpc":"2.0","id":' + (id or NULL) + b',"error":' + error + b"}"
 
 

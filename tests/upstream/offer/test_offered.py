@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from clawft.upstream.offer.offered import read_tool
-from clawft.wire.jsonrpc import MAX_ERROR_DATA_BYTES, Failure
+from clawft.wire.jsonrpc import MAX_ERROR_BYTES, Failure
 from tests.requirements import requirement
 
 
@@ -35,9 +35,8 @@ def test_what_strict_clients_cannot_read_is_no_definition(member: str) -> None:
 
 @requirement("QUAL-12")
 def test_of_the_data_of_an_error_no_more_is_read_than_anybody_needs() -> None:
-    data = b"[" + b"[]," * MAX_ERROR_DATA_BYTES + b"[]]"
+    data = b"[" + b"[]," * MAX_ERROR_BYTES + b"[]]"
     read = Failure(b"1", b'{"code":1,"message":"m","data":' + data + b"}").read()
-    assert str(read.error_data).startswith("[[],[]")
-    assert len(str(read.error_data)) < 2_000
+    assert (read.message, read.error_data) == ("m", None)
     assert Failure(b"1", b'{"code":1,"message":"m","data":{"a":[1]}}').read().error_data == {"a": [1]}
     assert Failure(b"1", b'{"code":1,"message":"m"}').read().error_data is None

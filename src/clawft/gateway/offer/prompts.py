@@ -11,10 +11,10 @@ from msgspec import Raw, Struct
 from clawft.catalog import names
 from clawft.catalog.names import Form
 from clawft.errors import ToolNotFound
-from clawft.gateway.offer.registered import Ensure, ProvidersOf, Reaches
-from clawft.guard.pipeline import Use
-from clawft.model import Call, Caller, Completion, Origin, Prompt, Talk, Tool
-from clawft.policy.beside import PROMPTS
+from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
+from clawft.guard.pipeline import Use, unasked
+from clawft.model import Call, Caller, Completion, Origin, Prompt, Silent, Talk, Tool
+from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
 NO_VALUES = Completion((), 0, has_more=False)
@@ -46,6 +46,7 @@ class Prompts:
         reaches: Reaches,
         ensure: Ensure,
         withheld: Withheld,
+        passing: Passing,
     ) -> None:
         self._providers = providers
         self._form = form
@@ -53,6 +54,7 @@ class Prompts:
         self._reaches = reaches
         self._ensure = ensure
         self._withheld = withheld
+        self._passing = passing
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named(caller) if self._shows(named.names, caller)]
@@ -82,28 +84,48 @@ class Prompts:
                 return found
         raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
 
-    async def get(
-        self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b""
-    ) -> Mapping[str, Any] | bytes:
+    async def get(self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"") -> bytes:
+        """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
         asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
         await self._ensure(Use(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name)
-        return await found.provider.get_prompt(call)
+        made = await found.provider.get_prompt(call)
+        result = made if isinstance(made, bytes) else msgspec.json.encode(made)
+        return await self._passing(f"the prompt {found.name}", found.origin, result)
 
     async def complete(
         self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
     ) -> Completion:
-        """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes."""
+        """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes.
+
+        Raises NotApproved: what is typed goes there too. Nobody is asked, as that would be once for each letter.
+        """
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
-            return await _complete(found.provider, {**ref, "name": found.prompt.name}, argument, value, chosen)
-        for known in self._providers(caller):
-            if self._reaches(known, caller):
-                completion = await _complete(known.provider, ref, argument, value, chosen)
-                if completion.values:
-                    return completion
+            ref = {**ref, "name": found.prompt.name}
+            await self._ensure(_use(PROMPTS, found.origin, caller, ref))
+            return await _complete(found.provider, ref, argument, value, chosen)
+        for known in self._completing(caller, ref):
+            await self._ensure(_use(RESOURCES, known.origin, caller, ref))
+            completion = await _complete(known.provider, ref, argument, value, chosen)
+            if completion.values:
+                return completion
         return NO_VALUES
+
+    def _completing(self, caller: Caller, ref: Mapping[str, Any]) -> list[Registered]:
+        """Those who may know values for a template."""
+        reached = (known for known in self._providers(caller) if self._reaches(known, caller))
+        return [
+            known
+            for known in reached
+            if isinstance(known.provider, CompletionProvider)
+            or (isinstance(known.provider, InformedCompletion) and known.provider.completes(ref))
+        ]
+
+
+def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> Use:
+    return Use(method, origin, unasked(caller), msgspec.json.encode(ref), Silent())
 
 
 async def _complete(

@@ -36,6 +36,8 @@ class Registered(Struct, frozen=True, dict=True):
 
 Ensure = Callable[[Use], Awaitable[None]]
 """Raises NotApproved for what a person has to approve first."""
+Passing = Callable[[str, Origin, bytes], Awaitable[bytes]]
+"""What somebody's resource or prompt says, as the guards let it pass; the text names it. Raises TooLarge."""
 ProvidersOf = Callable[[Caller], Iterable[Registered]]
 """All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TypeGuard
 
 import msgspec
@@ -11,26 +11,20 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import BadParams, Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.offer.registered import Ensure, ProvidersOf, Reaches, Registered
+from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
 from clawft.model import (
     Call,
     Caller,
     ForeignResource,
     ForeignTemplate,
-    Origin,
     Resource,
-    ResourceContent,
     ResourceTemplate,
     Talk,
     Tool,
 )
 from clawft.policy.beside import RESOURCES
 from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvider
-
-Contents = Sequence[ResourceContent] | bytes
-"""What a provider reads: contents, or the whole result as its server said it."""
-
 
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
@@ -50,13 +44,16 @@ class Reader(Struct, frozen=True):
 class Resources:
     """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
 
-    def __init__(self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure) -> None:
+    def __init__(
+        self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure, passing: Passing
+    ) -> None:
         self._providers = providers
         self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
         self._watching = 0
         events.subscribe(self._heard)
         self._reaches = reaches
         self._ensure = ensure
+        self._passing = passing
 
     def owned(self, caller: Caller) -> list[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
@@ -69,22 +66,26 @@ class Resources:
         names = uris.exported((owner, item.uri_template) for owner, item in found)
         return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
 
-    async def read(self, uri: str, by: Reader, owner: str = "") -> Contents:
-        """By the URI it is listed under; `owner` asks one server or provider only. Raises ResourceNotFound."""
+    async def read(self, uri: str, by: Reader, owner: str = "") -> bytes:
+        """The whole result. By the URI it is listed under; `owner` asks one server or provider only.
+
+        Raises ResourceNotFound, NotApproved or TooLarge.
+        """
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or (owner, uri)
         for known, provider in self._known(by.caller):
             if whose not in ("", known.owner):
                 continue
-            contents = await self._read(known.origin, provider, native, by)
-            if contents is not None:
-                return contents if wrapped is None else _readdressed(contents, native, uri)
+            read = await self._read(known, provider, native, by)
+            if read is not None:
+                passed = await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
+                return passed if wrapped is None else _readdressed(passed, native, uri)
         raise ResourceNotFound(uri)
 
-    async def watch(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
+    async def watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:
         """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
 
-        Raises ClawftError if whoever has the resource will not tell.
+        Raises ClawftError if whoever has the resource will not tell, or has to be approved first.
         """
         if len(uri) > MAX_URI:
             raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
@@ -94,12 +95,14 @@ class Resources:
         def heard(changed_uri: str) -> None:
             changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri))
 
-        for name, provider in self._holders(caller):
-            if whose in ("", name) and _tells(provider):
-                release = await provider.watch_resource(native, caller, heard)
+        for known, provider in self._known(by.caller):
+            if whose in ("", known.owner) and _tells(provider):
+                if isinstance(provider, AskingResources) and provider.may_have(native):
+                    await self._ensure(_use(known, native, by))
+                release = await provider.watch_resource(native, by.caller, heard)
                 if release is not None:
                     return release
-        return self._watch_others(uri, caller, changed)
+        return self._watch_others(uri, by.caller, changed)
 
     def _watch_others(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
@@ -133,13 +136,14 @@ class Resources:
             for item in known.provider.list_resources()
         )
 
-    async def _read(self, origin: Origin, provider: ResourceProvider, uri: str, by: Reader) -> Contents | None:
+    async def _read(self, known: Registered, provider: ResourceProvider, uri: str, by: Reader) -> bytes | None:
         if not isinstance(provider, AskingResources):
-            return await provider.read_resource(uri)
+            contents = await provider.read_resource(uri)
+            return contents if isinstance(contents, bytes | None) else msgspec.json.encode({"contents": contents})
         if not provider.may_have(uri):
             return None
-        await self._ensure(Use(RESOURCES, origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk))
-        call = Call(by.caller, uri, Tool(uri, b""), Origin(""), meta=by.meta, talk=by.talk)
+        await self._ensure(_use(known, uri, by))
+        call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk)
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
@@ -149,6 +153,10 @@ class Resources:
 
     def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
         return ((known.owner, provider) for known, provider in self._known(caller))
+
+
+def _use(known: Registered, uri: str, by: Reader) -> Use:
+    return Use(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
 
 
 def _holds(provider: object) -> TypeGuard[ResourceProvider]:
@@ -195,11 +203,9 @@ def _with(raw: bytes, key: str, value: str) -> bytes:
     return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})
 
 
-def _readdressed(contents: Contents, native: str, uri: str) -> Contents:
+def _readdressed(read: bytes, native: str, uri: str) -> bytes:
     """Under the URI it was asked for."""
-    if not isinstance(contents, bytes):
-        return [msgspec.structs.replace(c, uri=uri) if c.uri == native else c for c in contents]
-    result = _object.decode(contents)
+    result = _object.decode(read)
     items = _objects.decode(result.get("contents", Raw(b"[]")))
     spelled = Raw(msgspec.json.encode(native))
     renamed = [_with(bytes(i), "uri", uri) if _uri_of(i) == bytes(spelled) else bytes(i) for i in items]

@@ -1,4 +1,4 @@
-"""Log messages of a server: which call they belong to. The decision is pure."""
+"""Log messages of a server: how much of them is heard, and which call they belong to. The decision is pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,39 @@ from msgspec import Raw, Struct
 
 from clawft.model import LogLevel
 from clawft.upstream.flights import Flight
+from clawft.wire.strings import clipped_json
+
+MAX_SAID_BYTES = 64 * 1024
+"""Of one message; a longer one is told as the beginning of its text."""
+MAX_TOLD_BYTES = 16 * 1024
+MAX_LOGGER_BYTES = 200
 
 
-class Said(Struct, frozen=True):
+class Said(Struct, frozen=True, omit_defaults=True):
     level: LogLevel
     data: Raw
     logger: str = ""
 
 
+class _LongSaid(Struct):
+    level: LogLevel
+    data: Raw
+    logger: Raw = Raw(b'""')
+
+
 def read_said(params: bytes) -> Said | None:
     """None for what is no log message; it is not worth an error."""
     try:
+        if len(params) > MAX_SAID_BYTES:
+            return _shortened(msgspec.json.decode(params, type=_LongSaid))
         return msgspec.json.decode(params, type=Said)
     except msgspec.DecodeError:
         return None
+
+
+def _shortened(said: _LongSaid) -> Said:
+    told = clipped_json(said.data, MAX_TOLD_BYTES)
+    return Said(said.level, Raw(msgspec.json.encode(told)), clipped_json(said.logger, MAX_LOGGER_BYTES))
 
 
 def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: bool) -> Flight | None:

@@ -12,6 +12,7 @@ from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import meta as metas
 from clawft.wire import narrow, parts
+from clawft.wire.strings import clipped_json
 from clawft.wire.trace import PARENT, continued
 
 _OURS = frozenset({metas.VERSION, metas.CAPABILITIES, metas.CLIENT, metas.LOG_LEVEL, metas.SERVER, metas.SUBSCRIPTION})
@@ -176,13 +177,26 @@ class Progress(Struct, rename="camel"):
     message: str | UnsetType = UNSET
 
 
+class _LongProgress(Struct, rename="camel"):
+    progress_token: int
+    progress: float
+    total: float | UnsetType = UNSET
+    message: Raw = Raw(b'""')
+
+
+MAX_PROGRESS_BYTES = 4 * 1024
 _progress = msgspec.json.Decoder(Progress)
+_long_progress = msgspec.json.Decoder(_LongProgress)
 
 
 def read_progress(params: bytes) -> Progress | None:
-    """A progress notice that can be ours; anything else is not worth an error."""
+    """A progress notice that can be ours; anything else is not worth an error. A long message is cut."""
     try:
-        return _progress.decode(params)
+        if len(params) <= MAX_PROGRESS_BYTES:
+            return _progress.decode(params)
+        long = _long_progress.decode(params)
+        message = clipped_json(long.message, MAX_PROGRESS_BYTES)
+        return Progress(long.progress_token, long.progress, long.total, message)
     except msgspec.DecodeError:
         return None
 

@@ -34,7 +34,7 @@ from clawft.provider.server import relay
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
-from clawft.provider.server.hearing import belongs_to, pass_on, read_said
+from clawft.provider.server.hearing import MAX_SAID_BYTES, belongs_to, pass_on, read_said
 from clawft.provider.server.kept import KeptReads
 from clawft.provider.server.question.asking import Roots
 from clawft.provider.server.question.conversing import Conversing
@@ -49,8 +49,8 @@ from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
-MAX_NOTICE_BYTES = 64 * 1024
-"""Of progress and of a log message: a larger one is nothing that anybody follows."""
+MAX_VALUE_BYTES = 4 * 1024
+"""Of one value that completes an argument."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -118,8 +118,6 @@ class UpstreamProvider:
 
     def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
         """`upstream` is the server as one conversation has it, if it is not the one we share."""
-        if len(notification.params) > MAX_NOTICE_BYTES:
-            return
         if notification.method == "notifications/progress":
             self.following.progressed(notification.params)
         elif notification.method == "notifications/message":
@@ -144,7 +142,8 @@ class UpstreamProvider:
             return  # on the stream of a call that did not ask for it
         principal = self._relaying.only_principal
         if self._changes is not None and principal and upstream is self._upstream:
-            self._changes.log(said.level, make_visible(params), principal)
+            told = params if len(params) <= MAX_SAID_BYTES else _encode(said)
+            self._changes.log(said.level, make_visible(told), principal)
         else:
             log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
 
@@ -242,22 +241,23 @@ class UpstreamProvider:
         self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
     ) -> Completion:
         session = self._upstream.session
-        if session is None or not session.peer.completes or not self._owns(ref):
+        if session is None or not self.completes(ref):
             return Completion(())
         members: dict[str, Any] = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
         if chosen and REVISIONS[session.peer.revision].completion_context:
             members["context"] = {"arguments": chosen}
         try:
             told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
+            return _fitting(told.completion)
         except (JsonRpcFailure, msgspec.DecodeError):
             return Completion(())
-        return told.completion
 
-    def _owns(self, ref: Mapping[str, Any]) -> bool:
-        """Whether a completion of this is ours to give: another server's template is none of this one's business."""
-        if ref.get("type") == "ref/prompt":
-            return True
-        return any(template.uri_template == ref.get("uri") for template in self._read().templates)
+    def completes(self, ref: Mapping[str, Any]) -> bool:
+        session = self._upstream.session
+        if session is None or not session.peer.completes:
+            return False
+        templates = self._read().templates
+        return ref.get("type") == "ref/prompt" or any(each.uri_template == ref.get("uri") for each in templates)
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
@@ -311,5 +311,18 @@ def as_result(result: bytes) -> CallToolResult:
     return CallToolResult.text(result.decode())
 
 
+class _Values(Struct, frozen=True, rename="camel"):
+    values: list[Raw] = []
+    total: int | None = None
+    has_more: bool | None = None
+
+
 class _Completed(Struct, frozen=True):
-    completion: Completion = Completion(())
+    completion: _Values = _Values()
+
+
+def _fitting(told: _Values) -> Completion:
+    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
+    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES]
+    values = [msgspec.json.decode(raw, type=str) for raw in fitting]
+    return Completion(values, told.total, told.has_more if len(fitting) == len(told.values) else True)

@@ -10,13 +10,15 @@ import asyncio
 from collections.abc import Callable, Iterator
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from clawft.errors import Busy, ClawftError
 from clawft.wire.meta import RANK
 
 MAX_WATCHED = 10_000
 """Different resources and tasks of one server; more is a mistake, or an attack."""
+MAX_NAME_BYTES = 16 * 1024
+"""Of a resource or a task that a server says has changed."""
 TELL_SECONDS = 5.0
 """For a server to take note of what we want to hear; a call, or a subscription, goes on after that all the same."""
 
@@ -26,8 +28,8 @@ Release = Callable[[], None]
 
 
 class _Named(Struct, rename="camel"):
-    uri: str = ""
-    task_id: str = ""
+    uri: Raw = Raw(b'""')
+    task_id: Raw = Raw(b'""')
 
 
 class Watched:
@@ -124,10 +126,10 @@ class Interest:
 
     def updated(self, params: bytes) -> None:
         """A resource, or a part of one, has changed: whoever watches it, or what it is a part of, is told."""
-        named = _read(params)
+        changed = _name(_read(params).uri)
         for heard in self._when_updated:
-            heard(named.uri)
-        for uri in self._watched_by(named.uri):
+            heard(changed)
+        for uri in self._watched_by(changed):
             self.resources.tell(uri, params)
 
     def _watched_by(self, uri: str) -> Iterator[str]:
@@ -136,7 +138,7 @@ class Interest:
                 yield watched
 
     def task_changed(self, params: bytes) -> None:
-        self.tasks.tell(_read(params).task_id, params)
+        self.tasks.tell(_name(_read(params).task_id), params)
 
     def missed(self) -> None:
         """Changes may have gone by unheard: everything that is watched counts as changed."""
@@ -190,3 +192,11 @@ def _read(params: bytes) -> _Named:
         return msgspec.json.decode(params, type=_Named)
     except msgspec.DecodeError:
         return _Named()
+
+
+def _name(told: Raw) -> str:
+    """Empty if it is no name, or none that anybody could watch."""
+    try:
+        return msgspec.json.decode(told, type=str) if len(memoryview(told)) <= MAX_NAME_BYTES else ""
+    except msgspec.DecodeError:
+        return ""

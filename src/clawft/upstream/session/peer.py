@@ -14,6 +14,11 @@ from clawft.wire import meta as metas
 from clawft.wire import parts
 from clawft.wire.jsonrpc import Failure
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, STATELESS
+from clawft.wire.strings import clipped
+
+MAX_HELLO_BYTES = 1024 * 1024
+"""Of what a server says about itself when we meet."""
+MAX_INFO_CHARS = 200
 
 MAX_QUESTION_BYTES = 4 * 1024 * 1024
 """Of a server, being answered at a time."""
@@ -108,8 +113,8 @@ def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str
 def read_discover(result: bytes) -> Peer | None:
     """A stateless peer shows itself by a version we share, and by saying what its result is."""
     try:
-        told = _any_object.decode(result)
-    except msgspec.DecodeError:
+        told = _any_object.decode(_bounded(result))
+    except (msgspec.DecodeError, ProtocolFailure):
         return None
     mutual = _mutual(_strings(told.get("supportedVersions")))
     if mutual is None or "resultType" not in told:
@@ -119,10 +124,16 @@ def read_discover(result: bytes) -> Peer | None:
 
 def read_initialize(result: bytes) -> Peer:
     try:
-        told = _any_object.decode(result)
+        told = _any_object.decode(_bounded(result))
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to initialize is malformed: {wrong}") from None
     return _peer(Era.HANDSHAKE, str(told.get("protocolVersion", "")), told, told.get("serverInfo"))
+
+
+def _bounded(result: bytes) -> bytes:
+    if len(result) > MAX_HELLO_BYTES:
+        raise ProtocolFailure(f"it says {len(result)} bytes about itself, and {MAX_HELLO_BYTES} is the most")
+    return result
 
 
 def _peer(era: Era, revision: str, told: Mapping[str, Any], info: object) -> Peer:
@@ -132,7 +143,7 @@ def _peer(era: Era, revision: str, told: Mapping[str, Any], info: object) -> Pee
         era,
         revision,
         capabilities=_mapping(told.get("capabilities")),
-        server_info=_mapping(info),
+        server_info={key: clipped(str(value), MAX_INFO_CHARS) for key, value in _mapping(info).items()},
         instructions=instructions if isinstance(instructions, str) else "",
     )
 

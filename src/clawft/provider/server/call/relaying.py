@@ -224,7 +224,10 @@ class Relaying:
         if error.error_code == MISSING_CAPABILITY:
             raise lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # or it would hold this frame, and the frame it, and both the answer that may be large
         await self._upstream.lists.ask(session)
         return await self._relay(call, upstream, session, seconds, last=True)
 

@@ -70,6 +70,7 @@ class Conversing:
         heir = opened.flight.heir(upstream.flights)
         if heir is not None and isinstance(heir.opened, OpenCall):
             opened.bequeath(heir.opened)
+        opened.flight.opened = None  # or each would hold the other, and both a result that may be large
 
     async def go_on(self, call: Call, id: str) -> Response | Failure:
         """The agent has come back. Raises BadParams if there is nothing to go on with."""

@@ -24,8 +24,9 @@ KINDS: Mapping[str, Asks] = {
 }
 ROOTS = "roots/list"
 MAX_KEY_CHARS = 200
-MAX_FORM_BYTES = 64 * 1024
-"""Of what a person is asked: more is no form that anybody fills in."""
+MAX_ASKED_BYTES = 64 * 1024
+MAX_SAMPLING_BYTES = 4 * 1024 * 1024
+"""Of what a model has to read, and not a person."""
 
 _params = msgspec.json.Decoder(dict[str, Any])
 
@@ -37,23 +38,24 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
     if kind not in spec.asks:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method}: the configuration does not let {spec.name} ask that")
+    most = MAX_SAMPLING_BYTES if kind == "sampling" else MAX_ASKED_BYTES
+    if len(params) > most:
+        raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
     try:
         told = _params.decode(params or b"{}")
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"{method}: {wrong}") from None
     told = _without_hop(told)
     if kind == "elicitation":
-        _check_elicitation(told, len(params))
+        _check_elicitation(told)
         told = _elicitation(spec.name, told, agent)
     elif kind == "sampling":
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
     return Question(cast("Asked", method), told)
 
 
-def _check_elicitation(params: Mapping[str, Any], size: int) -> None:
+def _check_elicitation(params: Mapping[str, Any]) -> None:
     """Raises JsonRpcFailure for what no person should be shown."""
-    if size > MAX_FORM_BYTES:
-        raise JsonRpcFailure(INVALID_PARAMS, f"a question to a person has {MAX_FORM_BYTES} bytes at most")
     mode = params.get("mode", "form")
     if mode == "url":
         if not is_web_address(params.get("url")):

@@ -1,0 +1,94 @@
+"""Files that a launch names in other ways than by their path: a module, a package to run, code in a word, a variable.
+
+Where they would lie, as far as that is told by the words; whether they are there is for others to see. Pure.
+
+| launch | what is run |
+|---|---|
+| `python -m server` | `server.py`, or `server/__main__.py` and its packages, below its folder or `PYTHONPATH` |
+| `python -c "import server"`, `sh -c "./run"` | modules and files that the code names |
+| `npx server`, `uv run server` | what the project has installed under this name, and where it says to get it |
+| `NODE_OPTIONS=--require=./hook.js`, `LD_PRELOAD` | files that the values of variables name |
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+MAX_WORDS = 200
+"""Of one value or one piece of code that are looked at."""
+
+Candidate = tuple[str, str]
+"""What names it, and where it would be."""
+
+_NPX = (".npmrc", "node_modules/.bin/{}")
+_NPM = (*_NPX, "package.json")
+_UV = ("uv.toml", "pyproject.toml", ".venv/bin/{}")
+RUNNERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("npx", "pnpx"), _NPX),
+    **dict.fromkeys(("npm", "pnpm"), _NPM),
+    "yarn": (*_NPM, ".yarnrc", ".yarnrc.yml"),
+    **dict.fromkeys(("bun", "bunx"), (*_NPM, "bunfig.toml")),
+    **dict.fromkeys(("uv", "uvx"), _UV),
+    **dict.fromkeys(("poetry", "pdm", "hatch", "pipx"), ("pyproject.toml", ".venv/bin/{}")),
+    "deno": ("deno.json", "deno.jsonc", "package.json"),
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+}
+_CODE = ("-c", "-e", "--eval", "-p", "--print", "--command")
+_IMPORTED = re.compile(r"\b(?:import|from)\s+([A-Za-z_][\w.]*)")
+_WORDS = re.compile(r"[^\s'\"()\[\]{}<>|&;,=:]+")
+_VALUES = re.compile(r"[^\s'\",;=]+")
+
+
+def by_module(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> Iterator[Candidate]:
+    """`-m NAME`, and what Python code says it imports."""
+    places = [cwd, *(os.path.join(cwd, folder) for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder)]
+    for told, name in _modules(args):
+        for place in places:
+            yield from _module(told, name, place, cwd)
+
+
+def _modules(args: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for before, word in zip(("", *args), args, strict=False):
+        if before == "-m":
+            yield f"-m {word}", word
+        elif word.startswith("-m") and len(word) > len("-m") and not word.startswith("--"):
+            yield word, word.removeprefix("-m")
+        elif before == "-c":
+            yield from ((f"import {name}", name) for name in _IMPORTED.findall(word)[:MAX_WORDS])
+
+
+def _module(told: str, name: str, place: str, cwd: str) -> Iterator[Candidate]:
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return
+    whole = os.path.join(place, *parts)
+    packages = [os.path.join(place, *parts[: count + 1], "__init__.py") for count in range(len(parts))]
+    for path in (f"{whole}.py", os.path.join(whole, "__main__.py"), *packages):
+        yield f"{told}: {os.path.relpath(path, cwd)}", path
+
+
+def by_code(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
+    """Files that are named in a word that is a program by itself."""
+    for before, word in zip(("", *args), args, strict=False):
+        if before in _CODE:
+            yield from ((each, os.path.join(cwd, each)) for each in _WORDS.findall(word)[:MAX_WORDS])
+
+
+def by_runner(program: str, args: Sequence[str], cwd: str) -> Iterator[Candidate]:
+    """What runs a program by its name looks at the project first."""
+    names = [word for word in args[:MAX_WORDS] if not word.startswith("-") and os.sep not in word]
+    for pattern in RUNNERS.get(os.path.splitext(program)[0], ()):
+        for name in names if "{}" in pattern else ("",):
+            relative = pattern.format(name.partition("@")[0])
+            yield relative, os.path.join(cwd, relative)
+
+
+def by_variables(env: Mapping[str, str], cwd: str) -> Iterator[Candidate]:
+    """Paths in values, alone, in a list or behind an option."""
+    for name, value in env.items():
+        for word in _VALUES.findall(value)[:MAX_WORDS]:
+            for path in dict.fromkeys((word, *word.split(os.pathsep), word.rpartition(":")[2])):
+                yield f"{name}: {path}", os.path.join(cwd, path)

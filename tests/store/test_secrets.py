@@ -1,0 +1,155 @@
+"""Secrets that cannot be had: one clear error that names the reference and never the value, and nothing is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from clawft.errors import InvalidConfig
+from clawft.store import secrets
+from clawft.store.secrets import resolve
+from tests.requirements import requirement
+
+CANARY = "canary0123456789"
+
+
+def file_of(folder: Path, content: bytes, mode: int = 0o600) -> str:
+    path = folder / "file"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return f"secret://file{path}"
+
+
+def command_of(folder: Path, code: str) -> str:
+    script = folder / "command.py"
+    script.write_text(f"import os, subprocess, sys, time\nCANARY = {CANARY!r}\n{code}\n")
+    return f"secret://command/{sys.executable} {script}"
+
+
+@requirement("CONF-14")
+def test_what_is_there_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPTY", "")
+    assert resolve(file_of(tmp_path, b"one\ntwo\r\n")) == "one\ntwo"
+    assert resolve(command_of(tmp_path, "print(CANARY)")) == CANARY
+    assert resolve("secret://env/EMPTY") == ""
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "file")
+    assert resolve(f"x ${{secret://file{link}}} y") == "x one\ntwo y"
+
+
+FILES = [
+    (b"", 0o600, "it is empty"),
+    (CANARY.encode() * 5_000, 0o600, "it has more than 65536 characters"),
+    (CANARY.encode(), 0o666, "everybody may change it (chmod 600 "),
+    (CANARY.encode() + b"\xff", 0o600, "it is no UTF-8 text"),
+    (CANARY.encode() + b"\0", 0o600, "it holds the control character U+0000"),
+    (b"\x1b[31m" + CANARY.encode(), 0o600, "it holds the control character U+001B"),
+]
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(("content", "mode", "told"), FILES)
+def test_a_file_that_holds_none(tmp_path: Path, content: bytes, mode: int, told: str) -> None:
+    refused(file_of(tmp_path, content, mode), told)
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("kind", ["fifo", "folder", "huge", "missing", "loop", "device"])
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / kind
+    told = "it is no plain file"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+        told = "Is a directory"
+    elif kind == "huge":
+        with path.open("wb") as file:
+            file.truncate(2 * 1024**3)
+        told = "more than 65536"
+    elif kind == "loop":
+        path.symlink_to(path)
+        told = "symbolic links"
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        told = "No such file"
+    refused(f"secret://file{path}", told)
+
+
+COMMANDS = [
+    ("print(CANARY); print(CANARY, file=sys.stderr); sys.exit(3)", "it ended with status 3"),
+    ("pass", "it is empty"),
+    ("sys.stdout.write('\\x1b[31m' + CANARY)", "control character U+001B"),
+    ("while True: sys.stdout.write(CANARY * 1000)", "more than 65536"),
+    ("print(CANARY); sys.stdout.flush(); time.sleep(1000)", "it was not done within 1 s"),
+    ("subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)']); print(CANARY)", "within 1 s"),
+]
+
+
+@requirement("CONF-14", "POOL-21")
+@pytest.mark.parametrize(("code", "told"), COMMANDS)
+def test_a_command_that_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, told: str) -> None:
+    monkeypatch.setattr(secrets, "COMMAND_SECONDS", 1.0)
+    before = set(psutil.Process().children(recursive=True))
+    refused(command_of(tmp_path, code), told)
+    assert set(psutil.Process().children(recursive=True)) == before
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        ("secret://env/NOT_SET_ANYWHERE", "export NOT_SET_ANYWHERE=…"),
+        ("secret://command/no-such-program-anywhere", "No such file"),
+        ("secret://command/'unclosed", "run the command by hand"),
+        ("secret://odd/x", "one of env, file, command, keyring"),
+        ("secret://env/", "unknown kind of secret"),
+    ],
+)
+def test_references_that_lead_nowhere(reference: str, told: str) -> None:
+    refused(reference, told)
+
+
+@requirement("CONF-14")
+def test_a_keyring_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    refused("secret://keyring/github", "pip install 'clawft[keyring]'")
+
+
+def refused(reference: str, told: str) -> None:
+    with pytest.raises(InvalidConfig) as caught:
+        resolve(reference)
+    said = f"{caught.value} {caught.value!r}"
+    assert reference in said
+    assert told in said
+    assert CANARY not in said
+    assert caught.value.__context__ is None or caught.value.__suppress_context__, "no traceback shows it either"
+
+
+@requirement("CONF-14", "QUAL-12")
+def test_a_pipe_that_nobody_writes_to_holds_no_server_up(tmp_path: Path) -> None:
+    """From outside: the program ends, and says which reference it was."""
+    home = tmp_path / "home" / "mcp_servers"
+    home.mkdir(parents=True, mode=0o700)
+    os.mkfifo(tmp_path / "fifo")
+    file = home / "s.toml"
+    file.write_text(f'command = "{sys.executable}"\nenv = {{ A = "secret://file{tmp_path}/fifo" }}\n')
+    file.chmod(0o600)
+    done = subprocess.run(
+        [sys.executable, "-m", "clawft", "servers", "test", "s"],
+        cwd=tmp_path,
+        env={**os.environ, "CLAWFT_HOME": str(home.parent)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"secret://file{tmp_path}/fifo cannot be read: it is no plain file" in done.stderr

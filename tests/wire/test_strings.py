@@ -1,0 +1,44 @@
+"""Long JSON strings, cut or taken apart piece by piece: what they say is what a whole reading would have said."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from clawft.wire import strings
+from clawft.wire.strings import clipped, clipped_json, unescaped
+from tests.requirements import requirement
+
+LETTERS = ["a", "é", "日", "😀", "\\", '"', "\n", "\x01", "u", "d83d", "\u202e"]
+TEXTS = st.lists(st.sampled_from(LETTERS), max_size=60).map("".join)
+
+
+@pytest.fixture(autouse=True)
+def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strings, "PIECE", 16)
+
+
+@requirement("WIRE-21", "GUARD-08")
+@given(TEXTS, st.booleans())
+def test_pieces_say_what_the_whole_says(text: str, escaped: bool) -> None:
+    spelled = json.dumps(text, ensure_ascii=escaped).encode()
+    assert unescaped(memoryview(spelled)[1:-1]).decode() == text
+
+
+@requirement("GUARD-08")
+@given(TEXTS, st.booleans(), st.integers(0, 40))
+def test_what_is_cut_is_a_beginning_and_says_so(text: str, escaped: bool, most: int) -> None:
+    spelled = Raw(json.dumps(text, ensure_ascii=escaped).encode())
+    shown = clipped_json(spelled, most)
+    kept, cut, _ = shown.partition("… (")
+    assert shown == text or (cut and text.startswith(kept) and len(kept.encode()) <= most)
+
+
+@requirement("GUARD-08")
+def test_what_is_no_string_is_cut_as_it_is_spelled() -> None:
+    assert clipped_json(Raw(b'{"a":[1,2,3]}'), 5) == '{"a":… (8 more bytes)'
+    assert clipped_json(Raw(b'{"a":1}'), 50) == '{"a":1}'
+    assert clipped("abcdef", 2) == "ab… (4 more characters)"
+    assert clipped("ab", 2) == "ab"
