@@ -107,7 +107,7 @@ def test_every_member_of_a_result_survives_its_finish(result: dict[str, Any], sp
     finished = json.loads(stateless.finish_result(json.dumps(result, **spelling).encode(), b'{"name":"s"}'))
     kept = {key: value for key, value in finished.items() if key not in ("_meta", "resultType")}
     assert kept == {key: value for key, value in result.items() if key not in ("_meta", "resultType")}
-    assert finished["resultType"] == result.get("resultType", "complete")
+    assert finished["resultType"] == "complete"
     assert finished["_meta"][meta.SERVER] == {"name": "s"}
 
 

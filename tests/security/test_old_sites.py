@@ -12,7 +12,6 @@ from tests.requirements import requirement
 from tests.security.siege import SHORT_MS, Siege, siege
 from tests.security.test_hostile_servers import is_error, said
 from tests.servers.old_site import TAKEN, OldSite, event, old_site, result
-from tests.servers.pipe import call
 from tests.servers.raw_site import Asked, chunk, framed
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -81,11 +80,7 @@ async def besieged(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[S
 @requirement("LINK-23", "QUAL-03", "QUAL-12")
 @pytest.mark.parametrize("case", [*POSTED, *POURED])
 async def test_whatever_it_does_with_a_call_is_an_error_of_that_server(besieged: Siege, case: str) -> None:
-    await besieged.pipe.send(call(case, "hostile__poke", {"text": case}))
-    async with asyncio.timeout(FAIR_S):
-        await besieged.honest_answers(20)
-    seen = besieged.answers_of(case)
-    answer = seen[0] if seen else await besieged.pipe.answer(case)
+    answer = await besieged.poke_fairly(case, FAIR_S)
     assert is_error(answer), answer
     assert "hostile" in said(answer)
     assert not any(mark in said(answer) for mark in ("\x1b", "\u202e", "forged", TOKEN))

@@ -132,13 +132,21 @@ async def test_a_stateless_server_with_odd_numbers_serves(tmp_path: Path) -> Non
 
 
 @requirement("SESS-09", "QUAL-12")
-@pytest.mark.parametrize("case", ["growing", "patterns", "everything", "essay"])
+@pytest.mark.parametrize("case", ["growing", "patterns", "everything"])
 async def test_whatever_it_offers_it_can_be_called(tmp_path: Path, case: str) -> None:
     async with siege(tmp_path, rogue(case)) as besieged:
         await besieged.until_listed("hostile__poke")
         assert not is_error(await besieged.poke("a" * 40 + "!"))
         await _reads_everything(besieged)
         assert len(besieged.pipe.stderr()) < 20_000
+
+
+@requirement("SESS-09", "QUAL-12")
+async def test_a_server_that_says_too_much_about_itself_is_not_used(tmp_path: Path) -> None:
+    async with siege(tmp_path, rogue("essay")) as besieged:
+        await besieged.honest_answers(20)
+        answer = await besieged.pipe.ask("tools/call", {"name": "hostile__poke", "arguments": {}})
+        assert is_error(answer)
 
 
 async def _reads_everything(besieged: Siege) -> None:

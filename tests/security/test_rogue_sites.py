@@ -12,7 +12,6 @@ import pytest_asyncio
 from tests.requirements import requirement
 from tests.security.siege import Siege, siege
 from tests.security.test_hostile_servers import is_error, said
-from tests.servers.pipe import call
 from tests.servers.raw_site import STREAM, Asked, answered, chunk, framed, message, raw_site
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -119,11 +118,7 @@ async def besieged(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[S
 @requirement("LINK-16", "QUAL-03", "QUAL-12")
 @pytest.mark.parametrize("case", [*WRITTEN, *POURED])
 async def test_bytes_that_are_no_answer_are_an_error_of_that_site(besieged: Siege, case: str) -> None:
-    await besieged.pipe.send(call(case, "hostile__poke", {"text": case}))
-    async with asyncio.timeout(FAIR_S):
-        await besieged.honest_answers(20)
-    seen = besieged.answers_of(case)
-    answer = seen[0] if seen else await besieged.pipe.answer(case)
+    answer = await besieged.poke_fairly(case, FAIR_S)
     assert is_error(answer), answer
     assert "hostile" in said(answer)
     assert len(json.dumps(answer)) < 2_000

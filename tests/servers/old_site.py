@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.servers.pipe import Json
-from tests.servers.raw_site import STREAM, TOOL, Asked, chunk, framed, read_asked
+from tests.servers.raw_site import STREAM, TOOL, Asked, chunk, framed, listening, read_asked
 
 GOOD_PLACE = b"/messages?session=1"
 TAKEN = framed(b"", status="202 Accepted")
@@ -79,19 +79,6 @@ OldVice = Callable[[OldSite, Asked], Awaitable[None]]
 @asynccontextmanager
 async def old_site(vice: OldVice, place: bytes | None = GOOD_PLACE) -> AsyncGenerator[OldSite]:
     site = OldSite(vice, place)
-    tasks: set[asyncio.Task[None]] = set()
-
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(site.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    site.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/sse"
-    try:
+    async with listening(site.serve) as origin:
+        site.url = f"{origin}/sse"
         yield site
-    finally:
-        server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

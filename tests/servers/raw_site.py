@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -120,17 +120,27 @@ async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 @asynccontextmanager
 async def raw_site(vice: Vice, aside: Vice | None = None, hello: tuple[str, ...] = ()) -> AsyncGenerator[RawSite]:
     site = RawSite(vice, aside, hello)
+    async with listening(site.serve) as origin:
+        site.url = f"{origin}/mcp"
+        yield site
+
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def listening(serve: Serve) -> AsyncGenerator[str]:
+    """The origin where each connection is served by a task of its own; all of them end with it."""
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(site.serve(reader, writer))
+        task = asyncio.get_running_loop().create_task(serve(reader, writer))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    site.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
     try:
-        yield site
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in list(tasks):
