@@ -44,7 +44,7 @@ lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/lint-imports --no-logo
 
 check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
-	@echo "lint and the fast tests, side by side: about a minute"
+	@echo "lint and the fast tests, side by side: a minute and a half on two cores"
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint fast
 
 fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
