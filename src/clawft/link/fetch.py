@@ -112,6 +112,7 @@ async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> 
     import aiohttp
 
     from clawft.link.http_connector import Connector  # as aiohttp itself
+    from clawft.link.unreached import advice, reason
 
     addresses = await _resolve(url)
     judge(str(url), [address.partition("%")[0] for _, address in addresses])
@@ -134,7 +135,7 @@ async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> 
                 return response.status, _redirected(url, response.headers["Location"])
             return await _read(response, bounds.max_bytes)
     except aiohttp.ClientError as failure:
-        raise LinkError(f"{url.host}: {failure or type(failure).__name__}") from failure
+        raise LinkError(f"{url.host}: {reason(failure)}", hint=advice(failure)) from failure
 
 
 def _parse(text: str, base: "URL | None" = None) -> "URL":
@@ -203,6 +204,7 @@ async def _read(response: "ClientResponse", limit: int) -> Fetched:
         body.add(chunk)
         if body.full:
             break
+    body.end()
     return Fetched(
         url=str(response.url),
         status=response.status,
@@ -231,6 +233,11 @@ class Unpacking:
         if len(self.data) > self._limit:
             del self.data[self._limit :]
             self.full = True
+
+    def end(self) -> None:
+        """Nothing more comes. Raises LinkError if something should."""
+        if self._gzip is not None and self.data and not (self._gzip.eof or self.full):
+            raise LinkError("the answer breaks off in the middle of its gzip")
 
     def _unpack(self, chunk: bytes, most: int) -> bytes:
         if self._gzip is None:
