@@ -1,4 +1,4 @@
-"""Why there is no connection to a place over HTTP, and what can be done about it. Of aiohttp's errors: loaded already."""
+"""Why a place cannot be reached over HTTP, and what can be done about it. Loads aiohttp: import it on first use."""
 
 from __future__ import annotations
 
