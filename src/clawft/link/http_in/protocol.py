@@ -23,10 +23,13 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of requests that all clients sent ahead of their answers."""
 ESTABLISHED: Final = 1
 """The state of a TCP connection that neither side has ended."""
+GUESTS: Final = 16
+"""One connection in so many is for those who come when all others are taken, with requests that take long."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
 FULL: Final = Refusal(503, "too many connections are open; try again later")
+OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
@@ -55,16 +58,25 @@ class Roster:
             return FULL_OF_YOU
         if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
             return FULL
+        most = self.limits.connections
+        connection.is_guest = len(self.connections) >= most - most // GUESTS
         self.connections.add(connection)
         if home:
             self._of_one[home] += 1
         return None
 
     def _make_room(self) -> bool:
-        """The connection that has been without a whole request for longest gives way; else one that only listens."""
-        for seconds_of in (Connection.wanting, Connection.listening):
+        """The connection that has been without a whole request for longest gives way; else one that only listens; else
+        the guest whose request takes longest: calls that never end must not shut out those that are done at once.
+        """
+        once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
+        for seconds_of, least in (
+            (Connection.wanting, once),
+            (Connection.listening, once),
+            (Connection.overstaying, guest),
+        ):
             last = max(self.connections, key=seconds_of, default=None)
-            if last is not None and seconds_of(last) >= self.limits.give_way_seconds:
+            if last is not None and seconds_of(last) >= least:
                 last.give_way()
                 return True
         return False
@@ -93,6 +105,7 @@ class Connection(asyncio.Protocol):
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
+        self.is_guest = False
         self.server: Address | None = None
         self.current: Exchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -351,14 +364,29 @@ class Connection(asyncio.Protocol):
         """Seconds since it began to listen for news; -1 where it waits for an answer."""
         return self._now() - self.current.began if self.current is not None and self.current.listens else -1.0
 
+    def overstaying(self) -> float:
+        """Seconds that the request of a guest takes, who may have left already; -1 where there is none."""
+        if not self.is_guest or self.current is None or not self.current.whole or self._close_by:
+            return -1.0
+        return self._now() - self.current.began
+
     def give_way(self) -> None:
         if self.current is None:
             self._close()
-        else:
+        elif self.overstaying() < 0:
             self._transport.abort()
+        elif self.current.refuse(OUT):
+            self._cancel()
+            self._linger()
+        else:
+            self.kill()
 
     def kill(self) -> None:
         self._transport.abort()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        """Whatever the application does for a client that has no use for it any more."""
         if self.task is not None:
             # A task cancelled before its first step never reaches `_done`.
             self.task.add_done_callback(lambda _: self._roster.forget(self))
