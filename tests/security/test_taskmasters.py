@@ -25,9 +25,9 @@ MUCH = 70_000
 ABLE: Json = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
-def taskmaster(era: str) -> Json:
+def taskmaster(era: str, timeout: int = DEADLINE_MS) -> Json:
     run = {"command": sys.executable, "args": ["-m", "tests.servers.taskmaster", era]}
-    return {**run, "env": {"PYTHONPATH": str(ROOT)}, "timeout": DEADLINE_MS}
+    return {**run, "env": {"PYTHONPATH": str(ROOT)}, "timeout": timeout}
 
 
 class Follower:

@@ -3,6 +3,7 @@
 usage: python -m tests.servers.taskmaster stateless|handshake
 
 The text of a call says what `tasks/get` (or, of 2025-11-25, `tasks/result`) answers; see `SHAPES` and `RESULTS`.
+Any other text is an honest task that never ends.
 """
 
 import sys
@@ -69,8 +70,8 @@ class Taskmaster(Modern):
         if message.get("method") != "tasks/get":
             return super().other(message)
         task = message["params"]["taskId"]
-        told = (SHAPES | LARGE)[self._kinds[task]](task)
-        send({"id": message["id"], "result": told})
+        told = (SHAPES | LARGE).get(self._kinds[task])
+        send({"id": message["id"], "result": told(task) if told is not None else shape(task, "working")})
 
 
 class Elder(Server):
@@ -94,7 +95,9 @@ class Elder(Server):
     def other(self, message: Json) -> None:
         if message.get("method") != "tasks/result":
             return super().other(message)
-        send({"id": message["id"], "result": RESULTS[self._kinds[message["params"]["taskId"]]]})
+        kind = self._kinds[message["params"]["taskId"]]
+        if kind in RESULTS:
+            send({"id": message["id"], "result": RESULTS[kind]})
 
 
 if __name__ == "__main__":
