@@ -227,11 +227,16 @@ async def test_bytes_are_counted_after_unpacking(site: Site) -> None:
     site.answers["/bomb"] = answer(bomb, Content_Encoding="gzip")
     site.answers["/fine"] = answer(gzip.compress(b"fine"), Content_Encoding="gzip")
     site.answers["/broken"] = answer(b"not gzip", Content_Encoding="gzip")
+    site.answers["/half"] = answer(gzip.compress(b"half " * 1000)[:-20], Content_Encoding="gzip")
     site.answers["/odd"] = answer(b"?", Content_Encoding="br")
     found = await fetch(site.url("/bomb"), judge=anyone, bounds=Bounds(max_bytes=1000))
     assert (len(found.body), found.truncated) == (1000, True)
     assert (await fetch(site.url("/fine"), judge=anyone)).body == b"fine"
-    for path, said in (("/broken", "not valid gzip"), ("/odd", "packed as 'br'")):
+    for path, said in (
+        ("/broken", "not valid gzip"),
+        ("/half", "in the middle of its gzip"),
+        ("/odd", "packed as 'br'"),
+    ):
         with pytest.raises(LinkError, match=said):
             await fetch(site.url(path), judge=anyone)
 

@@ -224,10 +224,12 @@ class Unpacking:
             raise LinkError(f"the answer is packed as {encoding!r}, which was not asked for")
         self.data = bytearray()
         self.full = False
+        self._begun = False
         self._limit = limit
         self._gzip = zlib.decompressobj(_GZIP) if "gzip" in encoding.lower() else None
 
     def add(self, chunk: bytes) -> None:
+        self._begun = True
         room = self._limit - len(self.data)
         self.data += self._unpack(chunk, room + 1)[: room + 1]
         if len(self.data) > self._limit:
@@ -236,7 +238,7 @@ class Unpacking:
 
     def end(self) -> None:
         """Nothing more comes. Raises LinkError if something should."""
-        if self._gzip is not None and self.data and not (self._gzip.eof or self.full):
+        if self._gzip is not None and self._begun and not (self._gzip.eof or self.full):
             raise LinkError("the answer breaks off in the middle of its gzip")
 
     def _unpack(self, chunk: bytes, most: int) -> bytes:
