@@ -5,12 +5,13 @@ import gzip
 import socket
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
 
 import pytest
 
 from clawft.errors import InvalidArguments, LinkError, PermissionDenied, RequestTimeout
+from clawft.link import names
 from clawft.link.fetch import Bounds, Fetched, Outgoing, Unpacking, after_redirect, fetch
+from clawft.link.names import Place
 from tests.requirements import requirement
 
 Answer = bytes | Callable[[bytes], bytes]
@@ -187,12 +188,11 @@ async def test_a_name_is_resolved_once_and_only_its_judged_address_is_used(
     site.answers["/"] = answer()
     asked: list[str] = []
 
-    async def rebinding(host: str, port: int, **more: Any) -> list[Any]:
+    def rebinding(host: str, port: int | None) -> list[Place]:
         asked.append(host)
-        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+        return [(socket.AF_INET, "127.0.0.1" if len(asked) == 1 else "127.0.0.2")]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebinding)
+    monkeypatch.setattr(names, "system_addresses", rebinding)
     judge = Strict()
     found = await fetch(site.url("/", "rebinding.test"), judge=judge)
     assert found.body == b"hello"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clawft.errors import InvalidArguments, LinkError, RequestTimeout
+from clawft.link.names import LOOKUPS
 from clawft.wire.headers import legible
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
@@ -161,10 +162,9 @@ def _redirected(url: "URL", location: str) -> "URL":
 async def _resolve(url: "URL") -> list[tuple[socket.AddressFamily, str]]:
     host = url.raw_host or ""
     try:
-        infos = await asyncio.get_running_loop().getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+        return await LOOKUPS.find(host, url.port)
     except OSError as failure:
         raise LinkError(f"{host}: the name cannot be resolved: {failure.strerror or failure}") from None
-    return list(dict.fromkeys((info[0], str(info[4][0])) for info in infos))
 
 
 class _Pinned:

@@ -40,9 +40,10 @@ def open_client() -> ClientSession:
     import aiohttp  # on first use: see above
 
     from clawft.link.http_connector import Connector
+    from clawft.link.names import Resolver
 
     return aiohttp.ClientSession(
-        connector=Connector(),
+        connector=Connector(resolver=Resolver()),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": PACKED},
         read_bufsize=READ_AHEAD,
