@@ -61,6 +61,9 @@ _OF_INTEREST = {
 class Upstream:
     """A server as the rest of the house sees it: a state, a list, and a session while it is connected."""
 
+    private = False
+    """Does one conversation, or one person, have it for itself?"""
+
     def __init__(self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache) -> None:
         self.spec = spec
         self._surroundings = surroundings
