@@ -97,7 +97,7 @@ async def test_calls_without_end_do_not_keep_others_from_the_same_server(tmp_pat
 
 
 @requirement("QUAL-12")
-async def test_calls_without_end_on_all_connections_do_not_keep_out_those_that_are_done_at_once(tmp_path: Path) -> None:
+async def test_calls_without_end_on_all_connections_leave_room_for_short_ones(tmp_path: Path) -> None:
     with gateway(tmp_path, "--no-auth") as served:
         wait = modern_call(served.port, 1, "probe__wait", {"token": "x", "seconds": 60})
         async with sent(served, [wait] * (Limits().connections + 50)) as lines:
