@@ -25,6 +25,8 @@ ESTABLISHED: Final = 1
 """The state of a TCP connection that neither side has ended."""
 GUESTS: Final = 16
 """One connection in so many is for those who come when all others are taken, with requests that take long."""
+LOOK_SECONDS: Final = 0.02
+"""After a look at all connections that found none to give way; each look costs as much as many a request."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
@@ -47,6 +49,7 @@ class Roster:
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
         self.held_bytes = 0
+        self._look_at = 0.0
         self.turns = Turns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()
@@ -69,6 +72,8 @@ class Roster:
         """The connection that has been without a whole request for longest gives way; else one that only listens; else
         the guest whose request takes longest: calls that never end must not shut out those that are done at once.
         """
+        if self.loop.time() < self._look_at:
+            return False
         once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
         for seconds_of, least in (
             (Connection.wanting, once),
@@ -79,6 +84,7 @@ class Roster:
             if last is not None and seconds_of(last) >= least:
                 last.give_way()
                 return True
+        self._look_at = self.loop.time() + LOOK_SECONDS
         return False
 
     def forget(self, connection: "Connection") -> None:
