@@ -14,6 +14,7 @@ from clawft.link.households import OUR_OWN, household
 from clawft.link.http_in.answer import refusal_answer
 from clawft.link.http_in.exchange import Address, App, Exchange
 from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
+from clawft.link.http_in.porch import Porch
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.turns import Turns
 
@@ -25,13 +26,13 @@ ESTABLISHED: Final = 1
 """The state of a TCP connection that neither side has ended."""
 GUESTS: Final = 16
 """One connection in so many is for those who come when all others are taken, with requests that take long."""
-LOOK_SECONDS: Final = 0.02
-"""After a look at all connections that found none to give way; each look costs as much as many a request."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
 FULL: Final = Refusal(503, "too many connections are open; try again later")
 OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
+WAITS: Final = Refusal(503, "wait")
+"""Never said: it may still come in."""
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
@@ -49,13 +50,19 @@ class Roster:
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
         self.held_bytes = 0
-        self._look_at = 0.0
         self.turns = Turns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()
+        self._porch: Porch[Connection] = Porch(self.loop, limits, self._admit)
 
     def admit(self, connection: "Connection") -> Refusal | None:
-        """Count it in, or say why not."""
+        """Count it in, let it wait, or say why not."""
+        refusal = FULL if len(self._porch) else self._admit(connection)
+        if refusal is not FULL or self.stopping:
+            return refusal
+        return WAITS if self._porch.takes(connection) else FULL
+
+    def _admit(self, connection: "Connection") -> Refusal | None:
         home = connection.home
         if home and self._of_one[home] >= self.limits.connections_of_one:
             return FULL_OF_YOU
@@ -72,8 +79,6 @@ class Roster:
         """The connection that has been without a whole request for longest gives way; else one that only listens; else
         the guest whose request takes longest: calls that never end must not shut out those that are done at once.
         """
-        if self.loop.time() < self._look_at:
-            return False
         once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
         for seconds_of, least in (
             (Connection.wanting, once),
@@ -84,10 +89,18 @@ class Roster:
             if last is not None and seconds_of(last) >= least:
                 last.give_way()
                 return True
-        self._look_at = self.loop.time() + LOOK_SECONDS
         return False
 
+    def stop(self) -> None:
+        """Nobody new comes in; those who are here finish."""
+        self.stopping = True
+        self._porch.close(FULL)
+        for connection in tuple(self.connections):
+            connection.retire()
+
     def forget(self, connection: "Connection") -> None:
+        if connection.outside:
+            self._porch.leave(connection)
         if connection in self.connections:
             self.connections.remove(connection)
             self._leave_home(connection.home)
@@ -111,7 +124,7 @@ class Connection(asyncio.Protocol):
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
-        self.is_guest = False
+        self.is_guest = self.outside = False
         self.server: Address | None = None
         self.current: Exchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -140,9 +153,22 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
         self.home = _home_of(self.client)
         refusal = self._roster.admit(self)
-        if refusal is not None:
-            self.write(refusal_answer(refusal))
-            self._close()
+        if refusal is WAITS:
+            self.outside = True
+            self._transport.pause_reading()
+        elif refusal is not None:
+            self.turn_away(refusal)
+
+    def come_in(self) -> None:
+        """There is a place for it now."""
+        self.outside = False
+        self._heard = self._idle_since = self._head_since = self._now()
+        self._transport.resume_reading()
+
+    def turn_away(self, refusal: Refusal) -> None:
+        self.outside = False
+        self.write(refusal_answer(refusal))
+        self._close()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
