@@ -154,16 +154,21 @@ class Connection(asyncio.Protocol):
         self.home = _home_of(self.client)
         refusal = self._roster.admit(self)
         if refusal is WAITS:
-            self.outside = True
-            self._transport.pause_reading()
+            self.outside = self._deaf = True
+            self._pause()
         elif refusal is not None:
             self.turn_away(refusal)
 
     def come_in(self) -> None:
         """There is a place for it now."""
         self.outside = False
+        if self._close_by:  # it sent too much meanwhile
+            return
+        self._deaf = False
         self._heard = self._idle_since = self._head_since = self._now()
-        self._transport.resume_reading()
+        held = self._let_go() if self._held else b""
+        self._resume()
+        self._feed(held)
 
     def turn_away(self, refusal: Refusal) -> None:
         self.outside = False
@@ -172,6 +177,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
+            if self.outside:  # uvloop reads once before it is told not to
+                self._hold(data)
+                self._transport.pause_reading()
             return
         self._heard = self._now()
         self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
