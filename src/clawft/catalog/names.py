@@ -13,6 +13,8 @@ from enum import Enum
 from clawft.model import Origin, Tool
 
 MAX_NAME = 64
+SURELY_FIT = MAX_NAME - len("mcp__")
+"""A name that needed no mending needs none with this before it either, if it is no longer than that."""
 RESERVED = frozenset("git cargo oauth2 rest ide file shell memory web delegate weft build".split())
 """Namespaces of the built-ins; an external server may not claim one."""
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.catalog.snapshot import Entry
 from clawft.catalog.words import MEANING, SENTENCE, words
-from clawft.model import Tool
+from clawft.model import Said
 
 MAX_QUERY_WORDS = 64
 MAX_PARAMETERS = 100
@@ -107,14 +107,15 @@ def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
     tool = entry.tool
     yield "name", f"{tool.name} {tool.alias}"
     yield "server", entry.origin.server or entry.origin.namespace
-    yield "title", tool.title
-    yield "description", tool.description
-    yield "description", SENTENCE.split(tool.description, maxsplit=1)[0]
-    yield from _parameters(tool)
+    said = tool.said
+    yield "title", said.title
+    yield "description", said.description
+    yield "description", SENTENCE.split(said.description, maxsplit=1)[0]
+    yield from _parameters(said)
 
 
-def _parameters(tool: Tool) -> Iterator[tuple[str, str]]:
-    schema = msgspec.json.decode(tool.input_schema)
+def _parameters(said: Said) -> Iterator[tuple[str, str]]:
+    schema = msgspec.json.decode(said.input_schema)
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return

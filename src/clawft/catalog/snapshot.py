@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import overload
+from typing import Protocol, overload
 
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.names import MAX_NAME, Form, accepted, canonical, exported, fitted, heads
+from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads
 from clawft.model import Next, Origin, Shortcut, Tool
 
 
@@ -55,26 +55,31 @@ def _names(name: str, origin: Origin, tool: str, alias: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, *accepted(origin, Tool(tool, b"")), *((alias,) if alias else ()))))
 
 
+class Named(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+
 class Spellings(Sequence[str]):
-    """Every name of a tool, for rules that mostly look at none of them."""
+    """Every name of something, for rules that mostly look at none of them."""
 
-    __slots__ = ("_entry",)
+    __slots__ = ("_named",)
 
-    def __init__(self, entry: Entry) -> None:
-        self._entry = entry
+    def __init__(self, named: Named) -> None:
+        self._named = named
 
     def __len__(self) -> int:
-        return len(self._entry.names)
+        return len(self._named.names)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
-        return self._entry.names[index]
+        return self._named.names[index]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entry.names)
+        return iter(self._named.names)
 
 
 class Clash(Struct, frozen=True):
@@ -126,7 +131,6 @@ class Snapshot(Struct, frozen=True):
 
 
 _MAX_MET = 1_024
-_SURELY_FIT = MAX_NAME - len("mcp__")
 NOTHING = Snapshot()
 
 
@@ -191,7 +195,7 @@ def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     for entry in entries.values():
         if entry.tool.alias:
             others.setdefault(entry.tool.alias, entry)
-        if len(entry.name) > _SURELY_FIT or not entry.canonical.endswith(entry.name):
+        if len(entry.name) > SURELY_FIT or not entry.canonical.endswith(entry.name):
             behind = heads(entry.origin)
             for name in fitted(entry.origin, entry.tool.name):
                 if name not in (head + entry.tool.name for head in behind):
@@ -202,7 +206,7 @@ def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
 def without_words(entry: Entry, note: str) -> Entry:
     """The same tool with a note in place of everything it says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
-    return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire, description=note))
+    return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])

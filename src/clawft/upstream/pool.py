@@ -29,6 +29,7 @@ from clawft.model import Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session.session import Session
@@ -99,12 +100,13 @@ class Pool:
     ) -> None:
         self._ways = ways
         self._slots = Slots(max_connections)
+        self._room = Room()
         self._roots = roots
         self._cache = SchemaCache(cache_folder)
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
         self._turn = asyncio.Lock()
-        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache))
+        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
@@ -259,6 +261,10 @@ class Pool:
     @property
     def slots(self) -> Slots:
         return self._slots
+
+    @property
+    def room(self) -> Room:
+        return self._room
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return self._ways(spec)
