@@ -26,6 +26,10 @@ class Room:
     def share(self) -> int:
         return min(self._share, MAX_SHARES_BYTES // max(self.places, 1))
 
+    def free(self, mine: int) -> int:
+        """Of the common room, for one who has so much of it."""
+        return self.common - self.taken + mine
+
     def place(self) -> Place:
         return Place(self)
 
@@ -36,28 +40,32 @@ class Place:
     def __init__(self, room: Room) -> None:
         self._room = room
         self._sizes: dict[str, int] = {}
+        self._reading: dict[str, int] = {}
+        """Lists on their way in, as far as they have come."""
         self._beyond = 0
         """What it has of the common room."""
-        room.places += 1
         self._is_left = False
+        room.places += 1
 
     def has_room(self, part: str, size: int) -> bool:
         """For this list, of this size, in place of the one before; if so, it is taken. What one has one may keep."""
-        if size <= self._sizes.get(part, 0):
-            return True
-        others = sum(taken for name, taken in self._sizes.items() if name != part)
-        beyond = others + size - self._room.share
-        if beyond > self._beyond:
-            free = self._room.common - self._room.taken + self._beyond
-            if self._is_left or beyond > free // 2:
+        if size > self._sizes.get(part, 0):
+            beyond = self._others(part) + size - self._room.share
+            if beyond > self._beyond and (self._is_left or beyond > self._room.free(self._beyond) // 2):
                 return False
-            self._take(beyond)
+            self._take(max(beyond, self._beyond))
+        self._reading[part] = size
         return True
+
+    def _others(self, part: str) -> int:
+        names = {*self._sizes, *self._reading} - {part}
+        return sum(max(self._sizes.get(name, 0), self._reading.get(name, 0)) for name in names)
 
     def settle(self, part: str, size: int) -> None:
         """The list has this size now."""
+        self._reading.pop(part, None)
         self._sizes[part] = size
-        self._take(min(self._beyond, max(sum(self._sizes.values()) - self._room.share, 0)))
+        self._take(min(self._beyond, max(self._others("") - self._room.share, 0)))
 
     def _take(self, beyond: int) -> None:
         self._room.taken += beyond - self._beyond
@@ -68,5 +76,6 @@ class Place:
         if not self._is_left:
             self._is_left = True
             self._sizes.clear()
+            self._reading.clear()
             self._take(0)
             self._room.places -= 1
