@@ -336,7 +336,7 @@ class Gateway:
             return told(failed, call.caller)
 
 
-_MAX_INDEXES = 64
+_MAX_INDEXES = 4
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
 _NOWHERE = Origin("")

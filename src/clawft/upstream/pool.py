@@ -74,6 +74,8 @@ class ServerStatus(Struct, frozen=True):
     stderr: str = ""
     sandbox: str = ""
     """What holds its process, and what that leaves open."""
+    cut: tuple[str, ...] = ()
+    """Lists of its that there is no room for to the end."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
 
@@ -249,6 +251,7 @@ class Pool:
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
+            cut=upstream.answers.cut if upstream.answers is not None else (),
             scope=spec.scope,
         )
 

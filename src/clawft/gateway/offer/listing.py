@@ -14,10 +14,10 @@ from msgspec import Struct
 from clawft.errors import BadParams
 
 DEFAULT_PAGE = 2_500
-MAX_PAGE_BYTES = 4 * 1024 * 1024
+MAX_PAGE_BYTES = 2 * 1024 * 1024
 """Of one page, however many items it could have."""
 MAX_READY = 512
-MAX_READY_BYTES = 8 * 1024 * 1024
+MAX_READY_BYTES = 6 * 1024 * 1024
 """Of all pages that are kept ready, for all audiences together."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Raw, Struct
 
@@ -31,8 +31,8 @@ class Offered(Struct, frozen=True):
     prompts: tuple[ForeignPrompt, ...] = ()
     resources: tuple[ForeignResource, ...] = ()
     templates: tuple[ForeignTemplate, ...] = ()
-    left_out: Mapping[str, int] = {}
-    """By list, for want of room: how many of those we were sent. Behind them there may be more."""
+    cut: tuple[str, ...] = ()
+    """Lists that there was not room for to the end."""
 
 
 NOTHING = Offered()
@@ -53,7 +53,7 @@ class Readings:
 
     def settle(self, instructions: str) -> Offered:
         lists = (self.tools, self.prompts, self.resources, self.templates)
-        left_out = {part: each.left_out for part, each in zip(PARTS, lists, strict=True) if each.left_out}
+        cut = tuple(part for part, each in zip(PARTS, lists, strict=True) if each.is_full)
         return Offered(
             self._era,
             instructions,
@@ -62,7 +62,7 @@ class Readings:
             self.prompts.settle(),
             self.resources.settle(),
             self.templates.settle(),
-            left_out,
+            cut,
         )
 
 
@@ -98,6 +98,8 @@ async def _ask_for(
     reading: Reading[ForeignPrompt] | Reading[ForeignResource] | Reading[ForeignTemplate],
 ) -> None:
     """Beside the tools: a list that fails is left out, for the sake of the rest."""
+    if not reading.expects_some():
+        return
     try:
         await session.read_list(method, member, reading.take)
     except (JsonRpcFailure, ProtocolFailure) as failed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from sys import getsizeof
 from typing import Generic, TypeVar
@@ -25,12 +26,14 @@ MAX_ITEM_BYTES = 256 * 1024
 MAX_TOLD = 5
 """Bad entries of one list that are told one by one."""
 MAX_TOLD_CHARS = 100
-TOOL_BYTES = 700
+TOOL_BYTES = 450
 """What a tool takes in memory beside its definition: its names, and its place in every table."""
-ITEM_BYTES = 250
+ITEM_BYTES = 200
 """The same for a prompt or a resource."""
-TURN_BYTES = 256 * 1024
-"""Read at a time, before others get a turn."""
+WORTH_BYTES = 16 * 1024
+"""With less room than that a list is not asked for: it may be large, and of no use."""
+TURN_SECONDS = 0.05
+"""How long we read before others get a turn. Most pages take less: only one at a time is in memory then."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -52,35 +55,36 @@ class Reading(Generic[T]):
         self._too_large = 0
         self._listed = 0
         self._size = 0
-        self._is_full = False
         self.items: list[T] = []
-        self.left_out = 0
-        """For want of room; there may be more behind them, which were not asked for."""
+        self.is_full = False
+        """There is more of it than there is room for."""
 
     async def take(self, page: Iterable[Raw]) -> bool:
         """False: no more of it."""
-        turn = 0
+        until = time.monotonic() + TURN_SECONDS
         for raw in page:
-            if self._is_full:
-                self.left_out += 1
-                continue
             self._take_one(raw)
-            turn += len(raw) + ITEM_BYTES
-            if turn > TURN_BYTES:
-                turn = 0
+            if self.is_full:
+                return False
+            if time.monotonic() > until:
                 await asyncio.sleep(0)
-        return not self._is_full
+                until = time.monotonic() + TURN_SECONDS
+        return True
+
+    def expects_some(self) -> bool:
+        """Is there room worth asking for it?"""
+        self.is_full = not self._place.has_room(self._part, WORTH_BYTES)
+        return not self.is_full
 
     def take_at_once(self, items: Iterable[Raw]) -> None:
         """For a list that was read before."""
         for raw in items:
-            if self._is_full:
-                self.left_out += 1
-            else:
-                self._take_one(raw)
+            self._take_one(raw)
+            if self.is_full:
+                return
 
     def drop(self) -> None:
-        self.items, self._size, self.left_out = [], 0, 0
+        self.items, self._size, self.is_full = [], 0, False
 
     def _take_one(self, raw: Raw) -> None:
         if len(raw) > MAX_ITEM_BYTES:
@@ -92,8 +96,7 @@ class Reading(Generic[T]):
         size = self._size + cost_of(item)
         self._listed += len(raw)
         if self._listed > MAX_LIST_BYTES or not self._place.has_room(self._part, size):
-            self._is_full = True
-            self.left_out += 1
+            self.is_full = True
             return
         self._size = size
         self.items.append(item)
@@ -138,7 +141,7 @@ class Reading(Generic[T]):
         if self._too_large:
             told = "%s: %d of its %s are left out, with over %d bytes"
             log.warning(told, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
-        if self.left_out:
+        if self.is_full:
             told = "%s: no room for all its %s, the first %d are offered"
             log.warning(told, self._server, self._part, len(self.items))
 

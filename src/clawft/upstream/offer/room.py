@@ -6,7 +6,7 @@ half of what is left: the greedy leave something to those who come after them.
 
 from __future__ import annotations
 
-COMMON_BYTES = 20 * 1024 * 1024
+COMMON_BYTES = 16 * 1024 * 1024
 """For all servers together, beyond the share of each. A server alone may have half of it."""
 SHARE_BYTES = 256 * 1024
 """For each server, and for each person with lists of their own."""
