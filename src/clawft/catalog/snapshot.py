@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, overload
 
 import msgspec
@@ -89,18 +89,21 @@ class Clash(Struct, frozen=True):
     reason: str
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, dict=True):
     entries: tuple[Entry, ...] = ()
     table: Mapping[str, Entry] = {}
     """By the name agents see."""
     canonical: Mapping[str, Entry] = {}
     clashes: tuple[Clash, ...] = ()
-    others: Mapping[str, Entry] = {}
-    """By second names, and by those that had to be made to fit and are not the one agents see."""
     origins: tuple[tuple[Origin, tuple[str, ...]], ...] = ()
     """In their order, each with the heads of its names."""
     met: dict[str, Entry] = {}
     """By other spellings that were used; a few, as most agents use one."""
+
+    @cached_property
+    def others(self) -> Mapping[str, Entry]:
+        """By second names, and by those that had to be made to fit. Made when somebody uses one: most agents do not."""
+        return _others(self.table)
 
     def find(self, name: str) -> Entry | None:
         """By any spelling. Exported names first: nobody's other spelling may take one over."""
@@ -187,7 +190,7 @@ def _entry(name: str, own: str, offer: Offer, tool: Tool) -> Entry:
 def _snapshot(entries: dict[str, Entry], inside: dict[str, Entry], clashes: list[Clash]) -> Snapshot:
     origins = {id(entry.origin): entry.origin for entry in entries.values()}.values()
     known = tuple((origin, heads(origin)) for origin in origins)
-    return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), _others(entries), known)
+    return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), known)
 
 
 def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
