@@ -297,4 +297,13 @@ ATTACKS = (
         (_VANDALS + "test_a_strict_client_can_read_the_list_whatever_is_in_it",),
         _BARE + "test_one_definition_costs_a_strict_client_the_whole_list",
     ),
+    Attack(
+        29,
+        "lists that add up",
+        (
+            "security/test_greedy.py::test_ten_that_list_much_take_no_more_than_there_is",
+            "security/test_greedy.py::test_a_modest_server_has_its_place_however_late_it_comes",
+        ),
+        _BARE + "test_lists_of_ten_servers_take_more_memory_than_there_is",
+    ),
 )

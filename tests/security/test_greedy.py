@@ -42,7 +42,7 @@ async def until_all_listed(besieged: Siege, *servers: str) -> list[str]:
             names = await listed(besieged)
             if all(f"{server}__poke" in names for server in servers):
                 return names
-            await besieged.honest_answers(3)
+            await besieged.news()
 
 
 @pytest.mark.parametrize("kind", ["large", "many", "odd", "hidden", "restless"])
