@@ -45,7 +45,7 @@ async def until_all_listed(besieged: Siege, *servers: str) -> list[str]:
             await besieged.news()
 
 
-@pytest.mark.parametrize("kind", ["large", "many", "odd", "hidden", "restless"])
+@pytest.mark.parametrize("kind", ["large", "many", "odd", "hidden", "restless", "fickle"])
 async def test_ten_that_list_much_take_no_more_than_there_is(tmp_path: Path, kind: str) -> None:
     entries = dict.fromkeys(NAMES, greedy(kind))
     async with siege(tmp_path, greedy(kind), **entries) as besieged:

@@ -35,12 +35,13 @@ KINDS: dict[str, Callable[[int], list[Json]]] = {
     "odd": lambda _: [item(f"an odd name: {n}", "tiny") for n in range(TINY)],
     "hidden": lambda _: [item(f"t{n}", HIDDEN) for n in range(LARGE)],
     "restless": lambda time: [item(f"t{n}-{time}", WORDS) for n in range(LARGE)],
+    "fickle": lambda time: [item(f"t{n}-{time}", "tiny") for n in range(TINY)],
     "modest": lambda _: [item(f"t{n}", "modest") for n in range(100)],
 }
 
 
 class Greedy(Server):
-    """`restless` has another list each time, and says so after each."""
+    """Who is `restless` or `fickle` has another list each time, and says so after each."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -57,7 +58,7 @@ class Greedy(Server):
         self._asked += 1
         poke: list[Any] = self.tools() if member == "tools" else []
         send({"id": message["id"], "result": {member: [*poke, *KINDS[self._kind](self._asked)]}})
-        if self._kind == "restless":
+        if self._kind in ("restless", "fickle"):
             send({"method": "notifications/tools/list_changed"})
 
 

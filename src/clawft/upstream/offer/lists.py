@@ -11,13 +11,13 @@ from clawft.errors import ClawftError
 from clawft.model import Era, Tool
 from clawft.upstream.offer.cache import SchemaCache, fingerprint
 from clawft.upstream.offer.offered import NOTHING, PARTS, Offered, ask, recalled, written
-from clawft.upstream.offer.room import Place
+from clawft.upstream.offer.room import SHARE_BYTES, Place
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 
 DEBOUNCE_SECONDS = 0.05
 RELIST_SECONDS = 1.0
-"""The least between two readings of the lists of a server that changes them all the time."""
+"""The least between two readings of the lists of a server that changes them all the time; more for long ones."""
 
 Parts = frozenset[str]
 """Which of a server's lists differ from before."""
@@ -72,13 +72,18 @@ class Lists:
 
     async def ask_again(self, session: Session) -> None:
         """After a moment, as changes come in groups. Never raises for what the server does."""
-        soon = time.monotonic() - self._asked > RELIST_SECONDS
-        await asyncio.sleep(DEBOUNCE_SECONDS if soon else RELIST_SECONDS)
+        await asyncio.sleep(max(self._asked + self._pause - time.monotonic(), DEBOUNCE_SECONDS))
         self._stale = False
         try:
             await self.ask(session)
         except ClawftError as failed:
             log.warning("%s: its lists could not be read again: %s", self._spec.name, failed)
+
+    @property
+    def _pause(self) -> float:
+        """The least between two readings: the longer, the more there is to read."""
+        heard = self.answers.heard if self.answers is not None else 0
+        return RELIST_SECONDS * (1 + heard / SHARE_BYTES)
 
     def settle(self) -> None:
         """The session is over: whoever was to ask again will not."""

@@ -33,6 +33,8 @@ class Offered(Struct, frozen=True):
     templates: tuple[ForeignTemplate, ...] = ()
     cut: tuple[str, ...] = ()
     """Lists that there was not room for to the end."""
+    heard: int = 0
+    """Bytes it took to say all this, and what was cut."""
 
 
 NOTHING = Offered()
@@ -63,6 +65,7 @@ class Readings:
             self.resources.settle(),
             self.templates.settle(),
             cut,
+            sum(each.heard for each in lists),
         )
 
 

@@ -56,11 +56,14 @@ class Reading(Generic[T]):
         self._listed = 0
         self._size = 0
         self.items: list[T] = []
+        self.heard = 0
+        """Bytes we were sent, kept or not."""
         self.is_full = False
         """There is more of it than there is room for."""
 
-    async def take(self, page: Iterable[Raw]) -> bool:
+    async def take(self, page: Sequence[Raw]) -> bool:
         """False: no more of it."""
+        self.heard += sum(map(len, page))
         until = time.monotonic() + TURN_SECONDS
         for raw in page:
             self._take_one(raw)
