@@ -348,4 +348,13 @@ ATTACKS = (
         ("link/test_names.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
         _BARE + "test_a_few_threads_are_soon_all_taken",
     ),
+    Attack(
+        34,
+        "lists that add up",
+        (
+            "security/test_greedy.py::test_ten_that_list_much_take_no_more_than_there_is",
+            "security/test_greedy.py::test_a_modest_server_has_its_place_however_late_it_comes",
+        ),
+        _BARE + "test_lists_of_ten_servers_take_more_memory_than_there_is",
+    ),
 )

@@ -18,13 +18,17 @@ from aiohttp import web
 from mcp import types
 
 from tests.requirements import requirement
+from tests.security.siege import Siege
 from tests.security.test_attacks_are_real import naive
+from tests.security.test_greedy import NAMES as GREEDY
+from tests.security.test_greedy import greedy, until_all_listed
 from tests.security.test_hostile_servers import UNSEEN
 from tests.security.test_hostile_sites import with_vice
 from tests.security.test_rogue_servers import rogue
 from tests.security.test_sent_ahead import deaf, push
 from tests.servers.certificates import Authority, shown
 from tests.servers.issuer import encoded
+from tests.servers.pipe import mcp_server
 from tests.servers.raw_http import ask, modern, modern_call, open_session
 from tests.servers.raw_site import Asked as RawAsked
 from tests.servers.raw_site import raw_site
@@ -196,6 +200,23 @@ async def test_answers_that_nobody_takes_are_held(tmp_path: Path) -> None:
         with ExitStack() as stack:
             await asyncio.gather(*(push(deaf(served.port, stack), asked, 10) for _ in range(20)))
             assert peak_memory(served.pid) > RSS_LIMIT
+
+
+@requirement("QUAL-12")
+async def test_lists_of_ten_servers_take_more_memory_than_there_is(tmp_path: Path) -> None:
+    """The gateway without its one bound on what all servers offer together."""
+    lifted = tmp_path / "lifted"
+    lifted.mkdir()
+    (lifted / "sitecustomize.py").write_text(
+        "from clawft.upstream.offer.room import Room\nRoom.free = lambda self, mine: 10**12\n"
+    )
+    servers = {name: greedy("large") for name in GREEDY}
+    told = json.dumps({"mcpServers": servers})
+    package = Path(os.pathsep.join([str(lifted), str(PROBE)]))
+    async with mcp_server(tmp_path, "--mcp-config", told, package=package) as pipe:
+        await pipe.open()
+        await until_all_listed(Siege(pipe), *GREEDY)
+        assert pipe.peak() > RSS_LIMIT
 
 
 @requirement("SHELL-19")

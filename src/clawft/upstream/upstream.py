@@ -26,8 +26,9 @@ from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
-from clawft.upstream.offer.cache import Remembered, SchemaCache
-from clawft.upstream.offer.lists import Lists
+from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.offer.lists import Lists, NoLists
+from clawft.upstream.offer.offered import Offered
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
@@ -64,7 +65,10 @@ class Upstream:
     private = False
     """Does one conversation, or one person, have it for itself?"""
 
-    def __init__(self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache) -> None:
+    def __init__(
+        self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache, *, offers: bool = True
+    ) -> None:
+        """`offers`: whether it is its lists that are offered, and not those of another session with the same server."""
         self.spec = spec
         self._surroundings = surroundings
         self._life: asyncio.Task[None] | None = None
@@ -90,15 +94,19 @@ class Upstream:
         self._ended: Session | None = None
         self.since = self.used = time.monotonic()
         self.health = Health(spec.name)
-        self.lists = Lists(spec, cache, lambda parts: surroundings.offer_changed(self, parts))
+        self.lists = self._lists(cache) if offers else NoLists(spec, cache)
         self.interest = Interest()
+
+    def _lists(self, cache: SchemaCache) -> Lists:
+        around = self._surroundings
+        return Lists(self.spec, cache, lambda parts: around.offer_changed(self, parts), around.room.place())
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return self.lists.tools
 
     @property
-    def answers(self) -> Remembered | None:
+    def answers(self) -> Offered | None:
         return self.lists.answers
 
     @property
@@ -127,6 +135,7 @@ class Upstream:
             await asyncio.gather(life, return_exceptions=True)
         await self._close_session()
         self._surroundings.slots.leave(self)
+        self.lists.leave()
         if self.state is not State.DISABLED:
             self._move(Event.DISABLE)
 
