@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -79,6 +80,19 @@ def test_no_text_makes_the_search_slow(piece: str) -> None:
         redact((piece * (size // len(piece) + 1)).encode()[:size])
 
     assert grows_linearly(look_through, 50_000)
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("letters", ["QUJD", "eyJ", "J", "eyJ."])
+def test_a_picture_is_looked_through_as_fast_as_a_text(letters: str) -> None:
+    picture, text = (part.encode() * (400_000 // len(part)) for part in (letters, "nothing "))
+    assert min(_seconds(picture) for _ in range(3)) < 40 * max(_seconds(text) for _ in range(3))
+
+
+def _seconds(raw: bytes) -> float:
+    began = time.process_time()
+    assert redact(raw) is raw
+    return time.process_time() - began
 
 
 PIECES = [

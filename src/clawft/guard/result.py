@@ -15,7 +15,7 @@ from clawft.errors import TooLarge
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from clawft.wire.strings import is_escaped, unescaped
-from clawft.wire.visible import is_clean, make_visible
+from clawft.wire.visible import is_plain, make_visible
 
 DEFAULT_LIMIT = 65_536
 DEFAULT_RESOURCE_LIMIT = 8 * 1024 * 1024
@@ -59,7 +59,7 @@ class ResultGuard:
         if len(result) > self._limit and reply.kind is Kind.COMPLETE:
             reply = self._shorten(call, reply)
             result = reply.result
-        if is_clean(result) or self._verbatim(call.origin.server):
+        if is_plain(result) or self._verbatim(call.origin.server):
             return reply
         shown = make_visible(result)
         reply = msgspec.structs.replace(reply, result=shown)
@@ -73,7 +73,7 @@ class ResultGuard:
                 f"{what} has {len(result)} bytes, and result.resource_limit is {self._resource_limit}",
                 hint=f"set resource_limit = {len(result)} or more below [result] in config.toml",
             )
-        return result if is_clean(result) or self._verbatim(origin.server) else make_visible(result)
+        return result if is_plain(result) or self._verbatim(origin.server) else make_visible(result)
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):

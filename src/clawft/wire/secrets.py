@@ -98,7 +98,8 @@ SIGNS: tuple[_Sign, ...] = (
     _at(rb"\.", rb"(?=[A-Za-z0-9_-]{16})", (r"ya29\.", "Google key"), (r"SG\.", "SendGrid key")),
     _at(b"z", rb"(?=a[A-Za-z0-9_-]{35})", ("AIz", "Google key")),
     _at(b"A", rb"(?=[A-Z0-9]{16})", ("A[KSB]IA", "AWS key"), ("ACCA", "AWS key")),
-    _at(b"J", rb"(?=[A-Za-z0-9_-]{8,4096}\.eyJ)", ("eyJ", "JSON web token")),
+    # behind first: ahead it is far to look, and in a picture there are many of these letters
+    _Sign(rb"J(?<=eyJ)(?<![A-Za-z0-9_-]eyJ)(?=[A-Za-z0-9_-]{8,4096}\.eyJ)()", ((2, "JSON web token"),)),
     _Sign(rb"b(?=(?i:earer|asic) {1,3}[A-Za-z0-9._~+/=-]{16})()", ((0, "credentials"),)),
     _Sign(rb"B(?=(?i:earer|asic) {1,3}[A-Za-z0-9._~+/=-]{16})()", ((0, "credentials"),)),
     _Sign(rb"k(?i:(?<=aws_secret_access_k)()|(?<=secretaccessk)())(?i:ey)", ((18, "AWS secret"), (12, "AWS secret"))),
