@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from threading import Lock
 
 from msgspec import Struct
 
@@ -28,27 +29,33 @@ class Leftovers:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._held = 0
+        self._lock = Lock()
+        """Large results are kept by whoever works on them, beside the loop."""
 
-    def takes(self, size: int) -> bool:
-        """Whether a text of so many bytes can be kept at all."""
-        return size <= self._max_bytes
+    def make_room(self, size: int) -> bool:
+        """For a text of so many bytes, before there is one; False if that is more than everything we may hold."""
+        if size > self._max_bytes:
+            return False
+        with self._lock:
+            while len(self._kept) >= self._max_items or self._held + size > self._max_bytes:
+                _, (_, oldest) = self._kept.popitem(last=False)
+                self._held -= len(oldest)
+        return True
 
     def keep(self, text: bytes, principal: str) -> str:
-        """A handle, or an empty string if the text is larger than everything we may hold."""
-        if not self.takes(len(text)):
+        """A handle, or an empty string if there is no room for it."""
+        if not self.make_room(len(text)):
             return ""
         handle = os.urandom(8).hex()
-        self._kept[handle] = (principal, text)
-        self._held += len(text)
-        while len(self._kept) > self._max_items or self._held > self._max_bytes:
-            _, (_, oldest) = self._kept.popitem(last=False)
-            self._held -= len(oldest)
+        with self._lock:
+            self._kept[handle] = (principal, text)
+            self._held += len(text)
         return handle
 
     def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""
-        owner, text = self._kept.get(handle, ("", b""))
-        if handle not in self._kept or owner != principal:
+        owner, text = self._kept.get(handle, (None, b""))
+        if owner is None or owner != principal:
             return None
         start = max(0, offset)
         piece = cut(memoryview(text)[start:], limit)

@@ -15,8 +15,8 @@ MAX_SPELLED = 10_000
 """Hidden characters of one message that are spelled out: nobody looks at more of them."""
 LONG_ROW = 32
 """Hidden characters in a row that are spelled out; of a longer row half as many, and how many more there are."""
-INSTEAD = "\ufffd"
-"""Stands for a row of them when enough are spelled out."""
+INSTEAD = "?"
+"""Stands for each row when enough are spelled out: no longer than what was there, so that no message grows by it."""
 
 _ALWAYS = (
     "\x7f-\x9f\xad\u034f\u061c"  # delete, C1 controls, soft hyphen, grapheme joiner, Arabic letter mark

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.question import carried
@@ -169,7 +171,7 @@ class ForeignTasks:
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
-        return _outcome(call, self._spec.name, tasks.read(shape))
+        return await worked_on(len(shape), self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
         seen = tasks.read(shape)
@@ -210,7 +212,8 @@ class ForeignTasks:
     async def _result_older(self, call: Call, session: Session, id: str, patience: Patience) -> Reply:
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
         try:
-            return relay.reply_of(await _result(session, outgoing, patience), stateless=False)
+            result = await _result(session, outgoing, patience)
+            return await worked_on(len(result), self._spec.name, partial(relay.reply_of, result, stateless=False))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
             raise
