@@ -8,12 +8,14 @@ import pytest
 
 from clawft.link.load import ANSWERS
 from clawft.link.turns import ALONE_FROM, Sender, Turn, Turns
-from clawft.link.workshop import LARGE_WORK, Workshop, worked_on
+from clawft.link.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
 
-LARGE = LARGE_WORK + 1
+LARGE = b"\\" * (LARGE_WORK + 1)
+SMALL = b"\\" * LARGE_WORK
+PLAIN = b"x" * LARGE_PLAIN
 PATIENCE_S = 20.0
 
 
@@ -39,15 +41,19 @@ def noting(order: list[str], word: str) -> Callable[[], None]:
 
 
 async def test_a_small_one_is_done_at_once_and_where_it_is() -> None:
-    assert await worked_on(LARGE_WORK, "s", threading.get_ident) == threading.get_ident()
+    assert await worked_on(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await worked_on(PLAIN, "s", threading.get_ident) == threading.get_ident()
     assert await worked_on(LARGE, "s", threading.get_ident) != threading.get_ident()
+    assert await worked_on(PLAIN + b"x", "s", threading.get_ident) != threading.get_ident()
+    assert await searched(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await searched(PLAIN, "s", threading.get_ident) != threading.get_ident()
 
 
 async def test_a_small_one_never_waits_behind_a_large_one() -> None:
     gate = Gate()
     large = asyncio.create_task(worked_on(LARGE, "s", gate))
     await gate.began.wait()
-    assert await worked_on(1, "s", lambda: "small") == "small"
+    assert await worked_on(SMALL, "s", lambda: "small") == "small"
     assert not large.done()
     gate.let_go()
     assert await large == "done"

@@ -297,4 +297,15 @@ ATTACKS = (
         (_VANDALS + "test_a_strict_client_can_read_the_list_whatever_is_in_it",),
         _BARE + "test_one_definition_costs_a_strict_client_the_whole_list",
     ),
+    Attack(
+        29,
+        "contents that are dear to look through",
+        (
+            "security/test_stalls.py::test_no_content_holds_neighbours_up",
+            "security/test_stalls.py::test_nor_do_many_at_once_and_each_has_its_turn",
+            "guard/test_visible.py::test_any_content_takes_linear_time",
+            "wire/test_secrets.py::test_a_picture_is_looked_through_as_fast_as_a_text",
+        ),
+        _BARE + "test_what_is_simply_spelled_or_searched_costs_many_times_its_size",
+    ),
 )

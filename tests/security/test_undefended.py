@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ import pytest
 from aiohttp import web
 from mcp import types
 
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 from tests.security.test_attacks_are_real import naive
 from tests.security.test_hostile_servers import UNSEEN
@@ -224,3 +226,10 @@ def test_one_definition_costs_a_strict_client_the_whole_list() -> None:
     good = {"name": "y", "inputSchema": {"type": "object"}}
     with pytest.raises(ValueError, match="validation error"):
         types.ListToolsResult.model_validate({"tools": [good, crooked]})
+
+
+@requirement("QUAL-12")
+def test_what_is_simply_spelled_or_searched_costs_many_times_its_size() -> None:
+    spelled = re.sub("[\x7f\u200b]", lambda hidden: f"⟨U+{ord(hidden[0]):04X}⟩", "x\x7f" * 1_000)
+    assert len(spelled.encode()) > 5 * len("x\x7f" * 1_000)
+    assert not grows_linearly(lambda size: re.search(r"\\+\Z", "\\" * size + "x"), 2_000)

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.readable import readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
-from clawft.link.workshop import worked_on
+from clawft.link.workshop import searched
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool
@@ -69,7 +69,7 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
         """Fetch a web page or text document. HTML is reduced to readable text."""
         bounds = msgspec.structs.replace(settings.bounds, max_bytes=max_bytes)
         found = await fetch(url, judge=judge_by(settings.url_policy, "fetch"), bounds=bounds)
-        return await worked_on(len(found.body), "", partial(page_of, found, raw=raw))
+        return await searched(found.body, "", partial(page_of, found, raw=raw))
 
     @tool(alias="web_search", title="Search the web", read_only=True)
     async def search(

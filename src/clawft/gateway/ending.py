@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from clawft.errors import ClawftError, MissingCapability, ToolError
-from clawft.link.workshop import LARGE_WORK, worked_on
+from clawft.link.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Next, Reply, Tool
 from clawft.wire.meta import NEEDED
 
@@ -26,10 +26,9 @@ def as_reply(end: Next, finish: Finish) -> Next:
         except Exception as broken:
             log.exception("%s broke", call.name)
             reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
-        size = len(reply.result)
-        if size <= LARGE_WORK:
+        if is_light(reply.result):
             return finish(call, reply)
-        return await worked_on(size, call.origin.server, partial(finish, call, reply))
+        return await in_turn(call.origin.server, partial(finish, call, reply))
 
     return run
 

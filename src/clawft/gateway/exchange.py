@@ -17,7 +17,7 @@ from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.gateway.task.followed import Followed
-from clawft.link.workshop import LARGE_WORK, worked_on
+from clawft.link.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
@@ -112,8 +112,8 @@ class Exchange:
             reply = self._asked(target, caller, talk, asked)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
         result, ours = reply.result, self._gateway.server_info
-        if len(result) > LARGE_WORK:
-            return await worked_on(len(result), "", partial(stateless.finish_result, result, ours, reply.kind, cache))
+        if not is_light(result):
+            return await in_turn("", partial(stateless.finish_result, result, ours, reply.kind, cache))
         return stateless.finish_result(result, ours, reply.kind, cache)
 
     def _asked(self, target: Target, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:

@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from clawft.link.workshop import worked_on
+from clawft.link.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
 
 
@@ -32,7 +32,7 @@ class Redaction:
 
 
 async def _without_secrets(result: bytes, origin: Origin) -> bytes:
-    return await worked_on(len(result), origin.server, partial(_looked_through, result))
+    return await searched(result, origin.server, partial(_looked_through, result))
 
 
 def _looked_through(result: bytes) -> bytes:

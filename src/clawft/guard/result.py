@@ -55,7 +55,7 @@ class ResultGuard:
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         reply = await after(call)
-        return await worked_on(len(reply.result), call.origin.server, partial(self.finish, call, reply))
+        return await worked_on(reply.result, call.origin.server, partial(self.finish, call, reply))
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         result = reply.result
@@ -78,7 +78,7 @@ class ResultGuard:
             )
         if self._verbatim(origin.server):
             return result
-        return await worked_on(len(result), origin.server, partial(make_visible, result))
+        return await worked_on(result, origin.server, partial(make_visible, result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):

@@ -14,12 +14,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.link.load import ANSWERS
+from clawft.wire.visible import is_plain
 
 if TYPE_CHECKING:  # most programs never see a large message
     from concurrent.futures import ThreadPoolExecutor
 
 LARGE_WORK = 256 * 1024
 """Bytes of a message up to which it is worked on at once, where it is."""
+LARGE_PLAIN = 2 * 1024 * 1024
+"""The same for one in which there is nothing to be seen to."""
 
 T = TypeVar("T")
 _Job = tuple[Callable[[], Any], asyncio.Future[Any]]
@@ -27,9 +30,24 @@ _Job = tuple[Callable[[], Any], asyncio.Future[Any]]
 _clock = time.monotonic
 
 
-async def worked_on(size: int, whose: str, work: Callable[[], T]) -> T:
-    """What this work on so many bytes gives. Whose they are, by the name of a server, decides about its turn."""
-    return work() if size <= LARGE_WORK else await _workshop().do(whose, work)
+def is_light(message: bytes) -> bool:
+    """Whether all that is done to every message takes little time with this one."""
+    size = len(message)
+    return size <= LARGE_WORK or (size <= LARGE_PLAIN and b"\\" not in message and is_plain(message))
+
+
+async def worked_on(message: bytes, whose: str, work: Callable[[], T]) -> T:
+    """What this work on a message gives. Whose it is, by the name of a server, decides about its turn."""
+    return work() if is_light(message) else await in_turn(whose, work)
+
+
+async def searched(message: bytes, whose: str, work: Callable[[], T]) -> T:
+    """The same for work that takes longer."""
+    return work() if len(message) <= LARGE_WORK else await in_turn(whose, work)
+
+
+async def in_turn(whose: str, work: Callable[[], T]) -> T:
+    return await _workshop().do(whose, work)
 
 
 class Workshop:

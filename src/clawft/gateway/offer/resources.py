@@ -83,7 +83,7 @@ class Resources:
                 passed = await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
                 if wrapped is None:
                     return passed
-                return await worked_on(len(passed), known.origin.server, partial(_readdressed, passed, native, uri))
+                return await worked_on(passed, known.origin.server, partial(_readdressed, passed, native, uri))
         raise ResourceNotFound(uri)
 
     async def watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:

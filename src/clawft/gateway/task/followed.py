@@ -45,7 +45,7 @@ class Followed:
             return self._gateway.tasks.get(self._caller, id).shape()
         handle, provider = await self._open(id)
         shape = await provider.get_task(handle.id, self._caller)
-        return await worked_on(len(shape), handle.namespace, partial(self._guarded, shape, id, handle))
+        return await worked_on(shape, handle.namespace, partial(self._guarded, shape, id, handle))
 
     async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
         if not is_handle(id):

@@ -281,7 +281,7 @@ class UpstreamProvider:
         return await self._plain(whole) if session.peer.era is Era.STATELESS else whole
 
     async def _plain(self, result: bytes) -> bytes:
-        return await worked_on(len(result), self.server, partial(relay.plain_result, result))
+        return await worked_on(result, self.server, partial(relay.plain_result, result))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -208,7 +208,7 @@ class Relaying:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
         read = partial(_reply_of, call, session, answer.result)
-        reply = await worked_on(len(answer.result), self._server, read)
+        reply = await worked_on(answer.result, self._server, read)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:

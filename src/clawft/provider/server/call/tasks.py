@@ -171,7 +171,7 @@ class ForeignTasks:
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
-        return await worked_on(len(shape), self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
+        return await worked_on(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
         seen = tasks.read(shape)
@@ -213,7 +213,7 @@ class ForeignTasks:
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
         try:
             result = await _result(session, outgoing, patience)
-            return await worked_on(len(result), self._spec.name, partial(relay.reply_of, result, stateless=False))
+            return await worked_on(result, self._spec.name, partial(relay.reply_of, result, stateless=False))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
             raise
