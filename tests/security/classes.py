@@ -357,4 +357,15 @@ ATTACKS = (
         ),
         _BARE + "test_lists_of_ten_servers_take_more_memory_than_there_is",
     ),
+    Attack(
+        35,
+        "contents that are dear to look through",
+        (
+            "security/test_stalls.py::test_no_content_holds_neighbours_up",
+            "security/test_stalls.py::test_nor_do_many_at_once_and_each_has_its_turn",
+            "guard/test_visible.py::test_any_content_takes_linear_time",
+            "wire/test_secrets.py::test_a_picture_is_looked_through_as_fast_as_a_text",
+        ),
+        _BARE + "test_what_is_simply_spelled_or_searched_costs_many_times_its_size",
+    ),
 )

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 from aiohttp import web
 from mcp import types
 
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 from tests.security.siege import Siege
 from tests.security.test_attacks_are_real import naive
@@ -306,3 +308,10 @@ def test_a_few_threads_are_soon_all_taken() -> None:
         with pytest.raises(TimeoutError):
             honest.result(timeout=0.05)
         over.set()
+
+
+@requirement("QUAL-12")
+def test_what_is_simply_spelled_or_searched_costs_many_times_its_size() -> None:
+    spelled = re.sub("[\x7f\u200b]", lambda hidden: f"⟨U+{ord(hidden[0]):04X}⟩", "x\x7f" * 1_000)
+    assert len(spelled.encode()) > 5 * len("x\x7f" * 1_000)
+    assert not grows_linearly(lambda size: re.search(r"\\+\Z", "\\" * size + "x"), 2_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Generic, TypeGuard, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from clawft.errors import BadParams, Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
+from clawft.link.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,
@@ -105,7 +107,9 @@ class Resources:
             read = await self._read(known, provider, native, by)
             if read is not None:
                 passed = await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
-                return passed if wrapped is None else _readdressed(passed, native, uri)
+                if wrapped is None:
+                    return passed
+                return await worked_on(passed, known.origin.server, partial(_readdressed, passed, native, uri))
         raise ResourceNotFound(uri)
 
     async def watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from clawft.errors import (
     ExecutionFailed,
     JsonRpcFailure,
 )
+from clawft.link.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,
@@ -266,7 +268,7 @@ class UpstreamProvider:
         whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
         if session.peer.era is not Era.STATELESS:
             return whole
-        plain = relay.plain_result(whole)
+        plain = await self._plain(whole)
         if method == "resources/read" and not asked:
             self._kept.put(call.tool.name, call.caller.principal, plain)
         return plain
@@ -276,7 +278,10 @@ class UpstreamProvider:
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
         result = await session.request(method, members, seconds=seconds)
         whole = await session.complete(method, members, result, seconds=seconds)
-        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
+        return await self._plain(whole) if session.peer.era is Era.STATELESS else whole
+
+    async def _plain(self, result: bytes) -> bytes:
+        return await worked_on(result, self.server, partial(relay.plain_result, result))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Outgoing
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import Ended, Known, PlainCall, Way
@@ -211,7 +213,8 @@ class Relaying:
     ) -> Reply:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
-        reply = _reply_of(call, session, answer.result)
+        read = partial(_reply_of, call, session, answer.result)
+        reply = await worked_on(answer.result, self._server, read)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.question import carried
@@ -177,7 +179,7 @@ class ForeignTasks:
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
-        return _outcome(call, self._spec.name, tasks.read(shape))
+        return await worked_on(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
         seen = tasks.read(shape)
@@ -221,7 +223,7 @@ class ForeignTasks:
             result = await _result(session, outgoing, patience)
             if not tasks.is_of(result, id):
                 raise ProtocolFailure("asked for the result of one task, it gave that of another")
-            return relay.reply_of(result, stateless=False)
+            return await worked_on(result, self._spec.name, partial(relay.reply_of, result, stateless=False))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
             raise
