@@ -66,6 +66,16 @@ def test_a_few_notices_cost_nothing_and_a_flood_costs_a_pause() -> None:
 
 
 @requirement("QUAL-03")
+def test_those_that_say_too_much_divide_what_one_alone_would_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Noise, "noisy", {})
+    quiet, *loud = [Noise() for _ in range(11)]
+    now = time.monotonic()
+    pauses = [noise.heard(10_000_000, now) for noise in loud]
+    assert pauses[-1] > 9 * pauses[0]
+    assert quiet.heard(100, time.monotonic()) == 0
+
+
+@requirement("QUAL-03")
 def test_what_takes_long_to_hear_is_paid_for() -> None:
     noise = Noise()
     assert noise.heard(1, time.monotonic() - 1.0) >= 1.0 / SHARE - AT_ONCE_SECONDS

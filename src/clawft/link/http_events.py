@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 from clawft.link.noise import Noise
-from clawft.link.turns import Turns
+from clawft.link.turns import AwaitedTurn, Sender
 from clawft.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -29,26 +29,26 @@ SHOWN_BAD_EVENTS = 5
 log = logging.getLogger("clawft.link")
 
 
-async def events_of(response: ClientResponse, limit: int, noise: Noise, turns: Turns) -> AsyncIterator[Event]:
-    """The events of a stream until it ends; one that breaks off simply ends too."""
+async def events_of(response: ClientResponse, limit: int, noise: Noise, sender: Sender) -> AsyncIterator[Event]:
+    """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong."""
     import aiohttp  # loaded already: the client exists
 
     reader = EventReader(limit)
-    turn = turns.turn()
-    try:
-        async for chunk in response.content.iter_any():
-            for piece in _pieces(chunk):
-                began = time.monotonic()
-                for event in reader.feed(piece):
-                    turn.end()
-                    yield event
-                await turn.hold(reader.held)
-                if piece.count(b"\n") > MANY_LINES and (pause := noise.heard(len(piece), began)):
-                    await asyncio.sleep(pause)
-    except (aiohttp.ClientError, OSError) as broken:
-        log.debug("a stream broke off: %s", broken)
-    finally:
-        turn.end()
+    with AwaitedTurn(sender, response.close) as turn:
+        try:
+            async for chunk in response.content.iter_any():
+                for piece in _pieces(chunk):
+                    began = time.monotonic()
+                    for event in reader.feed(piece):
+                        turn.end()
+                        yield event
+                    await turn.wait(reader.held)
+                    if piece.count(b"\n") > MANY_LINES and (pause := noise.heard(len(piece), began)):
+                        await asyncio.sleep(pause)
+        except (aiohttp.ClientError, OSError) as broken:
+            log.debug("a stream broke off: %s", broken)
+        finally:
+            reader.clear()  # what ends badly may be kept by its own traceback
 
 
 def _pieces(chunk: bytes) -> Iterable[bytes]:

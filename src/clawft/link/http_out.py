@@ -41,7 +41,7 @@ from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS,
 from clawft.link.http_listening import Listening
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
-from clawft.link.turns import ALONE_FROM, Turns
+from clawft.link.turns import ALONE_FROM, AwaitedTurn, Sender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -90,7 +90,7 @@ class HttpLink:
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
         self._noise = Noise()
-        self._turns = Turns()
+        self._sender = Sender()
         self._bad_events = 0
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
@@ -212,16 +212,16 @@ class HttpLink:
             raise await refused(self._url, response)
 
     async def _read(self, response: ClientResponse) -> bytes:
-        whole = BytesIO()  # gives its bytes away without a copy
-        with self._turns.turn() as turn:
+        # BytesIO gives its bytes away without a copy; it is closed, as what ends badly may be kept by its own traceback
+        with AwaitedTurn(self._sender, response.close) as turn, BytesIO() as whole:
             async for part in response.content.iter_chunked(READ_AHEAD):
                 whole.write(part)
                 size = whole.tell()
                 if size > self._limit:
                     raise MessageTooLong(f"{self._url} sent more than {self._limit} bytes")
                 if size >= ALONE_FROM:
-                    await turn.hold(size)
-        body = whole.getvalue()
+                    await turn.wait(size)
+            body = whole.getvalue()
         if response.status >= NO_ANSWER_STATUS and not is_failure(body):
             raise refusal(self._url, response.status, body)
         return body
@@ -259,7 +259,7 @@ class HttpLink:
 
     async def _read_stream(self, id: int | None, response: ClientResponse, place: Place) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
-        async for event in events_of(response, self._limit, self._noise, self._turns):
+        async for event in events_of(response, self._limit, self._noise, self._sender):
             place.note(event)
             began = time.monotonic()
             message = self._message(event)

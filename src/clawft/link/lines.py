@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import cast
 
 from clawft.link.heap import keep_large_blocks
 from clawft.link.load import ANSWERS
+from clawft.link.turns import ALONE_FROM, Sender, Turn
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -33,10 +34,20 @@ class LineReader(asyncio.Protocol):
     While somebody holds it, lines wait here and no more is read.
     """
 
-    def __init__(self, accept: Accept, limit: int = DEFAULT_LIMIT, blank: Callable[[int], None] | None = None) -> None:
-        """`blank` is told how many lines with nothing on them came, where those are many."""
+    def __init__(
+        self,
+        accept: Accept,
+        limit: int = DEFAULT_LIMIT,
+        blank: Callable[[int], None] | None = None,
+        *,
+        in_turn: bool = False,
+    ) -> None:
+        """`blank` is told how many lines with nothing on them came, where those are many. `in_turn`: large lines of all
+        such readers take turns.
+        """
         self._accept = accept
         self._blank = blank
+        self._turn = _LineTurn(self) if in_turn else None
         self._framer = LineFramer(limit)
         self._transport: asyncio.ReadTransport | None = None
         self._holders: set[str] = set()
@@ -51,8 +62,22 @@ class LineReader(asyncio.Protocol):
         if len(data) >= LARGE_READ:
             keep_large_blocks()
         self._hand_over(self._framer.feed(data))
+        if self._turn is not None and (self._framer.held >= ALONE_FROM or self._turn.size):
+            self._take_turn(self._turn)
         if self._framer.blank > MANY_BLANK:
             self._tell_of_blank()
+
+    def _take_turn(self, turn: Turn) -> None:
+        if not turn.hold(self._framer.held):
+            self.hold(_OTHERS)
+
+    def go_on(self) -> None:
+        """With a large line that had to wait for others."""
+        self.let_go(_OTHERS)
+
+    def give_up(self) -> None:
+        """Skip the line that has begun."""
+        self._hand_over(self._framer.give_up())
 
     def _tell_of_blank(self) -> None:
         blank, self._framer.blank = self._framer.blank, 0
@@ -63,15 +88,19 @@ class LineReader(asyncio.Protocol):
         self._hand_over(self._framer.end())
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._turn is not None:
+            self._turn.end()
         self._over = True
         self._end_when_done()
 
-    def _hand_over(self, lines: Iterable[bytes | TooLong]) -> None:
-        for line in lines:
+    def _hand_over(self, lines: list[bytes | TooLong]) -> None:
+        """Each is given away: what is large is not kept here while it is worked on."""
+        lines.reverse()
+        while lines:
             if self._holders or self._held:
-                self._held.append(line)
+                self._held.append(lines.pop())
             else:
-                self._accept(line)
+                self._accept(lines.pop())
 
     def hold(self, who: str) -> None:
         """Hand over no more until `who` lets go."""
@@ -91,6 +120,18 @@ class LineReader(asyncio.Protocol):
     def _end_when_done(self) -> None:
         if self._over and not self._held and not self.ended.done():
             self.ended.set_result(None)
+
+
+class _LineTurn(Turn):
+    def __init__(self, reader: LineReader) -> None:
+        super().__init__(Sender())
+        self._reader = reader
+
+    def go_on(self) -> None:
+        self._reader.go_on()
+
+    def give_up(self) -> None:
+        self._reader.give_up()
 
 
 class LineWriter(asyncio.BaseProtocol):
@@ -148,7 +189,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._paused = self.full = True
         self._drained.clear()
         if self._reader is not None:
-            ANSWERS.blocked += 1
+            ANSWERS.block()
             self._reader.hold(_OUTPUT)
 
     def resume_writing(self) -> None:
@@ -161,7 +202,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def _unblock(self) -> None:
         if self._paused and self._reader is not None:
-            ANSWERS.blocked -= 1
+            ANSWERS.unblock()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()
@@ -189,6 +230,7 @@ class LineWriter(asyncio.BaseProtocol):
 _POLL_SECONDS = 0.01
 _OUTPUT = "output"
 _TURN = "turn"
+_OTHERS = "others"
 
 
 def grow(*descriptors: int) -> None:

@@ -1,7 +1,7 @@
-"""The large messages we have in our hands, of all callers together: a bound in bytes that no crowd can pass.
+"""The large messages we have in our hands, of all callers or servers together: a bound in bytes that no crowd can pass.
 
-Each bound on one message, or on one caller, still lets a thousand of them add up. Small messages are not counted: their
-number is bounded elsewhere.
+Each bound on one message, or on one of them, still lets a thousand add up. Small messages are not counted: their number
+is bounded elsewhere.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ MAX_REQUEST_BYTES = 12 * 1024 * 1024
 """Of large requests that come in or are being worked on. Each takes several times its size on its way through."""
 MAX_ANSWER_BYTES = 24 * 1024 * 1024
 """Of large answers that their callers have not taken yet."""
+MAX_QUESTION_BYTES = 8 * 1024 * 1024
+"""Of large questions of servers that nobody has answered yet."""
 
 
 def _nothing() -> None:
@@ -25,7 +27,7 @@ def _nothing() -> None:
 
 
 class Total:
-    """What is carried now, and may be. A caller with a name has at most half of it: there is room for others."""
+    """What is carried now, and may be. Whoever has a name has at most half of it: there is room for others."""
 
     def __init__(self, what: str, limit: int) -> None:
         self.what = what
@@ -35,7 +37,7 @@ class Total:
         self.blocked = 0
         """Callers on a pipe who do not take what is written for them."""
         self.relieved: Callable[[], object] = _nothing
-        """Called when something was put down."""
+        """Called when something was put down, or taken again."""
 
     def has_room(self, size: int, mine: int = 0) -> bool:
         """For so much more; `mine` of what is carried belongs to the same message, and one alone is always taken."""
@@ -46,6 +48,14 @@ class Total:
         carried = self.of_caller[caller] if caller else mine
         return carried == mine or carried + size <= self.limit // 2
 
+    def block(self) -> None:
+        """A caller on a pipe stops taking what is written for it."""
+        self.blocked += 1
+
+    def unblock(self) -> None:
+        self.blocked -= 1
+        self.relieved()
+
     def busy(self) -> Busy:
         return Busy(
             f"busy: too many large {self.what} at once, {self.limit} bytes at most", hint="try again in a moment"
@@ -54,6 +64,7 @@ class Total:
 
 REQUESTS = Total("requests", MAX_REQUEST_BYTES)
 ANSWERS = Total("answers", MAX_ANSWER_BYTES)
+QUESTIONS = Total("questions", MAX_QUESTION_BYTES)
 
 
 class Load:

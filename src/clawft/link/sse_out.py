@@ -27,7 +27,7 @@ from clawft.link.http_client import (
 from clawft.link.http_events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience, within
-from clawft.link.turns import Turns
+from clawft.link.turns import Sender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -173,7 +173,7 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise, Turns()):
+            async for event in events_of(response, self._limit, self._noise, Sender()):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)

@@ -15,24 +15,19 @@ from typing import IO, Any, cast
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
-from clawft.link.load import ANSWERS
 from clawft.link.noise import Noise
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
+from clawft.link.turns import unended
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
-from clawft.wire.framing import DEFAULT_LIMIT, TooLong
+from clawft.wire.framing import DEFAULT_LIMIT, GIVEN_UP, TooLong
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
 MAX_UNREAD_BYTES = 20 * 1024 * 1024
 """What a child may leave unread on its input before it counts as lost."""
-LARGE_ANSWER = 1024 * 1024
-"""From here on an answer makes us look whether callers keep up."""
-_WAIT_S = 0.02
-WAIT_TURNS = 50
-"""How long, and how often, we wait for them before the next one is read all the same."""
 
 log = logging.getLogger("clawft.link")
 
@@ -67,7 +62,7 @@ class StreamLink:
         self._writer = LineWriter()
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
-        self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing)
+        self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing, in_turn=True)
         await self._read(reader, pipes.stdout)
         await self._read(_StderrReader(child), pipes.stderr)
         for end in (reader.ended, child.ended, self._writer.broken):
@@ -141,34 +136,26 @@ class StreamLink:
 
     def _accept(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            self._fail_all(MessageTooLong(f"the server sent a message longer than {self._limit} bytes"))
+            self._fail_all(_skipped(line, self._limit))
             return
         try:
             message = jsonrpc.decode(line)
         except WireError as wrong:
             self._take_bad_line(line, wrong)
             return
+        size = len(line)
+        del line  # which may be large, as may be what is made of it now
         if isinstance(message, Response):
             waiter = self._waiting.take(message.id)
         elif isinstance(message, Failure):
             waiter = self._waiting.take(message.id) or self._only_one(message)
         else:
-            self._take_unasked(message, len(line))
+            self._take_unasked(message, size)
             return
         if waiter is None:
-            self._rest_from(len(line), time.monotonic())
+            self._rest_from(size, time.monotonic())
         elif not waiter.done():
             waiter.set_result(message)
-        if len(line) > LARGE_ANSWER:
-            self._loop.call_soon(self._wait_for_callers, WAIT_TURNS)
-
-    def _wait_for_callers(self, turns: int) -> None:
-        """Read no further large answers while those before are not taken; but not for ever, for others ask here too."""
-        if ANSWERS.blocked and turns:
-            self._reader.hold(_CALLERS)
-            self._loop.call_later(_WAIT_S, self._wait_for_callers, turns - 1)
-        else:
-            self._reader.let_go(_CALLERS)
 
     def _take_unasked(self, message: Request | Notification, size: int) -> None:
         """Nobody waits for it: it is heard while there is time for such things."""
@@ -248,12 +235,16 @@ class StreamLink:
                 waiter.set_exception(error)
 
 
-_NOISE, _CALLERS, _STOPPED = "noise", "callers", "stopped"
+_NOISE, _STOPPED = "noise", "stopped"
 _SHOWN_BAD_LINES = 5
 _BLANK_BYTES = 100
 """To pass over a line with nothing on it takes as long as so many bytes of one that has something."""
 _LAST_WORDS_SECONDS = 0.05
 """Stderr and the exit status may arrive just after stdout has closed."""
+
+
+def _skipped(line: TooLong, limit: int) -> MessageTooLong:
+    return unended() if line is GIVEN_UP else MessageTooLong(f"the server sent a message longer than {limit} bytes")
 
 
 def _is_cancelled() -> bool:

@@ -1,55 +1,195 @@
-"""Large answers of one server are read one after the other: each is within its bound, but all at once are not.
+"""Large messages of servers, of all servers together: each is within its bound, but all at once are not.
 
-Whoever waits for a turn reads no further, and so its sender waits too. A server that never ends a large answer holds up
-only its own others, until somebody's patience ends.
+A reader tells how much it holds of a message that is not whole. The message that came first is always read to its end;
+others go on while there is room beside it, and else wait, read no further, and so do their senders. While somebody
+waits, a message that does not come is given up, and its sender comes last from then on: no server can keep others from
+being heard by never ending one. And while those who asked do not take their answers, none is read, for a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Self
 
+from clawft.errors import MessageTooLong
 from clawft.link.heap import keep_large_blocks
+from clawft.link.load import ANSWERS
 
 ALONE_FROM = 64 * 1024
-"""Bytes of one answer that are held without a turn; there may be as many of these as calls in flight."""
+"""Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
+MAX_HELD_BYTES = 8 * 1024 * 1024
+"""Of messages that are not whole, beside the one that came first."""
+LOOK_SECONDS = 0.5
+"""How often somebody who waits looks whether those before come."""
+PACE_SECONDS = 1.0
+PACE_BYTES = 256 * 1024
+"""What has to come in that time while others wait."""
+CALLERS_SECONDS = 5.0
+"""How long a message waits for callers to take what was written for them; others ask its server, too."""
+
+_clock = time.monotonic
 
 
 class Turns:
-    """Of one link."""
+    """Of whatever shares a bound: all links of this process."""
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
+        self.held = 0
+        self.taken: dict[Turn, None] = {}
+        """In the order of their coming."""
 
-    def turn(self) -> Turn:
-        return Turn(self._lock)
+    def may_go_on(self, turn: Turn) -> bool:
+        if ANSWERS.blocked and not turn.waited_enough():
+            return False
+        first = min(self.taken, key=_times_given_up)
+        return turn is first or self.held - first.size <= MAX_HELD_BYTES
+
+    def call(self) -> None:
+        """Somebody gave way: let go on who can."""
+        for turn in [turn for turn in self.taken if turn.waits]:
+            if turn.waits and self.may_go_on(turn):
+                turn.resume()
+
+    def look(self) -> None:
+        """Give up what does not come, and call those who have waited enough."""
+        for turn in [turn for turn in self.taken if turn.is_slow()]:
+            turn.sender.given_up += 1
+            turn.end()
+            turn.give_up()
+        self.call()
+
+
+TURNS = Turns()
+ANSWERS.relieved = TURNS.call
+
+
+class Sender:
+    """Whose messages they are: one link."""
+
+    given_up = 0
+    """So many that did not come."""
 
 
 class Turn:
-    """Of one answer, or of one stream for as long as it is in the middle of a large event."""
+    """Of one reader, for as long as it is in the middle of a large message."""
 
-    def __init__(self, lock: asyncio.Lock) -> None:
-        self._lock = lock
-        self._mine = False
+    def __init__(self, sender: Sender, turns: Turns = TURNS) -> None:
+        self.sender = sender
+        self._turns = turns
+        self._seen = 0.0
+        self._size_seen = 0
+        self._patient_until = 0.0
+        self.size = 0
+        """Of what is held in this turn; 0 if there is none."""
+        self.waits = False
 
-    async def hold(self, size: int) -> None:
-        """So many bytes are held now: wait for the turn where it takes one, and leave time to others in any case."""
+    def go_on(self) -> None:
+        """More may be read after all."""
+        raise NotImplementedError
+
+    def give_up(self) -> None:
+        """The rest of this message is not to be waited for."""
+        raise NotImplementedError
+
+    def hold(self, size: int) -> bool:
+        """So many bytes of a message are held now. False: read no further until told so."""
         if size < ALONE_FROM:
             self.end()
-        elif self._mine:
-            await asyncio.sleep(0)
-        else:
-            await self._lock.acquire()
-            self._mine = True
+            return True
+        turns = self._turns
+        if not self.size:
             keep_large_blocks()
+            turns.taken[self] = None
+            self._patient_until = _clock() + CALLERS_SECONDS
+            self._see(0)
+        turns.held += size - self.size
+        self.size = size
+        waited, self.waits = self.waits, not turns.may_go_on(self)
+        if self.waits and not waited:
+            self._look_later()
+        return not self.waits
+
+    def _see(self, size: int) -> None:
+        self._seen = _clock()
+        self._size_seen = size
+
+    def _look_later(self) -> None:
+        asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        if self.waits:
+            self._turns.look()
+        if self.waits:
+            self._look_later()
+
+    def waited_enough(self) -> bool:
+        return _clock() > self._patient_until
+
+    def is_slow(self) -> bool:
+        """Does it hold others up? Not if it is held up itself."""
+        if self.waits or _clock() < self._seen + PACE_SECONDS:
+            return False
+        came = self.size - self._size_seen
+        self._see(self.size)
+        return came < PACE_BYTES
+
+    def resume(self) -> None:
+        self.waits = False
+        self._see(self.size)
+        self.go_on()
 
     def end(self) -> None:
-        if self._mine:
-            self._mine = False
-            self._lock.release()
+        """The message is whole, or of no matter any more."""
+        if not self.size:
+            return
+        turns = self._turns
+        del turns.taken[self]
+        turns.held -= self.size
+        self.size = 0
+        self.waits = False
+        turns.call()
+
+
+class AwaitedTurn(Turn):
+    """For a reader that is a task. As a context it raises MessageTooLong, if the message was given up."""
+
+    def __init__(self, sender: Sender, stop: Callable[[], None], turns: Turns = TURNS) -> None:
+        """`stop` makes the reading end that is under way."""
+        super().__init__(sender, turns)
+        self._stop = stop
+        self._granted: asyncio.Future[None] | None = None
+        self._given_up = False
+
+    async def wait(self, size: int) -> None:
+        """So many bytes are held now: wait until more may be read, and leave time to others in any case."""
+        if self.hold(size):
+            await asyncio.sleep(0)
+            return
+        self._granted = asyncio.get_running_loop().create_future()
+        await self._granted
+
+    def go_on(self) -> None:
+        if self._granted is not None and not self._granted.done():
+            self._granted.set_result(None)
+
+    def give_up(self) -> None:
+        self._given_up = True
+        self._stop()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.end()
+        if self._given_up:
+            raise unended() from None
+
+
+def _times_given_up(turn: Turn) -> int:
+    return turn.sender.given_up
+
+
+def unended() -> MessageTooLong:
+    return MessageTooLong("the server did not end a large message, and others waited", hint="try again in a moment")

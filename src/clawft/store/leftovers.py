@@ -8,7 +8,7 @@ from collections import OrderedDict
 from msgspec import Struct
 
 MAX_ITEMS = 64
-MAX_BYTES = 24 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 
 
 class Part(Struct, frozen=True):

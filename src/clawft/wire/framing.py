@@ -27,10 +27,13 @@ def one_line(message: bytes) -> bytes:
 
 
 class TooLong:
-    """Stands where a line longer than the limit was."""
+    """Stands where a line was that is skipped to its end."""
 
 
 TOO_LONG = TooLong()
+"""It is longer than the limit."""
+GIVEN_UP = TooLong()
+"""It did not end while others waited."""
 
 
 class LineFramer:
@@ -39,7 +42,8 @@ class LineFramer:
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
         self._parts: list[bytes] = []
-        self._held = 0
+        self.held = 0
+        """Bytes of the line that is not whole yet."""
         self._skipping = False
         self.blank = 0
         """Lines with nothing on them that were passed over; whoever minds sets it back."""
@@ -60,21 +64,29 @@ class LineFramer:
         """The stream is over: what is held counts as a last line."""
         return self._finish(b"")
 
+    def give_up(self) -> list[bytes | TooLong]:
+        """Skip the line that is not whole yet."""
+        self._parts.clear()
+        self.held = 0
+        self._skipping = True
+        return [GIVEN_UP]
+
     def _hold(self, part: bytes) -> list[bytes | TooLong]:
         if self._skipping:
             return []
-        self._held += len(part)
-        if self._held <= self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
+        self.held += len(part)
+        if self.held <= self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
             self._parts.append(part)
             return []
         self._parts.clear()
+        self.held = 0
         self._skipping = True
         return [TOO_LONG]
 
     def _finish(self, last: bytes) -> list[bytes | TooLong]:
         skipped, self._skipping = self._skipping, False
         parts, self._parts = self._parts, []
-        self._held = 0
+        self.held = 0
         if skipped:
             return []
         if parts:

@@ -66,6 +66,10 @@ class EventReader:
         """Bytes of the event that is not whole yet."""
         return self._size + len(self._held)
 
+    def clear(self) -> None:
+        """Let go of the event that is not whole."""
+        self._held, self._fields, self._data, self._size = bytearray(), {}, [], 0
+
     def _hold(self, part: bytes) -> None:
         if part:
             self._check(len(self._held) + len(part))

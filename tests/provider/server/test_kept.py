@@ -70,3 +70,16 @@ def test_there_is_a_bound_on_how_many_and_how_much(monkeypatch: pytest.MonkeyPat
     assert len(reads) == 1
     reads.put("x://huge", "ada", result("y" * 2_000))
     assert reads.get("x://huge", "ada") is None
+
+
+def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MAX_KEPT_BYTES", 300)
+    monkeypatch.setattr(kept, "MAX_ALL_KEPT_BYTES", 400)
+    first, second = KeptReads(), KeptReads()
+    for number in range(5):
+        first.put(f"x://{number}", "ada", result("x" * 50))
+        second.put(f"x://{number}", "ada", result("x" * 50))
+    assert (len(first), len(second)) == (2, 1)
+    first.clear()
+    second.put("x://9", "ada", result("x" * 50))
+    assert len(second) == 2

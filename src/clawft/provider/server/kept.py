@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from typing import ClassVar
+from weakref import WeakSet
 
 import msgspec
 from msgspec import Raw, Struct
 
 MAX_KEPT = 256
-MAX_KEPT_BYTES = 16 * 1024 * 1024
+MAX_KEPT_BYTES = 4 * 1024 * 1024
+MAX_ALL_KEPT_BYTES = 16 * 1024 * 1024
+"""Of all servers: where others have it, nothing more is kept."""
 MAX_KEPT_SECONDS = 86_400.0
 """However long a server says."""
 
@@ -33,7 +37,10 @@ class _Kept(Struct):
 class KeptReads:
     """Results of one server by URI and reader; the longest unused give way."""
 
+    of_all: ClassVar[WeakSet[KeptReads]] = WeakSet()
+
     def __init__(self) -> None:
+        self.of_all.add(self)
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self._bytes = 0
 
@@ -63,8 +70,12 @@ class KeptReads:
         until = time.monotonic() + min(told.ttl_ms / 1000, MAX_KEPT_SECONDS)
         self._kept[uri, reader] = _Kept(result, until)
         self._bytes += len(result)
-        while len(self._kept) > MAX_KEPT or self._bytes > MAX_KEPT_BYTES:
+        while len(self._kept) > MAX_KEPT or self._bytes > self._room():
             self._drop(next(iter(self._kept)))
+
+    def _room(self) -> int:
+        others = sum(other._bytes for other in self.of_all) - self._bytes
+        return max(0, min(MAX_KEPT_BYTES, MAX_ALL_KEPT_BYTES - others))
 
     def forget(self, uri: str) -> None:
         """It has changed, or a part of it, or what it is a part of."""

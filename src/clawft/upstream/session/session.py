@@ -19,6 +19,7 @@ from clawft.errors import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     UNSUPPORTED_REVISION,
+    Busy,
     ClawftError,
     JsonRpcFailure,
     LinkError,
@@ -27,11 +28,11 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import Link, Outgoing, Posting
+from clawft.link.load import LARGE, QUESTIONS, Load
 from clawft.link.patience import Patience
 from clawft.model import Era
 from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (
-    MAX_QUESTION_BYTES,
     Peer,
     Wanted,
     read_discover,
@@ -92,7 +93,6 @@ class Session:
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}
-        self._asked_bytes = 0
         self._mirrors = Mirrors()
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
@@ -293,14 +293,20 @@ class Session:
             return
         if message.id in self._answering:
             return  # the one that came first is being answered under this id
-        size = len(message.params)
-        flooded = len(self._answering) >= MAX_QUESTIONS or self._asked_bytes + size > MAX_QUESTION_BYTES
-        work = self.link.answer(_too_many(message.id)) if flooded else self._answer(message, stream)
-        taken = 0 if flooded else size
-        self._asked_bytes += taken
+        load = self._take_on(len(message.params))
+        work = self.link.answer(_too_many(message.id)) if load is None else self._answer(message, stream)
         id = message.id  # of the message no more is kept than that
         task = self._answering[id] = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(lambda task: self._answered(id, taken, task))
+        task.add_done_callback(lambda task: self._answered(id, load, task))
+
+    def _take_on(self, size: int) -> Load | None:
+        """A question of this size; None if that is too much, of this server's or of all."""
+        if len(self._answering) >= MAX_QUESTIONS:
+            return None
+        try:
+            return Load(QUESTIONS, size if size > LARGE else 0, str(id(self)))
+        except Busy:
+            return None
 
     def _withdraw(self, cancelled: Notification) -> bool:
         """The server no longer wants to know: whoever was asked is told, and nothing is answered."""
@@ -310,9 +316,10 @@ class Session:
             task.cancel()
         return task is not None
 
-    def _answered(self, id: bytes, taken: int, task: asyncio.Task[None]) -> None:
+    def _answered(self, id: bytes, load: Load | None, task: asyncio.Task[None]) -> None:
         del self._answering[id]
-        self._asked_bytes -= taken
+        if load is not None:
+            load.put_down()
         if not task.cancelled() and task.exception() is not None:
             log.error("a question of the server's was not answered", exc_info=task.exception())
 
@@ -333,7 +340,7 @@ class Session:
 
 
 def _too_many(id: bytes) -> bytes:
-    most = f"{MAX_QUESTIONS} questions of one server, or {MAX_QUESTION_BYTES} bytes of them"
+    most = f"{MAX_QUESTIONS} questions of one server, or {QUESTIONS.limit // 2} bytes of them"
     return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {most}, may wait for an answer")
 
 

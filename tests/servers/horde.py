@@ -1,0 +1,46 @@
+"""One of a horde: a server that takes as much of our room as one server may, on its own. With ten of them it adds up.
+
+usage: python -m tests.servers.horde
+
+The text given to `poke` says what it does.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.servers.hostile import MEGABYTE, Json, Server, raw, send
+
+ROOM = 15 * MEGABYTE
+
+
+def block(**members: Any) -> Json:
+    return {"content": [members]}
+
+
+RESULTS: dict[str, Callable[[], Json]] = {
+    "text": lambda: block(type="text", text="x" * ROOM),
+    "picture": lambda: block(type="image", mimeType="image/png", data="QUJD" * (ROOM // 4)),
+    "structure": lambda: {
+        "content": [],
+        "structuredContent": {"numbers": [0] * 100_000, "text": "x" * (ROOM - MEGABYTE)},
+    },
+}
+
+
+class Horde(Server):
+    def call(self, id: object, params: Json) -> None:
+        wanted = params["arguments"]["text"]
+        if wanted in RESULTS:
+            send({"id": id, "result": RESULTS[wanted]()})
+        elif wanted == "error":
+            send({"id": id, "error": {"code": -32000, "message": "x" * ROOM}})
+        elif wanted == "drip":
+            raw(b'{"jsonrpc":"2.0","id":%b,"result":{"content":["' % json.dumps(id).encode() + b"x" * ROOM)
+        elif wanted == "notices":
+            while True:
+                send({"method": "notifications/message", "params": {"level": "error", "data": "x" * 3 * MEGABYTE}})
+
+
+if __name__ == "__main__":
+    Horde().serve()
