@@ -43,8 +43,9 @@ test: $(TEST) peers system editors ## Install everything the tests need and run 
 vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of its window is left in out/
 	$(BIN)/python -m pytest -n 0 -q $(IN_VSCODE)
 
+# Politely: a VS Code that has to wait for its turn does not save in time.
 rest: $(TEST) peers system editors
-	$(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
+	nice -n 5 $(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
 
 lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ from tests.servers.pipe import Json, Pipe, call, mcp_server, text_of
 from tests.servers.weft import RSS_LIMIT, STOP_S, outliving
 
 SERVERS = Path(__file__).parents[1] / "servers"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SHORT_MS = 2000
 
 
