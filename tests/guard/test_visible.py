@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.wire.visible import is_clean, make_visible, visible_text
+from clawft.wire import strings
+from clawft.wire.hidden import LONG_ROW, MAX_SPELLED
+from clawft.wire.visible import is_plain, make_visible, visible_text
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 
 VISIBLE_FORMATS = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13440)}
@@ -112,7 +115,7 @@ def test_clean_messages_are_the_same_bytes_and_others_lose_nothing_visible(value
     visible = make_visible(raw)
     json.loads(visible)
     assert make_visible(visible) == visible
-    if is_clean(raw):
+    if is_plain(raw):
         assert visible is raw
     if raw.isascii() and b"\\" not in raw and b"\x7f" not in raw:
         assert visible == raw
@@ -127,3 +130,80 @@ def test_plain_text_shows_the_same_as_json(text: str) -> None:
 @requirement("GUARD-09")
 def test_lone_surrogates_of_plain_text_become_readable() -> None:
     assert visible_text("a\ud800b") == "a\\ud800b"
+
+
+# ── long ones ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LETTERS = [
+    "\u200b",
+    "\u200d",
+    "\u200c",
+    "é",
+    "x",
+    "👩",
+    "❤",
+    "\ufe0f",
+    "\ufe01",
+    "\x7f",
+    "\U000e0041",
+    " ",
+    "\\",
+    "\x1b",
+    "漢",
+]
+
+
+@requirement("GUARD-09")
+@given(st.lists(st.tuples(st.sampled_from(LETTERS), st.booleans()), max_size=60), st.integers(16, 64))
+def test_a_message_that_is_taken_in_pieces_shows_the_same(letters: list[tuple[str, bool]], size: int) -> None:
+    spelled = "".join(json.dumps(letter, ensure_ascii=escaped)[1:-1] for letter, escaped in letters)
+    raw = f'"{spelled}"'.encode()
+    with pytest.MonkeyPatch.context() as patched:
+        whole = make_visible(raw)
+        patched.setattr(strings, "PIECE", size)
+        assert make_visible(raw) == whole
+    text = "".join(letter for letter, _ in letters)
+    assert json.loads(whole) == visible_text(text)
+
+
+@requirement("GUARD-09")
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\U000e0041", "\u200d", "\x7f"])
+def test_of_a_long_row_the_first_are_shown_and_the_others_counted(hidden: str, escaped: bool) -> None:
+    mark = f"⟨U+{ord(hidden):04X}⟩"
+    assert shown(f"a{hidden * LONG_ROW}b", escaped=escaped) == f"a{mark * LONG_ROW}b"
+    for many in (LONG_ROW + 1, 1_000, 100_000):
+        told = f"a{mark * (LONG_ROW // 2)}⟨and {many - LONG_ROW // 2} more hidden⟩b"
+        assert shown(f"a{hidden * many}b", escaped=escaped) == told
+        assert visible_text(f"a{hidden * many}b") == told
+
+
+@requirement("GUARD-09")
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize("hidden", ["\u200b", "\x7f", "\u200d", "\ufe0f\ufe01"])
+def test_however_many_there_are_none_stays_hidden_and_the_message_stays_small(hidden: str, escaped: bool) -> None:
+    raw = json.dumps(f"x{hidden}" * (4 * MAX_SPELLED), ensure_ascii=escaped).encode()
+    visible = make_visible(raw)
+    assert make_visible(visible) == visible
+    assert hidden not in json.loads(visible)
+    assert json.loads(visible).count("x") == 4 * MAX_SPELLED
+    assert len(visible) < len(raw) + 20 * 2 * MAX_SPELLED
+
+
+@requirement("GUARD-09")
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize("words", ["❤️", "👩‍💻 ", "❤️‍🔥", "می‌خواهم "])
+def test_what_people_write_stays_however_much_it_is(words: str, escaped: bool) -> None:
+    raw = json.dumps(words * (2 * MAX_SPELLED), ensure_ascii=escaped).encode()
+    assert make_visible(raw) is raw
+
+
+@requirement("GUARD-09")
+@pytest.mark.parametrize("escaped", [True, False])
+@pytest.mark.parametrize(
+    "unit",
+    ["\u200b", "x\u200b", "é\u200d", "❤️", "\ufe0f\ufe0f", "\\", "\\" * 32_767 + "x", "\n", "漢", "—", "\x1b", "😀"],
+)
+def test_any_content_takes_linear_time(unit: str, escaped: bool) -> None:
+    raw = json.dumps(unit, ensure_ascii=escaped).encode()[1:-1]
+    assert grows_linearly(lambda size: make_visible(b'"' + raw * (size // len(raw)) + b'"'), 200_000)

@@ -2,12 +2,24 @@
 
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.wire.secrets import MASK, SHAPES, SIGNS, looks_secret, mask_members, mask_url, redact, redact_text
+from clawft.wire import secrets
+from clawft.wire.secrets import (
+    MASK,
+    MAX_NAMED,
+    SHAPES,
+    SIGNS,
+    looks_secret,
+    mask_members,
+    mask_url,
+    redact,
+    redact_text,
+)
 from tests.growth import grows_linearly
 from tests.requirements import requirement
 
@@ -79,6 +91,40 @@ def test_no_text_makes_the_search_slow(piece: str) -> None:
         redact((piece * (size // len(piece) + 1)).encode()[:size])
 
     assert grows_linearly(look_through, 50_000)
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("secret", ["://a:b@", "AKIAIOSFODNN7EXAMPLE", "sk-" + "a" * 20 + " "])
+def test_however_many_there_are_all_go_and_the_text_hardly_grows(secret: str) -> None:
+    text = secret * (3 * MAX_NAMED)
+    without = redact(text.encode())
+    assert secret.strip().encode() not in without
+    assert without.count(b"[redacted: ") == MAX_NAMED
+    assert len(without) < len(text) + 30 * MAX_NAMED
+
+
+@requirement("CONF-14")
+@given(st.data())
+def test_a_long_text_is_looked_through_in_windows_and_loses_the_same(data: st.DataObject) -> None:
+    raw = "".join(data.draw(st.lists(st.sampled_from(PIECES), min_size=1, max_size=40))).encode()
+    whole = redact(raw)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(secrets, "WINDOW", 500)
+        patched.setattr(secrets, "_AHEAD", 400)
+        assert redact(raw) == whole
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize("letters", ["QUJD", "eyJ", "J", "eyJ."])
+def test_a_picture_is_looked_through_as_fast_as_a_text(letters: str) -> None:
+    picture, text = (part.encode() * (400_000 // len(part)) for part in (letters, "nothing "))
+    assert min(_seconds(picture) for _ in range(3)) < 40 * max(_seconds(text) for _ in range(3))
+
+
+def _seconds(raw: bytes) -> float:
+    began = time.process_time()
+    assert redact(raw) is raw
+    return time.process_time() - began
 
 
 PIECES = [

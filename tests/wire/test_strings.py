@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from clawft.wire import strings
 from clawft.wire.strings import clipped, clipped_json, unescaped
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 
 LETTERS = ["a", "é", "日", "😀", "\\", '"', "\n", "\x01", "u", "d83d", "\u202e"]
@@ -42,3 +43,12 @@ def test_what_is_no_string_is_cut_as_it_is_spelled() -> None:
     assert clipped_json(Raw(b'{"a":1}'), 50) == '{"a":1}'
     assert clipped("abcdef", 2) == "ab… (4 more characters)"
     assert clipped("ab", 2) == "ab"
+
+
+@requirement("GUARD-08")
+@pytest.mark.parametrize("unit", ["\\", "\\" * 30_000 + "x", '"', "\n", "\u202e", "😀"])
+def test_any_content_is_taken_apart_in_linear_time(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strings, "PIECE", 64 * 1024)
+    spelled = json.dumps(unit).encode()[1:-1]
+    assert grows_linearly(lambda size: unescaped(memoryview(spelled * (size // len(spelled)))), 100_000)
+    assert unescaped(memoryview(spelled * (200_000 // len(spelled)))).decode() == unit * (200_000 // len(spelled))

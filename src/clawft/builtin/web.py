@@ -1,6 +1,7 @@
 """The web: read a page, search. Every address is judged by the URL policy; everything has a bound."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -10,6 +11,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.readable import readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.link.workshop import searched
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool
@@ -66,7 +68,8 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
     ) -> Page:
         """Fetch a web page or text document. HTML is reduced to readable text."""
         bounds = msgspec.structs.replace(settings.bounds, max_bytes=max_bytes)
-        return page_of(await fetch(url, judge=judge_by(settings.url_policy, "fetch"), bounds=bounds), raw=raw)
+        found = await fetch(url, judge=judge_by(settings.url_policy, "fetch"), bounds=bounds)
+        return await searched(found.body, "", partial(page_of, found, raw=raw))
 
     @tool(alias="web_search", title="Search the web", read_only=True)
     async def search(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from clawft.errors import ClawftError, MissingCapability, ToolError
+from clawft.link.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Next, Reply, Tool
 from clawft.wire.meta import NEEDED
 
@@ -24,7 +26,9 @@ def as_reply(end: Next, finish: Finish) -> Next:
         except Exception as broken:
             log.exception("%s broke", call.name)
             reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
-        return finish(call, reply)
+        if is_light(reply.result):
+            return finish(call, reply)
+        return await in_turn(call.origin.server, partial(finish, call, reply))
 
     return run
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.gateway.task.followed import Followed
+from clawft.link.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
@@ -110,7 +111,10 @@ class Exchange:
         except InputRequired as asked:
             reply = self._asked(target, caller, talk, asked)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
-        return stateless.finish_result(reply.result, self._gateway.server_info, reply.kind, cache)
+        result, ours = reply.result, self._gateway.server_info
+        if not is_light(result):
+            return await in_turn("", partial(stateless.finish_result, result, ours, reply.kind, cache))
+        return stateless.finish_result(result, ours, reply.kind, cache)
 
     def _asked(self, target: Target, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
         digest = digest_of(target.method, target.name, target.arguments)
@@ -136,7 +140,7 @@ class Exchange:
 
     def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
         entry = self._gateway.find(target.name, caller)
-        if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
+        if entry is None or b"x-mcp-header" not in entry.tool.wire:
             return
         if not self._gateway.find_visible(target.name, caller):
             return

@@ -5,15 +5,13 @@ It stands inside the result step, so that what is cut off and kept for reading o
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
+from clawft.link.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
-
-LARGE_BYTES = 256 * 1024
-"""Results above this are looked through in a thread, so that others are served meanwhile."""
 
 
 class Redaction:
@@ -26,18 +24,15 @@ class Redaction:
 
     async def __call__(self, call: Call, after: Next) -> Reply:
         reply = await after(call)
-        result = await _without_secrets(reply.result)
+        result = await _without_secrets(reply.result, call.origin)
         return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
-        return await _without_secrets(result) if self._wanted(origin.server) else result
+        return await _without_secrets(result, origin) if self._wanted(origin.server) else result
 
 
-async def _without_secrets(result: bytes) -> bytes:
-    if len(result) <= LARGE_BYTES:
-        return _looked_through(result)
-    # milliseconds for each megabyte, and more for one that is made to look like secrets
-    return await asyncio.to_thread(_looked_through, result)
+async def _without_secrets(result: bytes, origin: Origin) -> bytes:
+    return await searched(result, origin.server, partial(_looked_through, result))
 
 
 def _looked_through(result: bytes) -> bytes:

@@ -7,15 +7,17 @@ another one: it passes whole, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Raw
 
 from clawft.errors import TooLarge
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from clawft.wire.strings import is_escaped, unescaped
-from clawft.wire.visible import is_clean, make_visible
+from clawft.wire.visible import is_plain, make_visible
 
 DEFAULT_LIMIT = 65_536
 DEFAULT_RESOURCE_LIMIT = 8 * 1024 * 1024
@@ -52,14 +54,15 @@ class ResultGuard:
         return True
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        return self.finish(call, await after(call))
+        reply = await after(call)
+        return await worked_on(reply.result, call.origin.server, partial(self.finish, call, reply))
 
     def finish(self, call: Call, reply: Reply) -> Reply:
         result = reply.result
         if len(result) > self._limit and reply.kind is Kind.COMPLETE:
             reply = self._shorten(call, reply)
             result = reply.result
-        if is_clean(result) or self._verbatim(call.origin.server):
+        if is_plain(result) or self._verbatim(call.origin.server):
             return reply
         shown = make_visible(result)
         reply = msgspec.structs.replace(reply, result=shown)
@@ -73,7 +76,9 @@ class ResultGuard:
                 f"{what} has {len(result)} bytes, and result.resource_limit is {self._resource_limit}",
                 hint=f"set resource_limit = {len(result)} or more below [result] in config.toml",
             )
-        return result if is_clean(result) or self._verbatim(origin.server) else make_visible(result)
+        if self._verbatim(origin.server):
+            return result
+        return await worked_on(result, origin.server, partial(make_visible, result))
 
     def _shorten(self, call: Call, reply: Reply) -> Reply:
         if not _has(reply.result, _TEXT) and not _has(reply.result, _STRUCTURE):
@@ -101,7 +106,8 @@ class ResultGuard:
 
     def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
         size = sum(map(len, texts)) + len(texts) - 1
-        handle = self._leftovers.keep(b"\n".join(texts), call.caller.principal) if self._leftovers.takes(size) else ""
+        room = self._leftovers.make_room(size)
+        handle = self._leftovers.keep(b"\n".join(texts), call.caller.principal) if room else ""
         told = f"[truncated] {size - shown} more bytes"
         if not handle:
             return f"{told} were too much to keep; ask {call.name} for less"
@@ -109,8 +115,9 @@ class ResultGuard:
 
     def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
         """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
-        structured = bytes(members.pop("structuredContent"))
-        handle = self._leftovers.keep(structured, call.caller.principal)
+        structured = members.pop("structuredContent")
+        room = self._leftovers.make_room(len(structured))
+        handle = self._leftovers.keep(bytes(structured), call.caller.principal) if room else ""
         note = f"[truncated] the structured result has {len(structured)} bytes"
         where = f': call weft__read_result with {{"handle":"{handle}","offset":0}}' if handle else ""
         content = [*content, _text_block(note + where)]

@@ -36,6 +36,8 @@ class Total:
         self.of_caller: Counter[str] = Counter()
         self.blocked = 0
         """Callers on a pipe who do not take what is written for them."""
+        self.at_work = False
+        """Some are being worked on, which does not take long: see `workshop`."""
         self.relieved: Callable[[], object] = _nothing
         """Called when something was put down, or taken again."""
 

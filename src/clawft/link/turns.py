@@ -3,7 +3,8 @@
 A reader tells how much it holds of a message that is not whole. The message that came first is always read to its end;
 others go on while there is room beside it, and else wait, read no further, and so do their senders. While somebody
 waits, a message that does not come is given up, and its sender comes last from then on: no server can keep others from
-being heard by never ending one. And while those who asked do not take their answers, none is read, for a time.
+being heard by never ending one. While a whole one is worked on no other is read, and none, for a time, while those who
+asked do not take their answers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Turns:
         """In the order of their coming."""
 
     def may_go_on(self, turn: Turn) -> bool:
-        if ANSWERS.blocked and not turn.waited_enough():
+        if ANSWERS.at_work or (ANSWERS.blocked and not turn.waited_enough()):
             return False
         first = min(self.taken, key=_times_given_up)
         return turn is first or self.held - first.size <= MAX_HELD_BYTES

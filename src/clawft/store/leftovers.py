@@ -1,9 +1,13 @@
-"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes."""
+"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes.
+
+The oldest of whoever has most give way: nobody's results push out those of all others.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from threading import Lock
 
 from msgspec import Struct
 
@@ -28,27 +32,40 @@ class Leftovers:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
         self._held = 0
+        self._lock = Lock()
+        """Large results are kept by whoever works on them, beside the loop."""
 
-    def takes(self, size: int) -> bool:
-        """Whether a text of so many bytes can be kept at all."""
-        return size <= self._max_bytes
+    def make_room(self, size: int) -> bool:
+        """For a text of so many bytes, before there is one; False if that is more than everything we may hold."""
+        if size > self._max_bytes:
+            return False
+        with self._lock:
+            while len(self._kept) >= self._max_items or self._held + size > self._max_bytes:
+                self._drop_one()
+        return True
 
     def keep(self, text: bytes, principal: str) -> str:
-        """A handle, or an empty string if the text is larger than everything we may hold."""
-        if not self.takes(len(text)):
+        """A handle, or an empty string if there is no room for it."""
+        if not self.make_room(len(text)):
             return ""
         handle = os.urandom(8).hex()
-        self._kept[handle] = (principal, text)
-        self._held += len(text)
-        while len(self._kept) > self._max_items or self._held > self._max_bytes:
-            _, (_, oldest) = self._kept.popitem(last=False)
-            self._held -= len(oldest)
+        with self._lock:
+            self._kept[handle] = (principal, text)
+            self._held += len(text)
         return handle
+
+    def _drop_one(self) -> None:
+        shares: Counter[str] = Counter()
+        for principal, text in self._kept.values():
+            shares[principal] += len(text) + self._max_bytes // self._max_items  # each is worth something in itself
+        ((greedy, _),) = shares.most_common(1)
+        gone = next(handle for handle, (principal, _) in self._kept.items() if principal == greedy)
+        self._held -= len(self._kept.pop(gone)[1])
 
     def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""
-        owner, text = self._kept.get(handle, ("", b""))
-        if handle not in self._kept or owner != principal:
+        owner, text = self._kept.get(handle, (None, b""))
+        if owner is None or owner != principal:
             return None
         start = max(0, offset)
         piece = cut(memoryview(text)[start:], limit)

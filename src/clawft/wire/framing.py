@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 DEFAULT_LIMIT = 16 * 1024 * 1024
 """The longest message read, in bytes. Longer ones are skipped to their end and reported, the link lives on."""
 
@@ -41,7 +43,7 @@ class LineFramer:
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
-        self._parts: list[bytes] = []
+        self._begun = BytesIO()  # gives its bytes away without a copy
         self.held = 0
         """Bytes of the line that is not whole yet."""
         self._skipping = False
@@ -66,7 +68,7 @@ class LineFramer:
 
     def give_up(self) -> list[bytes | TooLong]:
         """Skip the line that is not whole yet."""
-        self._parts.clear()
+        self._begun = BytesIO()
         self.held = 0
         self._skipping = True
         return [GIVEN_UP]
@@ -76,23 +78,20 @@ class LineFramer:
             return []
         self.held += len(part)
         if self.held <= self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
-            self._parts.append(part)
+            self._begun.write(part)
             return []
-        self._parts.clear()
+        self._begun = BytesIO()
         self.held = 0
         self._skipping = True
         return [TOO_LONG]
 
     def _finish(self, last: bytes) -> list[bytes | TooLong]:
         skipped, self._skipping = self._skipping, False
-        parts, self._parts = self._parts, []
-        self.held = 0
-        if skipped:
-            return []
-        if parts:
-            parts.append(last)
-            last = b"".join(parts)
-        return self._whole(last)
+        if self.held:
+            self._begun.write(last)
+            last, self._begun = self._begun.getvalue(), BytesIO()
+            self.held = 0
+        return [] if skipped else self._whole(last)
 
     def _whole(self, line: bytes) -> list[bytes | TooLong]:
         if line[-1:] == b"\r":

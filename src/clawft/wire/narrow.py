@@ -96,6 +96,8 @@ def is_needed(revision: Revision) -> bool:
 
 def result(payload: bytes, revision: Revision) -> bytes:
     """A tool result as this revision knows it. One that is no tool result at all passes as it is."""
+    if not any(word in payload for word in _NEWER):
+        return payload
     try:
         members = _object.decode(payload)
         blocks = _items.decode(members.get("content", _NO_BLOCKS))
@@ -107,6 +109,10 @@ def result(payload: bytes, revision: Revision) -> bytes:
     if "content" in members or narrowed:
         members["content"] = Raw(b"[" + b",".join(narrowed) + b"]")
     return _encode(members)
+
+
+_NEWER = (b'"audio"', b'"resource_link"', b'"structuredContent"', b"\\u00")
+"""How what some revision does not know may be named, or a name be spelled."""
 
 
 def is_unknown_structure(structured: Raw | None) -> bool:

@@ -8,8 +8,10 @@ taken out is named in its place.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
+from io import BytesIO
 from typing import cast
 from urllib.parse import SplitResult, urlsplit
 
@@ -98,7 +100,8 @@ SIGNS: tuple[_Sign, ...] = (
     _at(rb"\.", rb"(?=[A-Za-z0-9_-]{16})", (r"ya29\.", "Google key"), (r"SG\.", "SendGrid key")),
     _at(b"z", rb"(?=a[A-Za-z0-9_-]{35})", ("AIz", "Google key")),
     _at(b"A", rb"(?=[A-Z0-9]{16})", ("A[KSB]IA", "AWS key"), ("ACCA", "AWS key")),
-    _at(b"J", rb"(?=[A-Za-z0-9_-]{8,4096}\.eyJ)", ("eyJ", "JSON web token")),
+    # behind first: ahead it is far to look, and in a picture there are many of these letters
+    _Sign(rb"J(?<=eyJ)(?<![A-Za-z0-9_-]eyJ)(?=[A-Za-z0-9_-]{8,4096}\.eyJ)()", ((2, "JSON web token"),)),
     _Sign(rb"b(?=(?i:earer|asic) {1,3}[A-Za-z0-9._~+/=-]{16})()", ((0, "credentials"),)),
     _Sign(rb"B(?=(?i:earer|asic) {1,3}[A-Za-z0-9._~+/=-]{16})()", ((0, "credentials"),)),
     _Sign(rb"k(?i:(?<=aws_secret_access_k)()|(?<=secretaccessk)())(?i:ey)", ((18, "AWS secret"), (12, "AWS secret"))),
@@ -111,6 +114,10 @@ SIGNS: tuple[_Sign, ...] = (
 _BEGINS_A_WORD = rb"^\(\?<!\[[^]]*\]\)"
 
 _Match = re.Pattern[bytes]
+
+
+_Span = tuple[int, int, bytes]
+"""Where a secret begins and ends, and what is written instead."""
 
 
 @cache
@@ -135,48 +142,84 @@ def _instead(name: str) -> bytes:
 
 def redact(raw: bytes) -> bytes:
     """The same text, or JSON, without secrets of known shape; the very same object if there are none."""
-    spans = sorted(_spans(raw))
-    return b"".join(_without(raw, spans)) if spans else raw
-
-
-def _spans(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Where each secret begins and ends, and what is written instead."""
-    for sign, shapes in _compiled():
-        done = 0
-        for seen in sign.finditer(raw):
-            back, pattern, instead = shapes[(seen.lastindex or 1) - 1]
-            start = seen.start() - back
-            found = pattern.match(raw, start) if start >= done else None
-            if found is not None:
-                yield start, found.end(), instead
-                done = found.end()
-                for span in _right_behind(raw, done):
-                    done = span[1]
-                    yield span
-
-
-def _right_behind(raw: bytes, at: int) -> Iterator[tuple[int, int, bytes]]:
-    """Further secrets, end to end."""
-    while at < len(raw):
-        for pattern, instead in _anywhere():
-            found = pattern.match(raw, at)
-            if found is not None:
-                yield at, found.end(), instead
-                at = found.end()
-                break
-        else:
-            return
-
-
-def _without(raw: bytes, spans: list[tuple[int, int, bytes]]) -> Iterator[bytes]:
-    """The pieces that are left. Where secrets overlap, all of both is taken out."""
+    without = BytesIO()  # gives its bytes away without a copy
     at = 0
-    for start, end, instead in spans:
-        if start >= at:
-            yield raw[at:start]
-            yield instead
+    for number, (start, end, instead) in enumerate(_spans(raw)):
+        if start >= at:  # where secrets overlap, all of both is taken out
+            without.write(memoryview(raw)[at:start])
+            without.write(instead if number < MAX_NAMED else _BRIEF.sub(MASK.encode(), instead))
         at = max(at, end)
-    yield raw[at:]
+    if not at:
+        return raw
+    without.write(memoryview(raw)[at:])
+    return without.getvalue()
+
+
+MAX_NAMED = 10_000
+"""Secrets of one text that are named. What stands for more of them is no longer than they were."""
+_BRIEF = re.compile(rb"\[redacted: [^]]*\]")
+
+WINDOW = 256 * 1024
+"""Bytes that are looked through for all signs before the next are: not all secrets of a long text are held at once."""
+_AHEAD = 8 * 1024
+"""As far as any sign looks, and more than any secret begins before its sign."""
+
+
+def _spans(raw: bytes) -> Iterator[_Span]:
+    """In their order."""
+    searches = [_Search(sign, shapes) for sign, shapes in _compiled()]
+    known: list[_Span] = []
+    for at in range(0, len(raw), WINDOW):
+        end = at + WINDOW
+        known = sorted([*known, *(span for search in searches for span in search.spans(raw, at, end))])
+        settled = bisect_left(known, (end - _AHEAD,))
+        yield from known[:settled]
+        known = known[settled:]
+    yield from known
+
+
+class _Search:
+    """For what one sign stands for, through one text."""
+
+    def __init__(self, sign: _Match, shapes: tuple[tuple[int, _Match, bytes], ...]) -> None:
+        self._sign = sign
+        self._shapes = shapes
+        self._done = 0
+        self._goes_on = False
+        """Right behind the last secret there may be another."""
+
+    def spans(self, raw: bytes, at: int, end: int) -> Iterator[_Span]:
+        if self._goes_on:
+            yield from self._right_behind(raw, end)
+        for seen in self._sign.finditer(raw, at, min(end + _AHEAD, len(raw))):
+            if seen.start() >= end:
+                return
+            back, pattern, instead = self._shapes[(seen.lastindex or 1) - 1]
+            start = seen.start() - back
+            found = pattern.match(raw, start) if start >= self._done else None
+            if found is not None:
+                self._done = found.end()
+                yield start, self._done, instead
+                yield from self._right_behind(raw, end)
+
+    def _right_behind(self, raw: bytes, end: int) -> Iterator[_Span]:
+        """Further secrets, end to end."""
+        while self._done < min(end, len(raw)):
+            span = _secret_at(raw, self._done)
+            if span is None:
+                self._goes_on = False
+                return
+            self._done = span[1]
+            yield span
+        self._goes_on = self._done < len(raw)
+
+
+def _secret_at(raw: bytes, at: int) -> _Span | None:
+    for pattern, instead in _anywhere():
+        found = pattern.match(raw, at)
+        if found is not None:
+            return at, found.end(), instead
+    return None
 
 
 def redact_text(text: str) -> str:

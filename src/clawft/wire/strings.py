@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 
 import msgspec
 from msgspec import Raw
 
 PIECE = 64 * 1024
 
-_BROKEN_END = re.compile(rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z")
+_BROKEN_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z")
+_BROKEN_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+_LONGEST = len(rb"\ud83d\ude00")
 _ESCAPE = re.compile(rb"\\")
-_BACKSLASHES = re.compile(rb"\\+\Z")
 _string = msgspec.json.Decoder(str)
 
 
@@ -31,8 +33,8 @@ def clipped_json(value: Raw, most: int) -> str:
     is_string = head[:1] == b'"'
     if len(whole) <= len(head):
         return _string.decode(head) if is_string else head.decode()
-    piece = head[is_string : most + is_string].decode(errors="ignore").encode()
-    text = _string.decode(b'"' + _unbroken(piece) + b'"') if is_string else piece.decode()
+    piece = head[is_string : most + is_string]
+    text = _string.decode(b'"' + _unbroken(piece) + b'"') if is_string else piece.decode(errors="ignore")
     return f"{text}… ({len(whole) - most} more bytes)"
 
 
@@ -42,21 +44,30 @@ def is_escaped(inside: memoryview) -> bool:
 
 def unescaped(inside: memoryview) -> bytes:
     """What stands between the quotes of a JSON string, as UTF-8 without escapes. Raises DecodeError."""
-    return b"".join(_said(inside))
+    whole = BytesIO()  # gives its bytes away without a copy
+    for piece in _said(inside):
+        whole.write(piece)
+    return whole.getvalue()
 
 
 def _said(inside: memoryview) -> Iterator[bytes]:
     at = 0
     while at < len(inside):
-        piece = bytes(inside[at : at + PIECE])
-        if at + PIECE < len(inside):
-            piece = _unbroken(piece.decode(errors="ignore").encode())
+        piece = first_piece(inside[at:])
         at += len(piece)
         yield _string.decode(b'"' + piece + b'"').encode() if b"\\" in piece else piece
 
 
+def first_piece(whole: memoryview, most: int | None = None) -> bytes:
+    """The beginning of JSON, without half a character or half an escape at its end; all of it if it is not long."""
+    most = PIECE if most is None else most
+    return bytes(whole) if len(whole) <= most else _unbroken(bytes(whole[:most]))
+
+
 def _unbroken(piece: bytes) -> bytes:
-    """Without half an escape at its end."""
-    piece = _BROKEN_END.sub(b"", piece)
-    last = _BACKSLASHES.search(piece)
-    return piece[:-1] if last is not None and len(last.group()) % 2 else piece
+    """Only the end is looked at: a search for it from the beginning could take very long."""
+    head, tail = piece[:-_LONGEST], piece[-_LONGEST:]
+    tail = _BROKEN_ESCAPE.sub(b"", _BROKEN_CHARACTER.sub(b"", tail))
+    piece = head + tail
+    backslashes = len(piece) - len(piece.rstrip(b"\\"))
+    return piece[:-1] if backslashes % 2 else piece

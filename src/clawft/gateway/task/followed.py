@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 from msgspec import Raw
@@ -12,6 +13,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
 from clawft.gateway.questions import read_answers
 from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
 from clawft.wire import tasks
@@ -42,7 +44,8 @@ class Followed:
         if not is_handle(id):
             return self._gateway.tasks.get(self._caller, id).shape()
         handle, provider = await self._open(id)
-        return self._guarded(await provider.get_task(handle.id, self._caller), id, handle)
+        shape = await provider.get_task(handle.id, self._caller)
+        return await worked_on(shape, handle.namespace, partial(self._guarded, shape, id, handle))
 
     async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
         if not is_handle(id):

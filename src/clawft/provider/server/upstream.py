@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from clawft.errors import (
     ExecutionFailed,
     JsonRpcFailure,
 )
+from clawft.link.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,
@@ -84,7 +86,7 @@ class UpstreamProvider:
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
-        self._readable = Readable(upstream.spec.name, None)
+        self._readable = Readable(None)
         self._kept = KeptReads()
         upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
@@ -193,19 +195,19 @@ class UpstreamProvider:
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
     def list_resources(self) -> Sequence[ForeignResource]:
-        return self._read().resources
+        return self._read().lists.resources
 
     def list_templates(self) -> Sequence[ForeignTemplate]:
-        return self._read().templates
+        return self._read().lists.templates
 
     def list_prompts(self) -> Sequence[ForeignPrompt]:
-        return self._read().prompts
+        return self._read().lists.prompts
 
     def _read(self) -> Readable:
         """The server's lists, read once for as long as they are the same."""
         answers = self._upstream.answers
         if self._readable.answers is not answers:
-            self._readable = Readable(self.server, answers)
+            self._readable = Readable(answers)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:
@@ -256,7 +258,7 @@ class UpstreamProvider:
         session = self._upstream.session
         if session is None or not session.peer.completes:
             return False
-        templates = self._read().templates
+        templates = self._read().lists.templates
         return ref.get("type") == "ref/prompt" or any(each.uri_template == ref.get("uri") for each in templates)
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
@@ -266,7 +268,7 @@ class UpstreamProvider:
         whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
         if session.peer.era is not Era.STATELESS:
             return whole
-        plain = relay.plain_result(whole)
+        plain = await self._plain(whole)
         if method == "resources/read" and not asked:
             self._kept.put(call.tool.name, call.caller.principal, plain)
         return plain
@@ -276,7 +278,10 @@ class UpstreamProvider:
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
         result = await session.request(method, members, seconds=seconds)
         whole = await session.complete(method, members, result, seconds=seconds)
-        return relay.plain_result(whole) if session.peer.era is Era.STATELESS else whole
+        return await self._plain(whole) if session.peer.era is Era.STATELESS else whole
+
+    async def _plain(self, result: bytes) -> bytes:
+        return await worked_on(result, self.server, partial(relay.plain_result, result))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

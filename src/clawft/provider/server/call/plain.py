@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, ProtocolFailure
 from clawft.link.base import Posting
+from clawft.link.workshop import is_light
 from clawft.model import Call, Errand, Reply
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
@@ -63,7 +64,7 @@ class PlainCall(Flight):
     def set_result(self, answer: Response | Failure) -> None:
         self._end()
         try:
-            if isinstance(answer, Response):
+            if isinstance(answer, Response) and is_light(answer.result):
                 self._errand.replied(relay.reply_of(answer.result, stateless=False))
                 return
         except ProtocolFailure:

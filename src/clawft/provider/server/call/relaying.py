@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Outgoing
+from clawft.link.workshop import worked_on
 from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import Ended, Known, PlainCall, Way
@@ -34,7 +36,7 @@ from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.conversing import Conversing, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import Wanted, read_wanted
 from clawft.upstream.session.session import MAX_ITEMS, Session
@@ -106,8 +108,11 @@ class Relaying:
                 return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
             if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
                 raise ended
-            async with upstream.gate:
+            await upstream.gate.enter(sharer(plain.call.caller))
+            try:
                 return await self._relay_again(plain.call, upstream, plain)
+            finally:
+                upstream.gate.leave()
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
 
@@ -117,11 +122,14 @@ class Relaying:
         seconds = (self._known.get(call.tool.name) or self._learn(call.tool.name)).seconds
         upstream = self._upstream if self._own is None else self.of(call.caller)
         session = upstream.session or await self._connected(call, seconds)
-        async with upstream.gate:
-            try:
-                return await self._relay_anyhow(call, upstream, session, seconds)
-            except (LinkError, WireError, ProtocolFailure) as wrong:
-                raise failed(self._server, wrong) from None
+        if not upstream.gate.try_enter():
+            await upstream.gate.enter(sharer(call.caller))
+        try:
+            return await self._relay_anyhow(call, upstream, session, seconds)
+        except (LinkError, WireError, ProtocolFailure) as wrong:
+            raise failed(self._server, wrong) from None
+        finally:
+            upstream.gate.leave()
 
     def _meet(self, principal: str) -> None:
         self.only_principal = "" if self._was_called else principal
@@ -205,7 +213,8 @@ class Relaying:
     ) -> Reply:
         if isinstance(answer, Failure):
             return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
-        reply = _reply_of(call, session, answer.result)
+        read = partial(_reply_of, call, session, answer.result)
+        reply = await worked_on(answer.result, self._server, read)
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:

@@ -1,0 +1,127 @@
+"""Work on large messages: beside the loop, one at a time in the whole process, in fair order.
+
+A step over one large message takes so long that small ones would notice, and ten of them at once many times as long.
+So it is done in a thread, which leaves the loop to others whenever they want it. Who has had more of its time waits
+longer for the next; while it is at work, no further large message is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clawft.link.load import ANSWERS
+from clawft.wire.visible import is_plain
+
+if TYPE_CHECKING:  # most programs never see a large message
+    from concurrent.futures import ThreadPoolExecutor
+
+LARGE_WORK = 256 * 1024
+"""Bytes of a message up to which it is worked on at once, where it is."""
+LARGE_PLAIN = 2 * 1024 * 1024
+"""The same for one in which there is nothing to be seen to."""
+
+T = TypeVar("T")
+_Job = tuple[Callable[[], Any], asyncio.Future[Any]]
+
+_clock = time.monotonic
+
+
+def is_light(message: bytes) -> bool:
+    """Whether all that is done to every message takes little time with this one."""
+    size = len(message)
+    return size <= LARGE_WORK or (size <= LARGE_PLAIN and b"\\" not in message and is_plain(message))
+
+
+async def worked_on(message: bytes, whose: str, work: Callable[[], T]) -> T:
+    """What this work on a message gives. Whose it is, by the name of a server, decides about its turn."""
+    return work() if is_light(message) else await in_turn(whose, work)
+
+
+async def searched(message: bytes, whose: str, work: Callable[[], T]) -> T:
+    """The same for work that takes longer."""
+    return work() if len(message) <= LARGE_WORK else await in_turn(whose, work)
+
+
+async def in_turn(whose: str, work: Callable[[], T]) -> T:
+    return await _workshop().do(whose, work)
+
+
+class Workshop:
+    """Of one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._worker: ThreadPoolExecutor | None = None
+        self._waiting: dict[str, deque[_Job]] = {}
+        self._had: dict[str, float] = {}
+        """Seconds that each has had since nobody was waiting. Who comes later begins with as many as the last."""
+        self._working: asyncio.Task[None] | None = None
+
+    async def do(self, whose: str, work: Callable[[], T]) -> T:
+        done: asyncio.Future[T] = self.loop.create_future()
+        self._had.setdefault(whose, min(self._had.values(), default=0.0))
+        self._waiting.setdefault(whose, deque()).append((work, done))
+        if self._working is None:
+            self._working = self.loop.create_task(self._work())
+        return await done
+
+    async def _work(self) -> None:
+        ANSWERS.at_work = True
+        try:
+            while self._waiting:
+                whose = min(self._waiting, key=self._had.__getitem__)
+                began = _clock()
+                await self._run(*self._next(whose))
+                self._had[whose] += _clock() - began
+        finally:
+            self._working = None
+            self._had.clear()
+            ANSWERS.at_work = False
+            ANSWERS.relieved()
+
+    def _next(self, whose: str) -> _Job:
+        jobs = self._waiting[whose]
+        job = jobs.popleft()
+        if not jobs:
+            del self._waiting[whose]
+        return job
+
+    async def _run(self, work: Callable[[], Any], done: asyncio.Future[Any]) -> None:
+        if done.done():  # nobody waits for it any more
+            return
+        try:
+            result = await self.loop.run_in_executor(self._thread(), work)
+        except Exception as failed:  # noqa: BLE001 - for whoever waits
+            if not done.done():
+                done.set_exception(failed)
+        else:
+            if not done.done():
+                done.set_result(result)
+
+    def _thread(self) -> ThreadPoolExecutor:
+        if self._worker is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._worker = ThreadPoolExecutor(1, "clawft-large")
+        return self._worker
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.shutdown(wait=False)
+
+
+_open: list[Workshop] = []
+
+
+def _workshop() -> Workshop:
+    """There is one, and a new one only with a new loop."""
+    loop = asyncio.get_running_loop()
+    if not _open or _open[0].loop is not loop:
+        while _open:
+            _open.pop().close()
+        _open.append(Workshop(loop))
+    return _open[0]

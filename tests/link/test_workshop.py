@@ -1,0 +1,128 @@
+"""Work on large messages: beside the loop, one at a time, and whoever had less comes first."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from clawft.link.load import ANSWERS
+from clawft.link.turns import ALONE_FROM, Sender, Turn, Turns
+from clawft.link.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
+from tests.requirements import requirement
+
+pytestmark = requirement("QUAL-12")
+
+LARGE = b"\\" * (LARGE_WORK + 1)
+SMALL = b"\\" * LARGE_WORK
+PLAIN = b"x" * LARGE_PLAIN
+PATIENCE_S = 20.0
+
+
+class Gate:
+    """Work that goes on until it is let go."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._open = threading.Event()
+
+    def __call__(self) -> str:
+        self._loop.call_soon_threadsafe(self.began.set)
+        assert self._open.wait(PATIENCE_S)
+        return "done"
+
+    def let_go(self) -> None:
+        self._open.set()
+
+
+def noting(order: list[str], word: str) -> Callable[[], None]:
+    return lambda: order.append(word)
+
+
+async def test_a_small_one_is_done_at_once_and_where_it_is() -> None:
+    assert await worked_on(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await worked_on(PLAIN, "s", threading.get_ident) == threading.get_ident()
+    assert await worked_on(LARGE, "s", threading.get_ident) != threading.get_ident()
+    assert await worked_on(PLAIN + b"x", "s", threading.get_ident) != threading.get_ident()
+    assert await searched(SMALL, "s", threading.get_ident) == threading.get_ident()
+    assert await searched(PLAIN, "s", threading.get_ident) != threading.get_ident()
+
+
+async def test_a_small_one_never_waits_behind_a_large_one() -> None:
+    gate = Gate()
+    large = asyncio.create_task(worked_on(LARGE, "s", gate))
+    await gate.began.wait()
+    assert await worked_on(SMALL, "s", lambda: "small") == "small"
+    assert not large.done()
+    gate.let_go()
+    assert await large == "done"
+
+
+async def test_there_is_one_at_a_time() -> None:
+    inside = threading.Semaphore(1)
+
+    def alone() -> bool:
+        entered = inside.acquire(blocking=False)
+        if entered:
+            inside.release()
+        return entered
+
+    assert all(await asyncio.gather(*(worked_on(LARGE, f"s{number % 3}", alone) for number in range(30))))
+
+
+async def test_who_had_less_comes_first_and_else_who_came_first() -> None:
+    shop = Workshop(asyncio.get_running_loop())
+    gate = Gate()
+    order: list[str] = []
+    first = asyncio.create_task(shop.do("greedy", gate))
+    await gate.began.wait()
+    rest = [asyncio.create_task(shop.do("greedy", noting(order, "greedy"))) for _ in range(3)]
+    rest += [asyncio.create_task(shop.do(name, noting(order, name))) for name in ("a", "b")]
+    await asyncio.sleep(0)
+    gate.let_go()
+    await asyncio.gather(first, *rest)
+    assert order == ["a", "b", "greedy", "greedy", "greedy"]
+
+
+async def test_what_nobody_waits_for_is_not_done_and_what_fails_fails_alone() -> None:
+    shop = Workshop(asyncio.get_running_loop())
+    gate = Gate()
+    order: list[str] = []
+    first = asyncio.create_task(shop.do("s", gate))
+    await gate.began.wait()
+    gone = asyncio.create_task(shop.do("s", noting(order, "gone")))
+    failing = asyncio.create_task(shop.do("s", lambda: 1 // 0))
+    last = asyncio.create_task(shop.do("s", noting(order, "last")))
+    await asyncio.sleep(0)
+    gone.cancel()
+    first.cancel()
+    gate.let_go()
+    with pytest.raises(ZeroDivisionError):
+        await failing
+    await last
+    assert order == ["last"]
+
+
+class Reader(Turn):
+    def __init__(self, turns: Turns) -> None:
+        super().__init__(Sender(), turns)
+        self.called = asyncio.Event()
+
+    def go_on(self) -> None:
+        self.called.set()
+
+
+async def test_no_large_message_is_read_while_one_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+    monkeypatch.setattr(ANSWERS, "relieved", turns.call)
+    reader, gate = Reader(turns), Gate()
+    large = asyncio.create_task(worked_on(LARGE, "s", gate))
+    await gate.began.wait()
+    assert not reader.hold(ALONE_FROM)
+    gate.let_go()
+    await large
+    async with asyncio.timeout(PATIENCE_S):
+        await reader.called.wait()
+    assert reader.hold(2 * ALONE_FROM)
+    reader.end()
