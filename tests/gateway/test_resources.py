@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.errors import ResourceNotFound
+from clawft.errors import Busy, ResourceNotFound
 from clawft.gateway.core import Gateway
+from clawft.gateway.offer import resources
 from clawft.gateway.offer.resources import Reader, wire_of
 from clawft.guard.permission import Permission
 from clawft.model import (
@@ -128,3 +129,19 @@ async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> No
     assert list(gateway.resources.owned(caller)) == [("second", Resource(URI, "today"))]
     read = await gateway.resources.read(URI, Reader(caller, Silent()))
     assert msgspec.json.decode(read)["contents"][0]["text"] == "second"
+
+
+@requirement("QUAL-12")
+async def test_one_person_watches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "MAX_WATCHED_OF_ONE", 2)
+    watched = Gateway().resources
+    greedy, other = Reader(Caller("greedy"), Silent()), Reader(Caller("other"), Silent())
+    ends = [await watched.watch(f"notes:///{number}", greedy, print) for number in range(2)]
+    with pytest.raises(Busy, match="you watch 2"):
+        await watched.watch(URI, greedy, print)
+    assert await watched.watch(URI, other, print)
+    ends[0]()
+    ends[0]()
+    assert await watched.watch(URI, greedy, print)
+    with pytest.raises(Busy):
+        await watched.watch(URI, greedy, print)

@@ -5,11 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import jwt
 import pytest
 from aiohttp import web
 from mcp import types
@@ -23,10 +26,15 @@ from tests.security.test_hostile_servers import UNSEEN
 from tests.security.test_hostile_sites import with_vice
 from tests.security.test_rogue_servers import rogue
 from tests.security.test_sent_ahead import deaf, push
+from tests.servers.certificates import Authority, shown
+from tests.servers.issuer import encoded
 from tests.servers.pipe import mcp_server
 from tests.servers.raw_http import ask, modern, modern_call, open_session
+from tests.servers.raw_site import Asked as RawAsked
+from tests.servers.raw_site import raw_site
+from tests.servers.taskmaster import STOLEN
 from tests.servers.web import Asked, serve
-from tests.servers.weft import PROBE, RSS_LIMIT, gateway, peak_memory
+from tests.servers.weft import PROBE, ROOT, RSS_LIMIT, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
 
@@ -245,3 +253,56 @@ def test_one_definition_costs_a_strict_client_the_whole_list() -> None:
     good = {"name": "y", "inputSchema": {"type": "object"}}
     with pytest.raises(ValueError, match="validation error"):
         types.ListToolsResult.model_validate({"tools": [good, crooked]})
+
+
+@requirement("LINK-16")
+async def test_who_looks_at_no_certificate_talks_to_anybody(tmp_path: Path) -> None:
+    async def good(asked: RawAsked) -> None:
+        await asked.answer({})
+
+    tls = shown(Authority(tmp_path).signed_by_itself("anybody"))
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with (
+        raw_site(good, tls=tls) as site,
+        aiohttp.ClientSession() as client,
+        client.post(site.url, json=ping, ssl=False) as response,
+    ):
+        assert response.status == 200
+
+
+@requirement("GUARD-06")
+def test_a_token_that_is_only_read_proves_what_it_says() -> None:
+    unsigned = ".".join(map(encoded, (b'{"alg":"none"}', b'{"sub":"root"}', b"")))
+    assert jwt.decode(unsigned, options={"verify_signature": False})["sub"] == "root"
+
+
+@requirement("RES-12")
+def test_the_task_of_another_is_told_as_ours() -> None:
+    call = {"name": "poke", "arguments": {"text": "another"}}
+    asked = [("tools/call", call), ("tasks/get", {"taskId": "t0"})]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": name, "params": told}) for name, told in asked]
+    run = [sys.executable, "-m", "tests.servers.taskmaster", "stateless"]
+    said = subprocess.check_output(run, input="\n".join(lines) + "\n", text=True, cwd=ROOT, timeout=60)
+    assert STOLEN in said.splitlines()[1]
+
+
+@requirement("QUAL-12")
+async def test_where_nobody_shares_the_first_has_everything() -> None:
+    places = asyncio.Semaphore(64)
+    for _ in range(64):
+        await places.acquire()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), places:
+            pass
+
+
+@requirement("QUAL-12")
+def test_a_few_threads_are_soon_all_taken() -> None:
+    over = threading.Event()
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            threads.submit(over.wait)
+        honest = threads.submit(str)
+        with pytest.raises(TimeoutError):
+            honest.result(timeout=0.05)
+        over.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from typing import Any
 
 from clawft.errors import (
@@ -21,7 +21,7 @@ from clawft.errors import (
 from clawft.model import Era, Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.backoff import Backoff
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
 from clawft.upstream.interest.interest import Interest
@@ -62,6 +62,9 @@ _OF_INTEREST = {
 class Upstream:
     """A server as the rest of the house sees it: a state, a list, and a session while it is connected."""
 
+    private = False
+    """Does one conversation, or one person, have it for itself?"""
+
     def __init__(
         self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache, *, offers: bool = True
     ) -> None:
@@ -84,7 +87,7 @@ class Upstream:
         self.login_url = ""
         """Where a person can log in to it now, if we wait for that."""
         self.backoff = Backoff()
-        self.gate = Gate(spec.name, quiet=self._quiet)
+        self.gate = Gate(spec.name, quiet=self._quiet, runs=self._runs)
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
         self.session: Session | None = None
@@ -177,6 +180,9 @@ class Upstream:
     def _quiet(self) -> None:
         self.used = time.monotonic()
         self._surroundings.slots.look()
+
+    def _runs(self, who: Hashable) -> bool:
+        return any(sharer(flight.call.caller) == who for flight in self.flights)
 
     # ── the life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeGuard, TypeVar
 
@@ -28,6 +29,8 @@ from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvi
 
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
+MAX_WATCHED_OF_ONE = 5_000
+"""Resources that one person watches, of all servers."""
 
 MAX_URI = 2_048
 """Characters of a URI that can be watched: it is kept as long as somebody watches."""
@@ -61,6 +64,7 @@ class Resources:
         self._providers = providers
         self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
         self._watching = 0
+        self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
         self._reaches = reaches
         self._ensure = ensure
@@ -111,6 +115,32 @@ class Resources:
         """
         if len(uri) > MAX_URI:
             raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
+        who = by.caller.principal
+        if self._of_one[who] >= MAX_WATCHED_OF_ONE:
+            raise Busy(f"busy: you watch {MAX_WATCHED_OF_ONE} resources already", hint="watch fewer")
+        self._of_one[who] += 1
+        try:
+            release = await self._watch(uri, by, changed)
+        except BaseException:
+            self._watches_one_less(who)
+            raise
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                self._watches_one_less(who)
+                release()
+
+        return end
+
+    def _watches_one_less(self, who: str) -> None:
+        self._of_one[who] -= 1
+        if not self._of_one[who]:
+            del self._of_one[who]
+
+    async def _watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
 
