@@ -43,6 +43,7 @@ __all__ = [
     "Resource",
     "ResourceContent",
     "ResourceTemplate",
+    "Said",
     "Sent",
     "Shortcut",
     "Silent",
@@ -128,15 +129,28 @@ class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
 TaskSupport = Literal["forbidden", "optional", "required", "server"]
 
 
-class Tool(Struct, frozen=True):
-    """One tool. `wire` is the whole definition as JSON, unknown keys included; the other fields are a view of it."""
+class Said(Struct, frozen=True, rename="camel"):
+    """What a tool says of itself: a view of its definition."""
+
+    title: str = ""
+    description: str = ""
+    input_schema: msgspec.Raw = msgspec.Raw(b'{"type":"object"}')
+    output_schema: msgspec.Raw = msgspec.Raw(b"")
+
+
+_said = msgspec.json.Decoder(Said)
+_NOTHING_SAID = Said()
+
+
+class Tool(Struct, frozen=True, gc=False):
+    """One tool. `wire` is the whole definition as JSON, unknown keys included.
+
+    There may be tens of thousands of them. What one says is read from its definition when somebody asks, and not kept
+    a second time; `told` is for one that has more to say than is listed.
+    """
 
     name: str
     wire: bytes
-    title: str = ""
-    description: str = ""
-    input_schema: bytes = b'{"type":"object"}'
-    output_schema: bytes = b""
     annotations: Annotations = Annotations()
     alias: str = ""
     """A second name accepted on calls and used as the bare name (built-ins only)."""
@@ -144,6 +158,27 @@ class Tool(Struct, frozen=True):
     """May, or must, it run as a task? `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
     """What the caller must be able to do for this tool to work at all."""
+    told: Said | None = None
+
+    @property
+    def said(self) -> Said:
+        return self.told or (_said.decode(self.wire) if self.wire else _NOTHING_SAID)
+
+    @property
+    def title(self) -> str:
+        return self.said.title
+
+    @property
+    def description(self) -> str:
+        return self.said.description
+
+    @property
+    def input_schema(self) -> bytes:
+        return bytes(self.said.input_schema)
+
+    @property
+    def output_schema(self) -> bytes:
+        return bytes(self.said.output_schema)
 
 
 class Origin(Struct, frozen=True):
@@ -201,18 +236,33 @@ class Completion(Struct, frozen=True, rename="camel", omit_defaults=True):
     has_more: bool | None = None
 
 
-class ForeignResource(Resource, frozen=True):
-    """A resource of an external server: our view of it, and `raw`, the whole of what the server said."""
+class ForeignResource(Struct, frozen=True):
+    """A resource of an external server: `raw` is the whole of what the server said, and `said` our view of it."""
 
-    raw: bytes = b""
+    uri: str
+    raw: bytes
+
+    @property
+    def said(self) -> Resource:
+        return msgspec.json.decode(self.raw, type=Resource)
 
 
-class ForeignTemplate(ResourceTemplate, frozen=True):
-    raw: bytes = b""
+class ForeignTemplate(Struct, frozen=True):
+    uri_template: str
+    raw: bytes
+
+    @property
+    def said(self) -> ResourceTemplate:
+        return msgspec.json.decode(self.raw, type=ResourceTemplate)
 
 
-class ForeignPrompt(Prompt, frozen=True):
-    raw: bytes = b""
+class ForeignPrompt(Struct, frozen=True):
+    name: str
+    raw: bytes
+
+    @property
+    def said(self) -> Prompt:
+        return msgspec.json.decode(self.raw, type=Prompt)
 
 
 # ── a call and its reply ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -42,7 +42,7 @@ def names(snapshot: Snapshot) -> list[str]:
 
 
 def reached(snapshot: Snapshot, name: str) -> str:
-    entry = snapshot.table.get(name)
+    entry = snapshot.find(name)
     assert entry is not None, name
     return asyncio.run(_run(entry))
 
@@ -79,7 +79,7 @@ def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
     "name", ["", "create_issue", "other__create_issue", "github", "github__", "github__create", "GITHUB__create_issue"]
 )
 def test_other_names_find_nothing(name: str) -> None:
-    assert build([server("github", tool("create_issue"))]).table.get(name) is None
+    assert build([server("github", tool("create_issue"))]).find(name) is None
 
 
 @requirement("PROV-13", "S4-EX-02")
@@ -166,7 +166,7 @@ def test_a_definition_is_renamed_and_otherwise_untouched() -> None:
 @requirement("SHELL-20")
 def test_nothing_offered_is_nothing_found() -> None:
     assert build([]).entries == ()
-    assert build([]).table.get("a") is None
+    assert build([]).find("a") is None
 
 
 @requirement("SHELL-05")

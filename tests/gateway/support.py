@@ -35,7 +35,7 @@ class Demo:
 
     def add(self, name: str, run: Run, schema: Json | None = None, **fields: Any) -> Demo:
         wire = json.dumps({"name": name, "inputSchema": schema or {"type": "object"}}).encode()
-        tool = Tool(name, wire, input_schema=json.dumps(schema or {"type": "object"}).encode(), **fields)
+        tool = Tool(name, wire, **fields)
         self._tools[name] = (tool, run)
         if self._changes is not None:
             self._changes.tools_changed()

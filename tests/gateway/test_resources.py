@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.errors import ResourceNotFound
+from clawft.errors import Busy, ResourceNotFound
 from clawft.gateway.core import Gateway
-from clawft.gateway.offer.resources import Reader
+from clawft.gateway.offer import resources
+from clawft.gateway.offer.resources import Reader, wire_of
 from clawft.guard.permission import Permission
 from clawft.model import (
     Caller,
@@ -40,9 +41,9 @@ class Shelf:
     async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
         raise NotImplementedError
 
-    def list_resources(self) -> Sequence[Resource]:
+    def list_resources(self) -> Sequence[Resource | ForeignResource]:
         if self._raw:
-            return [ForeignResource(URI, "today", raw=b'{"uri":"notes:///today","name":"today","extra":1.0}')]
+            return [ForeignResource(URI, b'{"uri":"notes:///today","name":"today","extra":1.0}')]
         return [Resource(URI, "today")]
 
     def list_templates(self) -> Sequence[ResourceTemplate]:
@@ -80,10 +81,9 @@ async def test_one_uri_of_two_servers_reads_from_the_right_one(raw: bool) -> Non
 @requirement("RES-05", "WIRE-21")
 async def test_what_a_server_said_besides_stays_as_it_was() -> None:
     gateway = two(raw=True)
-    listed = gateway.resources.owned(Caller())[1][1]
-    assert isinstance(listed, ForeignResource)
-    assert b'"extra":1.0' in listed.raw
-    assert listed.uri.encode() in listed.raw
+    listed = gateway.resources.named(Caller())[1]
+    assert b'"extra":1.0' in wire_of(listed)
+    assert listed.uri.encode() in wire_of(listed)
     read = await gateway.resources.read(listed.uri, BY)
     assert b'"n":1.0' in read
     assert b'"x":2' in read
@@ -126,6 +126,22 @@ async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> No
     gateway.register(Shelf("first"))
     gateway.register(Shelf("second"))
     caller = Caller(grant=Grant(("second__*",)))
-    assert gateway.resources.owned(caller) == [("second", Resource(URI, "today"))]
+    assert list(gateway.resources.owned(caller)) == [("second", Resource(URI, "today"))]
     read = await gateway.resources.read(URI, Reader(caller, Silent()))
     assert msgspec.json.decode(read)["contents"][0]["text"] == "second"
+
+
+@requirement("QUAL-12")
+async def test_one_person_watches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "MAX_WATCHED_OF_ONE", 2)
+    watched = Gateway().resources
+    greedy, other = Reader(Caller("greedy"), Silent()), Reader(Caller("other"), Silent())
+    ends = [await watched.watch(f"notes:///{number}", greedy, print) for number in range(2)]
+    with pytest.raises(Busy, match="you watch 2"):
+        await watched.watch(URI, greedy, print)
+    assert await watched.watch(URI, other, print)
+    ends[0]()
+    ends[0]()
+    assert await watched.watch(URI, greedy, print)
+    with pytest.raises(Busy):
+        await watched.watch(URI, greedy, print)

@@ -1,10 +1,11 @@
 """What the guard tests share: a call, a way down that answers, and a sink for audit lines."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from clawft.model import Call, Caller, Next, Origin, Reply, Tool
+from clawft.guard.pipeline import Guard, Pipeline
+from clawft.model import Call, Caller, Finish, Next, Origin, Reply, Tool
 
 TOOL = Tool("echo", b'{"name":"echo","inputSchema":{"type":"object"}}')
 
@@ -12,6 +13,12 @@ TOOL = Tool("echo", b'{"name":"echo","inputSchema":{"type":"object"}}')
 def call(arguments: bytes = b"{}", *, caller: Caller | None = None, tool: Tool = TOOL, server: str = "") -> Call:
     origin = Origin(f"mcp:{server}", server=server, trusted=False) if server else Origin("demo")
     return Call(caller or Caller(), "demo__echo", tool, origin, arguments, asked="demo__echo")
+
+
+def way(guards: Sequence[Guard], end: Callable[[Finish], Next]) -> Next:
+    """The way down for the tool, through these."""
+    pipeline = Pipeline(guards)
+    return pipeline.way(pipeline.applying(TOOL, Origin("demo")), end)
 
 
 def answers(reply: Reply) -> Next:

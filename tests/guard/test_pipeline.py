@@ -4,9 +4,9 @@ import pytest
 
 from clawft.errors import ToolNotFound
 from clawft.guard.permission import Permission, unknown
-from clawft.guard.pipeline import Finish, Guard, ListGuard, Pipeline
+from clawft.guard.pipeline import Finish, Guard, ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
-from tests.guard.support import TOOL, answers, call
+from tests.guard.support import answers, call, way
 from tests.requirements import requirement
 
 
@@ -33,7 +33,7 @@ class Noted:
 @requirement("GUARD-01")
 async def test_the_first_of_the_list_is_outermost() -> None:
     notes: list[str] = []
-    run = Pipeline([Noted("a", notes), Noted("b", notes)]).way(TOOL, Origin("x"), lambda _: answers(Reply.text("done")))
+    run = way([Noted("a", notes), Noted("b", notes)], lambda _: answers(Reply.text("done")))
     assert (await run(call())) == Reply.text("done")
     assert notes == ["a in", "b in", "b out", "a out"]
 
@@ -42,7 +42,7 @@ async def test_the_first_of_the_list_is_outermost() -> None:
 async def test_a_guard_is_asked_once_whether_it_applies_and_left_out_if_not() -> None:
     notes: list[str] = []
     guard = Noted("a", notes, applies=False)
-    run = Pipeline([guard]).way(TOOL, Origin("x"), lambda _: answers(Reply.text("done")))
+    run = way([guard], lambda _: answers(Reply.text("done")))
     await run(call())
     await run(call())
     assert (guard.asked, notes) == (1, [])
@@ -60,7 +60,7 @@ async def test_a_guard_may_answer_itself() -> None:
         async def __call__(self, call: Call, after: Next) -> Reply:
             return Reply.error("no", refused="rule")
 
-    assert (await Pipeline([No()]).way(TOOL, Origin("x"), lambda _: end)(call())).refused == "rule"
+    assert (await way([No()], lambda _: end)(call())).refused == "rule"
 
 
 @requirement("GUARD-01")
@@ -83,7 +83,7 @@ async def test_a_guard_of_replies_is_part_of_the_last_step_only_where_it_is_the_
 
     notes: list[str] = []
     for guards in ([Noted("a", notes), Marking()], [Marking(), Noted("a", notes)]):
-        assert (await Pipeline(guards).way(TOOL, Origin("x"), end)(call())).result == b"last step!"
+        assert (await way(guards, end)(call())).result == b"last step!"
     assert notes == ["a in", "a out"] * 2
 
 

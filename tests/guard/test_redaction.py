@@ -10,13 +10,12 @@ import pytest
 from clawft.app import App
 from clawft.config.secrecy import secrets_in
 from clawft.config.settings import Settings
-from clawft.guard.pipeline import Pipeline
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.model import Origin, Reply
 from clawft.store.leftovers import Leftovers
 from clawft.store.secrets import conceal, keep_concealed, keep_concealed_in, resolve
-from tests.guard.support import TOOL, answers, call
+from tests.guard.support import TOOL, answers, call, way
 from tests.requirements import requirement
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
@@ -54,7 +53,7 @@ async def test_what_a_command_line_holds_is_taken_out_of_the_very_next_thing_sai
 async def test_what_is_kept_for_reading_on_was_looked_through_too() -> None:
     leftovers = Leftovers()
     guards = [ResultGuard(leftovers, 50), Redaction(lambda server: True)]
-    run = Pipeline(guards).way(TOOL, Origin("demo"), lambda _: answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
+    run = way(guards, lambda _: answers(Reply.text("x" * 100 + f" {KEY} " + "y" * 100)))
     told = json.loads((await run(call())).result)["content"][0]["text"]
     handle = json.loads(told.partition("weft__read_result with ")[2])["handle"]
     part = leftovers.read(handle, "local", 0, 1000)

@@ -151,7 +151,7 @@ async def test_a_result_of_no_known_shape_breaks_nothing(odd: bytes) -> None:
 @pytest.mark.parametrize("promised", [True, False])
 async def test_half_a_structure_is_never_sent(promised: bool) -> None:
     leftovers = Leftovers()
-    tool = Tool("t", b"{}", output_schema=b'{"type":"object"}' if promised else b"")
+    tool = Tool("t", b'{"outputSchema":{"type":"object"}}' if promised else b"{}")
     reply = blocks(text("short"), structuredContent={"rows": list(range(100))})
     guarded_reply = await guarded(reply, leftovers=leftovers, tool=tool)
     shown = result_of(guarded_reply)

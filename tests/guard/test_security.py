@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from clawft.guard.security import Security, resolve_host
+from clawft.link import names
+from clawft.link.names import Place
 from clawft.model import Call, Caller, Capabilities, Question, Reply, Silent
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
@@ -95,10 +98,10 @@ async def test_a_name_that_does_not_resolve_is_left_to_whoever_connects(monkeypa
     assert await resolve_host("127.0.0.1") == ["127.0.0.1"]
     assert await resolve_host("x" * 300) == ()
 
-    async def fails(*arguments: object, **options: object) -> list[Any]:
+    def fails(host: str, port: int | None) -> list[Place]:
         raise OSError("no such host")
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fails)
+    monkeypatch.setattr(names, "system_addresses", fails)
     assert await resolve_host("example.com") == ()
 
 
@@ -178,10 +181,13 @@ async def test_a_no_wins_over_a_question() -> None:
 async def test_a_slow_resolver_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clawft.guard.security.RESOLVE_SECONDS", 0.01)
 
-    async def never(*arguments: object, **options: object) -> list[Any]:
-        await asyncio.Event().wait()
+    ended = threading.Event()
+
+    def slow(host: str, port: int | None) -> list[Place]:
+        ended.wait()
         return []
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", never)
+    monkeypatch.setattr(names, "system_addresses", slow)
     async with asyncio.timeout(5):
         assert await resolve_host("example.com") == ()
+    ended.set()

@@ -5,12 +5,13 @@ import gzip
 import socket
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
 
 import pytest
 
 from clawft.errors import InvalidArguments, LinkError, PermissionDenied, RequestTimeout
+from clawft.link import names
 from clawft.link.fetch import Bounds, Fetched, Outgoing, Unpacking, after_redirect, fetch
+from clawft.link.names import Place
 from tests.requirements import requirement
 
 Answer = bytes | Callable[[bytes], bytes]
@@ -187,12 +188,11 @@ async def test_a_name_is_resolved_once_and_only_its_judged_address_is_used(
     site.answers["/"] = answer()
     asked: list[str] = []
 
-    async def rebinding(host: str, port: int, **more: Any) -> list[Any]:
+    def rebinding(host: str, port: int | None) -> list[Place]:
         asked.append(host)
-        address = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+        return [(socket.AF_INET, "127.0.0.1" if len(asked) == 1 else "127.0.0.2")]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebinding)
+    monkeypatch.setattr(names, "system_addresses", rebinding)
     judge = Strict()
     found = await fetch(site.url("/", "rebinding.test"), judge=judge)
     assert found.body == b"hello"
@@ -227,11 +227,16 @@ async def test_bytes_are_counted_after_unpacking(site: Site) -> None:
     site.answers["/bomb"] = answer(bomb, Content_Encoding="gzip")
     site.answers["/fine"] = answer(gzip.compress(b"fine"), Content_Encoding="gzip")
     site.answers["/broken"] = answer(b"not gzip", Content_Encoding="gzip")
+    site.answers["/half"] = answer(gzip.compress(b"half " * 1000)[:-20], Content_Encoding="gzip")
     site.answers["/odd"] = answer(b"?", Content_Encoding="br")
     found = await fetch(site.url("/bomb"), judge=anyone, bounds=Bounds(max_bytes=1000))
     assert (len(found.body), found.truncated) == (1000, True)
     assert (await fetch(site.url("/fine"), judge=anyone)).body == b"fine"
-    for path, said in (("/broken", "not valid gzip"), ("/odd", "packed as 'br'")):
+    for path, said in (
+        ("/broken", "not valid gzip"),
+        ("/half", "in the middle of its gzip"),
+        ("/odd", "packed as 'br'"),
+    ):
         with pytest.raises(LinkError, match=said):
             await fetch(site.url(path), judge=anyone)
 

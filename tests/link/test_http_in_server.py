@@ -6,7 +6,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -864,7 +864,7 @@ def test_headers_about_the_connection_are_the_servers() -> None:
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_connection_over_the_bound_gets_503_and_the_others_go_on() -> None:
-    limits = Limits(connections=2, give_way_seconds=PATIENCE)
+    limits = Limits(connections=2, give_way_seconds=PATIENCE, outside_seconds=SOON)
     async with serving(echo, limits) as (_, port), connected(port) as one, connected(port) as two:
         await two.say(GET)
         await two.answer()
@@ -872,6 +872,68 @@ async def test_connection_over_the_bound_gets_503_and_the_others_go_on() -> None
             assert status_of(await three.rest()) == 503
         await one.say(GET)
         assert (await one.answer())[0] == 200
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_connection_that_finds_no_place_waits_for_one_in_the_order_of_coming() -> None:
+    limits = Limits(connections=4, give_way_seconds=PATIENCE, outside_seconds=PATIENCE)
+    async with AsyncExitStack() as stack:
+        _, port = await stack.enter_async_context(serving(echo, limits))
+        inside = [await stack.enter_async_context(connected(port)) for _ in range(4)]
+        for each in inside:
+            await each.say(GET)
+            await each.answer()
+        first = await stack.enter_async_context(connected(port))
+        second = await stack.enter_async_context(connected(port))
+        async with connected(port) as third:
+            assert status_of(await third.rest()) == 503
+        for each in (second, first):
+            await each.say(GET)
+        for here, waiting in zip(inside, (first, second), strict=False):
+            await here.leave()
+            assert (await waiting.answer())[0] == 200
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_who_waits_outside_is_turned_away_when_the_server_stops() -> None:
+    limits = Limits(connections=2, give_way_seconds=PATIENCE, outside_seconds=PATIENCE)
+    async with serving(echo, limits) as (server, port), connected(port) as one, connected(port) as two:
+        for each in (one, two):
+            await each.say(GET)
+            await each.answer()
+        async with connected(port) as outside:
+            await asyncio.sleep(SOON)  # nothing tells us that it was seen
+            await server.stop(0)
+            assert status_of(await outside.rest()) == 503
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_calls_that_take_long_give_way_among_those_who_came_last() -> None:
+    """Only there, and only once all places are taken: whoever was here before is left in peace."""
+    cancelled: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        if scope["path"] == "/quick":
+            await answer(send, b"quick")
+            return
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(scope["path"])
+            raise
+
+    limits = Limits(connections=16, give_way_seconds=PATIENCE, guest_seconds=SOON, outside_seconds=PATIENCE)
+    async with AsyncExitStack() as stack:
+        _, port = await stack.enter_async_context(serving(app, limits))
+        lines = [await stack.enter_async_context(connected(port)) for _ in range(16)]
+        for number, line in enumerate(lines):  # which of them came last, only the server knows
+            await line.say(b"GET /%d HTTP/1.1\r\nHost: here\r\n\r\n" % number)
+        async with connected(port) as late:
+            await late.say(b"GET /quick HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert (await late.answer())[0] == 200
+        (gone,) = cancelled
+        assert status_of(await lines[int(gone[1:])].rest()) == 503
 
 
 @requirement("SHELL-19", "QUAL-12")
@@ -1033,6 +1095,9 @@ UVLOOP_TOO: list[Callable[[], Awaitable[None]]] = [
     test_client_that_does_not_read_stops_the_stream_and_is_cut_off,
     test_one_large_body_goes_out_whole_to_a_slow_reader,
     test_connection_over_the_bound_gets_503_and_the_others_go_on,
+    test_connection_that_finds_no_place_waits_for_one_in_the_order_of_coming,
+    test_who_waits_outside_is_turned_away_when_the_server_stops,
+    test_calls_that_take_long_give_way_among_those_who_came_last,
     test_stop_lets_the_running_request_end_and_closes_idle_connections,
     test_stop_ends_what_outlasts_the_grace,
 ]

@@ -23,6 +23,9 @@ _ROGUES = "security/test_rogue_servers.py::"
 _VANDALS = "security/test_vandals.py::"
 _FRAMING = "security/test_http_framing.py::"
 _FRONT = "security/test_bad_http.py::"
+_TLS = "security/test_tls_sites.py::"
+_TURNS = "security/test_taking_turns.py::"
+_PEOPLE = "security/test_two_people.py::"
 
 ATTACKS = (
     Attack(
@@ -299,6 +302,63 @@ ATTACKS = (
     ),
     Attack(
         29,
+        "sites that are not who they say",
+        (
+            _TLS + "test_what_is_wrong_with_the_tls_of_a_site_is_told",
+            _TLS + "test_a_certificate_that_changes_later_ends_what_was_trusted",
+        ),
+        _BARE + "test_who_looks_at_no_certificate_talks_to_anybody",
+    ),
+    Attack(
+        30,
+        "tokens nobody gave, and people after what is another's",
+        (
+            "security/test_tokens.py::test_a_token_that_proves_nobody_is_refused",
+            "security/test_tokens.py::test_an_issuer_is_not_asked_for_each_token_that_comes",
+            _PEOPLE + "test_a_session_its_questions_and_its_streams_are_one_persons_alone",
+            _PEOPLE + "test_the_state_of_a_question_is_of_no_use_to_another",
+            _PEOPLE + "test_the_task_of_a_server_is_one_persons_alone",
+        ),
+        _BARE + "test_a_token_that_is_only_read_proves_what_it_says",
+    ),
+    Attack(
+        31,
+        "tasks that are not what they seem",
+        (
+            "security/test_taskmasters.py::test_what_is_no_task_of_ours_is_an_error_of_that_server",
+            "security/test_taskmasters.py::test_a_task_that_is_told_at_length_is_cut_or_refused",
+        ),
+        _BARE + "test_the_task_of_another_is_told_as_ours",
+    ),
+    Attack(
+        32,
+        "callers who want everything",
+        (
+            _TURNS + "test_calls_without_end_do_not_keep_others_from_the_same_server",
+            _TURNS + "test_calls_without_end_on_all_connections_leave_room_for_short_ones",
+            "upstream/test_slots.py::test_what_conversations_have_for_themselves_does_not_push_out_what_all_share",
+            "gateway/task/test_tasks.py::test_one_person_s_tasks_leave_room_for_those_of_others",
+            "store/test_leftovers.py::test_the_results_of_one_do_not_push_out_those_of_others",
+        ),
+        _BARE + "test_where_nobody_shares_the_first_has_everything",
+    ),
+    Attack(
+        33,
+        "names that never become addresses",
+        ("link/test_names.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
+        _BARE + "test_a_few_threads_are_soon_all_taken",
+    ),
+    Attack(
+        34,
+        "lists that add up",
+        (
+            "security/test_greedy.py::test_ten_that_list_much_take_no_more_than_there_is",
+            "security/test_greedy.py::test_a_modest_server_has_its_place_however_late_it_comes",
+        ),
+        _BARE + "test_lists_of_ten_servers_take_more_memory_than_there_is",
+    ),
+    Attack(
+        35,
         "contents that are dear to look through",
         (
             "security/test_stalls.py::test_no_content_holds_neighbours_up",

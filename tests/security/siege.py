@@ -40,10 +40,10 @@ class Siege:
         """The list, once it has this tool."""
         async with asyncio.timeout(PATIENCE_S):
             while name not in (listed := await self.tools()):
-                await self._news()
+                await self.news()
         return listed
 
-    async def _news(self) -> None:
+    async def news(self) -> None:
         """The next word of a changed list; some may have come while we waited for something else."""
         word = "notifications/tools/list_changed"
         if any(message.get("method") == word for message in self.pipe.others):

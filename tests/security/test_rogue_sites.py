@@ -47,6 +47,9 @@ WRITTEN: dict[str, Callable[[Asked], bytes]] = {
         STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n") + chunk(packed(31))
     ),
     "a coding nobody has": lambda asked: in_coding(b"br", b"x" * 1000),
+    "a coding that lies": lambda asked: in_coding(b"gzip", message(asked.id, "forged")),
+    "half of what was packed": lambda asked: in_coding(b"gzip", gzip.compress(message(asked.id, "forged"))[:-14]),
+    "packed twice, said once": lambda asked: in_coding(b"gzip", gzip.compress(gzip.compress(message(asked.id, "x")))),
     "a length too long": lambda asked: counted(b"1000000", asked),
     "a length too short": lambda asked: counted(b"10", asked),
     "a length below zero": lambda asked: counted(b"-1", asked),

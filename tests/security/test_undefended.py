@@ -6,25 +6,37 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import jwt
 import pytest
 from aiohttp import web
 from mcp import types
 
 from tests.growth import grows_linearly
 from tests.requirements import requirement
+from tests.security.siege import Siege
 from tests.security.test_attacks_are_real import naive
+from tests.security.test_greedy import NAMES as GREEDY
+from tests.security.test_greedy import greedy, until_all_listed
 from tests.security.test_hostile_servers import UNSEEN
 from tests.security.test_hostile_sites import with_vice
 from tests.security.test_rogue_servers import rogue
 from tests.security.test_sent_ahead import deaf, push
+from tests.servers.certificates import Authority, shown
+from tests.servers.issuer import encoded
+from tests.servers.pipe import mcp_server
 from tests.servers.raw_http import ask, modern, modern_call, open_session
+from tests.servers.raw_site import Asked as RawAsked
+from tests.servers.raw_site import raw_site
+from tests.servers.taskmaster import STOLEN
 from tests.servers.web import Asked, serve
-from tests.servers.weft import PROBE, RSS_LIMIT, gateway, peak_memory
+from tests.servers.weft import PROBE, ROOT, RSS_LIMIT, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
 
@@ -192,6 +204,23 @@ async def test_answers_that_nobody_takes_are_held(tmp_path: Path) -> None:
             assert peak_memory(served.pid) > RSS_LIMIT
 
 
+@requirement("QUAL-12")
+async def test_lists_of_ten_servers_take_more_memory_than_there_is(tmp_path: Path) -> None:
+    """The gateway without its one bound on what all servers offer together."""
+    lifted = tmp_path / "lifted"
+    lifted.mkdir()
+    (lifted / "sitecustomize.py").write_text(
+        "from clawft.upstream.offer.room import Room\nRoom.free = lambda self, mine: 10**12\n"
+    )
+    servers = {name: greedy("large") for name in GREEDY}
+    told = json.dumps({"mcpServers": servers})
+    package = Path(os.pathsep.join([str(lifted), str(PROBE)]))
+    async with mcp_server(tmp_path, "--mcp-config", told, package=package) as pipe:
+        await pipe.open()
+        await until_all_listed(Siege(pipe), *GREEDY)
+        assert pipe.peak() > RSS_LIMIT
+
+
 @requirement("SHELL-19")
 def test_two_readers_see_two_requests_in_the_same_bytes() -> None:
     """One goes by the length, one by the chunks: what is a body to the first is a request to the second."""
@@ -226,6 +255,59 @@ def test_one_definition_costs_a_strict_client_the_whole_list() -> None:
     good = {"name": "y", "inputSchema": {"type": "object"}}
     with pytest.raises(ValueError, match="validation error"):
         types.ListToolsResult.model_validate({"tools": [good, crooked]})
+
+
+@requirement("LINK-16")
+async def test_who_looks_at_no_certificate_talks_to_anybody(tmp_path: Path) -> None:
+    async def good(asked: RawAsked) -> None:
+        await asked.answer({})
+
+    tls = shown(Authority(tmp_path).signed_by_itself("anybody"))
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with (
+        raw_site(good, tls=tls) as site,
+        aiohttp.ClientSession() as client,
+        client.post(site.url, json=ping, ssl=False) as response,
+    ):
+        assert response.status == 200
+
+
+@requirement("GUARD-06")
+def test_a_token_that_is_only_read_proves_what_it_says() -> None:
+    unsigned = ".".join(map(encoded, (b'{"alg":"none"}', b'{"sub":"root"}', b"")))
+    assert jwt.decode(unsigned, options={"verify_signature": False})["sub"] == "root"
+
+
+@requirement("RES-12")
+def test_the_task_of_another_is_told_as_ours() -> None:
+    call = {"name": "poke", "arguments": {"text": "another"}}
+    asked = [("tools/call", call), ("tasks/get", {"taskId": "t0"})]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": name, "params": told}) for name, told in asked]
+    run = [sys.executable, "-m", "tests.servers.taskmaster", "stateless"]
+    said = subprocess.check_output(run, input="\n".join(lines) + "\n", text=True, cwd=ROOT, timeout=60)
+    assert STOLEN in said.splitlines()[1]
+
+
+@requirement("QUAL-12")
+async def test_where_nobody_shares_the_first_has_everything() -> None:
+    places = asyncio.Semaphore(64)
+    for _ in range(64):
+        await places.acquire()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), places:
+            pass
+
+
+@requirement("QUAL-12")
+def test_a_few_threads_are_soon_all_taken() -> None:
+    over = threading.Event()
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            threads.submit(over.wait)
+        honest = threads.submit(str)
+        with pytest.raises(TimeoutError):
+            honest.result(timeout=0.05)
+        over.set()
 
 
 @requirement("QUAL-12")

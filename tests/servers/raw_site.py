@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from ssl import SSLContext
 from typing import Any
 
 from tests.servers.pipe import Json
@@ -27,6 +28,9 @@ class Asked:
     async def write(self, data: bytes) -> None:
         self._writer.write(data)
         await self._writer.drain()
+
+    def close(self) -> None:
+        self._writer.close()
 
     async def pour(self, *pieces: bytes, pause: float = 0.0) -> None:
         """Piece after piece, for as long as anybody reads."""
@@ -118,9 +122,11 @@ async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 
 @asynccontextmanager
-async def raw_site(vice: Vice, aside: Vice | None = None, hello: tuple[str, ...] = ()) -> AsyncGenerator[RawSite]:
+async def raw_site(
+    vice: Vice, aside: Vice | None = None, hello: tuple[str, ...] = (), tls: SSLContext | None = None
+) -> AsyncGenerator[RawSite]:
     site = RawSite(vice, aside, hello)
-    async with listening(site.serve) as origin:
+    async with listening(site.serve, tls) as origin:
         site.url = f"{origin}/mcp"
         yield site
 
@@ -129,7 +135,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, An
 
 
 @asynccontextmanager
-async def listening(serve: Serve) -> AsyncGenerator[str]:
+async def listening(serve: Serve, tls: SSLContext | None = None) -> AsyncGenerator[str]:
     """The origin where each connection is served by a task of its own; all of them end with it."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -138,9 +144,9 @@ async def listening(serve: Serve) -> AsyncGenerator[str]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in list(tasks):

@@ -137,7 +137,9 @@ class App:
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """What it has beside its tools, for the same."""
         known = self._as_had_by(caller, server).answers
-        return beside_tools(known.prompts, resources=bool(known.resources or known.templates)) if known else ()
+        if known is None:
+            return ()
+        return beside_tools([each.raw for each in known.prompts], resources=bool(known.resources or known.templates))
 
     def _as_had_by(self, caller: Caller | None, server: str) -> Upstream:
         shared = self.pool.find(server)

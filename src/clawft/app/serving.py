@@ -42,11 +42,12 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     """Until a signal comes. `ready` hears the address once clients can connect."""
     from clawft.app.access import Entrance  # stdio needs none of HTTP
     from clawft.gateway.http.app import ENDPOINT, HttpApp
-    from clawft.link.http_in.server import HttpServer
+    from clawft.link.http_in.server import HttpServer, Limits
+    from clawft.link.open_files import room_for
 
     entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
-    server = HttpServer(served)
+    server = HttpServer(served, limits=Limits(connections=room_for(Limits().connections)))
     stop = stop_signal()
     await app.begin_serving()
     bound, bound_port = await server.start(host, port)

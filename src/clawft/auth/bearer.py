@@ -24,10 +24,15 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 KEYS_SECONDS = 3_600.0
 ASK_AGAIN_SECONDS = 30.0
 """A token with an unknown key makes us look for new keys, but not more often than this."""
+FAILED_SECONDS = 5.0
+"""An issuer that did not give its keys is left alone so long, however many tokens come."""
 MAX_KEYS = 64
 MAX_TOKEN = 16_384
 LEEWAY_S = 30
 MAX_GROUPS = 1_000
+MAX_SUBJECT = 1_024
+KINDS = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
+"""What a token may call itself. Others of the same issuer (proofs, logout tokens) are not for coming in (RFC 8725)."""
 
 
 class Person(Struct, frozen=True):
@@ -54,7 +59,7 @@ class Verifier:
         self._jwks_url = jwks_url
         self._group_claim = group_claim
         self._keys: dict[str, PyJWK] = {}
-        self._asked_at = float("-inf")
+        self._asked_at = self._failed_at = float("-inf")
         self._asking: asyncio.Task[None] | None = None
 
     async def verify(self, token: str) -> Person:
@@ -67,6 +72,8 @@ class Verifier:
             head = jwt.get_unverified_header(token)
             if head.get("alg") not in ALGORITHMS:
                 raise BadToken("the token is not signed by a key of the issuer's")
+            if str(head.get("typ", "")).lower() not in KINDS:
+                raise BadToken("the token is of another kind than those for access")
             key = await self._key(str(head.get("kid", "")))
             claims = jwt.decode(
                 token,
@@ -79,6 +86,8 @@ class Verifier:
             )
         except jwt.ExpiredSignatureError:
             raise BadToken("the token has expired") from None
+        except jwt.ImmatureSignatureError:
+            raise BadToken("the token is not valid yet") from None
         except jwt.InvalidAudienceError:
             raise BadToken("the token is meant for somebody else") from None
         except jwt.InvalidIssuerError:
@@ -100,7 +109,9 @@ class Verifier:
         return self._keys[kid]
 
     async def _renew_keys(self) -> None:
-        """Whoever comes meanwhile waits for the same answer; if there is none, the next caller asks again."""
+        """Whoever comes meanwhile waits for the same answer; if there is none, a later caller asks again."""
+        if time.monotonic() - self._failed_at < FAILED_SECONDS:
+            raise LoginFailed(f"{self.issuer} did not give its keys a moment ago")
         if self._asking is None:
             self._asking = asyncio.get_running_loop().create_task(self._ask_for_keys())
             self._asking.add_done_callback(self._asked)
@@ -108,8 +119,8 @@ class Verifier:
 
     def _asked(self, task: asyncio.Task[None]) -> None:
         self._asking = None
-        if not task.cancelled():
-            task.exception()  # whoever waited has it
+        if not task.cancelled() and task.exception() is not None:  # whoever waited has it
+            self._failed_at = time.monotonic()
 
     async def _ask_for_keys(self) -> None:
         self._keys = await self._fetch_keys()
@@ -149,8 +160,11 @@ def read_person(claims: Mapping[str, Any], group_claim: str) -> Person:
     scope = claims.get("scope", claims.get("scp", ""))
     scopes = scope.split() if isinstance(scope, str) else _texts(scope)
     client = claims.get("client_id", claims.get("azp", ""))
+    subject = str(claims["sub"])
+    if not 0 < len(subject) <= MAX_SUBJECT or not subject.isprintable():
+        raise BadToken("the token names nobody: its subject is empty, too long or not printable")
     return Person(
-        str(claims["sub"]),
+        subject,
         client if isinstance(client, str) else "",
         frozenset(scopes),
         frozenset(_texts(claims.get(group_claim))),

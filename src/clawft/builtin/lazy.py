@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 
 from clawft.builtin.ide.offered import RESOURCES as IDE_RESOURCES
 from clawft.model import (
@@ -137,12 +137,8 @@ class _File(Struct):
     families: dict[str, list[_Written]]
 
 
-class _View(Struct, rename="camel"):
+class _View(Struct):
     name: str
-    title: str = ""
-    description: str = ""
-    input_schema: Raw = Raw(b"{}")
-    output_schema: Raw | UnsetType = UNSET
     annotations: Annotations = Annotations()
 
 
@@ -163,18 +159,7 @@ def _known() -> Mapping[str, tuple[Tool, ...]]:
 
 def _tool(written: _Written) -> Tool:
     view = _view.decode(written.wire)
-    return Tool(
-        view.name,
-        bytes(written.wire),
-        view.title,
-        view.description,
-        bytes(view.input_schema),
-        b"" if view.output_schema is UNSET else bytes(view.output_schema),
-        view.annotations,
-        written.alias,
-        written.task,
-        written.needs,
-    )
+    return Tool(view.name, bytes(written.wire), view.annotations, written.alias, written.task, written.needs)
 
 
 def size_of_the_code() -> int:

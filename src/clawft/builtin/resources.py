@@ -1,6 +1,7 @@
 """Resources for agents that know only tools: what there is, and what is in it, as two tools of the namespace `weft`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -13,7 +14,7 @@ from clawft.provider.function import tool
 
 MAX_LISTED = 1_000
 
-ListOwned = Callable[[Caller], Sequence[tuple[str, Resource]]]
+ListOwned = Callable[[Caller], Iterable[tuple[str, Resource]]]
 Read = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
 """The whole result, as `resources/read` gives it."""
 
@@ -39,8 +40,8 @@ def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any
         server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
     ) -> list[Row]:
         """List the resources of all servers, or of one."""
-        rows = [_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner)]
-        return rows[:MAX_LISTED]
+        rows = (_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner))
+        return list(islice(rows, MAX_LISTED))
 
     @tool(name="read_resource", alias="read_mcp_resource", title="Read a resource", read_only=True, idempotent=True)
     async def read_resource(

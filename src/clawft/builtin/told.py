@@ -69,6 +69,5 @@ def _describe(run: Callable[..., Any], signature: inspect.Signature) -> None:
 def _promise(run: Callable[..., Any], schema: dict[str, Any]) -> None:
     """Add the schema of results: `@tool` cannot know it, as what it sees returned is a whole reply."""
     definition = definition_of(run)
-    encoded = _encode(schema)
-    wire = _encode({**_members.decode(definition.tool.wire), "outputSchema": Raw(encoded)})
-    definition.tool = msgspec.structs.replace(definition.tool, output_schema=encoded, wire=wire)
+    wire = _encode({**_members.decode(definition.tool.wire), "outputSchema": schema})
+    definition.tool = msgspec.structs.replace(definition.tool, wire=wire)

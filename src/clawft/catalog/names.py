@@ -1,7 +1,7 @@
 """How tools are named towards agents, and every spelling we accept back. Pure.
 
 The canonical name of a tool is `namespace__tool`; for a tool of an external server `mcp:server__tool`. Names are looked
-up in a table built from these functions, never taken apart.
+up in tables built from these functions; one is never taken apart but behind a head that we have given out ourselves.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from enum import Enum
 from clawft.model import Origin, Tool
 
 MAX_NAME = 64
+SURELY_FIT = MAX_NAME - len("mcp__")
+"""A name that needed no mending needs none with this before it either, if it is no longer than that."""
 RESERVED = frozenset("git cargo oauth2 rest ide file shell memory web delegate weft build".split())
 """Namespaces of the built-ins; an external server may not claim one."""
 
@@ -46,19 +48,23 @@ def exported(origin: Origin, tool: Tool, form: Form) -> str:
     return f"mcp:{plain}" if form is Form.MCP and origin.server else plain
 
 
+def heads(origin: Origin) -> tuple[str, ...]:
+    """How a tool of this origin may be spelled: each with the tool's own name behind it."""
+    prefix = origin.server or origin.namespace
+    spelled = (canonical(origin, ""), f"{prefix}__", f"mcp__{prefix}__", f"mcp:{prefix}__", f"mcp:{prefix}:")
+    return tuple(dict.fromkeys(spelled))
+
+
+def fitted(origin: Origin, tool: str) -> tuple[str, ...]:
+    """The spellings that had to be made to fit."""
+    prefix = origin.server or origin.namespace
+    return fit(f"{prefix}__{tool}"), fit(f"mcp__{prefix}__{tool}")
+
+
 def accepted(origin: Origin, tool: Tool) -> tuple[str, ...]:
     """Every spelling that reaches this tool, except the bare one."""
-    prefix = origin.server or origin.namespace
-    spellings = [
-        canonical(origin, tool.name),
-        f"{prefix}__{tool.name}",
-        f"mcp__{prefix}__{tool.name}",
-        f"mcp:{prefix}__{tool.name}",
-        f"mcp:{prefix}:{tool.name}",
-        fit(f"{prefix}__{tool.name}"),
-        fit(f"mcp__{prefix}__{tool.name}"),
-    ]
-    return tuple(dict.fromkeys(spellings))
+    spelled = [head + tool.name for head in heads(origin)]
+    return tuple(dict.fromkeys((*spelled, *fitted(origin, tool.name))))
 
 
 def fit(name: str) -> str:

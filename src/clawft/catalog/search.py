@@ -7,20 +7,26 @@ like it, counts a little less than the word itself.
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
 
 from clawft.catalog.snapshot import Entry
 from clawft.catalog.words import MEANING, SENTENCE, words
-from clawft.model import Tool
+from clawft.model import Said
 
 MAX_QUERY_WORDS = 64
 MAX_PARAMETERS = 100
+MAX_HEARD_BYTES = 512 * 1024
+"""Of definitions of one server that are looked through; beyond it only names are."""
+MAX_WORDS = 20_000
+"""Different ones that are looked up: more than people use, whatever the tools of strangers say."""
+MAX_WORDS_OF_ONE = 500
+"""Of one tool."""
 
 _SATURATION = 1.2
 _BY_LENGTH = 0.6
@@ -32,11 +38,18 @@ _BEGINNING = 0.6
 _SHORTEST_BEGINNING = 3
 
 
-class Posting(Struct, frozen=True):
-    """In which tool a word stands, and how much it counts there."""
+class Postings:
+    """In which tools a word stands, and how much it counts in each. As plain numbers: there may be very many."""
 
-    tool: int
-    weight: float
+    __slots__ = ("tools", "weights")
+
+    def __init__(self) -> None:
+        self.tools = array("I")
+        self.weights = array("f")
+
+    def add(self, tool: int, weight: float) -> None:
+        self.tools.append(tool)
+        self.weights.append(weight)
 
 
 class Index:
@@ -44,16 +57,26 @@ class Index:
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
-        counted = [_weighed(_fields(entry)) for entry in entries]
-        lengths = [sum(each.values()) for each in counted]
+        self._postings: dict[str, Postings] = {}
+        heard: Counter[str] = Counter()
+        lengths = [self._count(at, _weighed(_fields(entry, heard))) for at, entry in enumerate(entries)]
         mean = sum(lengths) / len(lengths) if lengths else 1.0
-        self._postings: dict[str, list[Posting]] = defaultdict(list)
-        for at, (weights, length) in enumerate(zip(counted, lengths, strict=True)):
-            norm = _SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * length / (mean or 1.0))
-            for word, weight in weights.items():
-                self._postings[word].append(Posting(at, weight * (_SATURATION + 1) / (weight + norm)))
-        self._rarity = {word: _rarity(len(found), len(entries)) for word, found in self._postings.items()}
+        norms = [_SATURATION * (1 - _BY_LENGTH + _BY_LENGTH * length / (mean or 1.0)) for length in lengths]
+        for found in self._postings.values():
+            weighed = zip(found.tools, found.weights, strict=True)
+            found.weights = array("f", (w * (_SATURATION + 1) / (w + norms[at]) for at, w in weighed))
+        self._rarity = {word: _rarity(len(found.tools), len(entries)) for word, found in self._postings.items()}
         self._sorted = sorted(self._postings)
+
+    def _count(self, at: int, weights: Mapping[str, float]) -> float:
+        """How long a tool's text is, by weight. A word is left out where there are too many already."""
+        for word, weight in weights.items():
+            found = self._postings.get(word)
+            if found is None and len(self._postings) < MAX_WORDS:
+                found = self._postings[word] = Postings()
+            if found is not None:
+                found.add(at, weight)
+        return sum(weights.values())
 
     def search(self, query: str, limit: int) -> list[Entry]:
         """The best first. Ties keep the order of the catalog."""
@@ -70,10 +93,11 @@ class Index:
         found: dict[int, float] = {}
         for spelled, worth in self._stands_for(word):
             rarity = min(self._rarity[spelled], self._rarity.get(word, math.inf))
-            for posting in self._postings[spelled]:
-                score = worth * rarity * posting.weight
-                if score > found.get(posting.tool, 0.0):
-                    found[posting.tool] = score
+            postings = self._postings[spelled]
+            for tool, weight in zip(postings.tools, postings.weights, strict=True):
+                score = worth * rarity * weight
+                if score > found.get(tool, 0.0):
+                    found[tool] = score
         return found
 
     def _stands_for(self, word: str) -> Iterator[tuple[str, float]]:
@@ -99,22 +123,28 @@ def _weighed(fields: Iterable[tuple[str, str]]) -> dict[str, float]:
     for field, text in fields:
         weight = _WEIGHTS[field]
         for word in words(text):
-            weights[word] = weights.get(word, 0.0) + weight
+            if word in weights or len(weights) < MAX_WORDS_OF_ONE:
+                weights[word] = weights.get(word, 0.0) + weight
     return weights
 
 
-def _fields(entry: Entry) -> Iterator[tuple[str, str]]:
-    tool = entry.tool
+def _fields(entry: Entry, heard: Counter[str]) -> Iterator[tuple[str, str]]:
+    """`heard`: bytes of definitions, by server. Who says too much is found by the names of its tools alone."""
+    tool, owner = entry.tool, entry.origin.server or entry.origin.namespace
     yield "name", f"{tool.name} {tool.alias}"
-    yield "server", entry.origin.server or entry.origin.namespace
-    yield "title", tool.title
-    yield "description", tool.description
-    yield "description", SENTENCE.split(tool.description, maxsplit=1)[0]
-    yield from _parameters(tool)
+    yield "server", owner
+    heard[owner] += len(tool.wire)
+    if heard[owner] > MAX_HEARD_BYTES:
+        return
+    said = tool.said
+    yield "title", said.title
+    yield "description", said.description
+    yield "description", SENTENCE.split(said.description, maxsplit=1)[0]
+    yield from _parameters(said)
 
 
-def _parameters(tool: Tool) -> Iterator[tuple[str, str]]:
-    schema = msgspec.json.decode(tool.input_schema)
+def _parameters(said: Said) -> Iterator[tuple[str, str]]:
+    schema = msgspec.json.decode(said.input_schema)
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Protocol, overload
 
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.names import Form, accepted, canonical, exported
+from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads
 from clawft.model import Next, Origin, Shortcut, Tool
 
 
@@ -26,16 +27,59 @@ class Offer(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One tool in the catalog: the name agents see, every name that reaches it, its definition and its way down."""
+    """One tool in the catalog: the name agents see, its definition and its way down.
+
+    There may be tens of thousands: whatever can be told from these is not kept beside them.
+    """
 
     name: str
     canonical: str
-    names: tuple[str, ...]
     tool: Tool
     origin: Origin
-    wire: bytes
     run: Next
     shortcut: Shortcut | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that reaches it."""
+        return _names(self.name, self.origin, self.tool.name, self.tool.alias)
+
+    @property
+    def wire(self) -> bytes:
+        """Its definition under the name agents see."""
+        return rename(self.tool.wire, self.name)
+
+
+@lru_cache(maxsize=1_024)
+def _names(name: str, origin: Origin, tool: str, alias: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((name, *accepted(origin, Tool(tool, b"")), *((alias,) if alias else ()))))
+
+
+class Named(Protocol):
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+
+class Spellings(Sequence[str]):
+    """Every name of something, for rules that mostly look at none of them."""
+
+    __slots__ = ("_named",)
+
+    def __init__(self, named: Named) -> None:
+        self._named = named
+
+    def __len__(self) -> int:
+        return len(self._named.names)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self._named.names[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named.names)
 
 
 class Clash(Struct, frozen=True):
@@ -45,14 +89,51 @@ class Clash(Struct, frozen=True):
     reason: str
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, dict=True):
     entries: tuple[Entry, ...] = ()
     table: Mapping[str, Entry] = {}
-    """By every spelling."""
+    """By the name agents see."""
     canonical: Mapping[str, Entry] = {}
     clashes: tuple[Clash, ...] = ()
+    origins: tuple[tuple[Origin, tuple[str, ...]], ...] = ()
+    """In their order, each with the heads of its names."""
+    met: dict[str, Entry] = {}
+    """By other spellings that were used; a few, as most agents use one."""
+
+    @cached_property
+    def others(self) -> Mapping[str, Entry]:
+        """By second names, and by those that had to be made to fit. Made when somebody uses one: most agents do not."""
+        return _others(self.table)
+
+    def find(self, name: str) -> Entry | None:
+        """By any spelling. Exported names first: nobody's other spelling may take one over."""
+        return self.table.get(name) or self.met.get(name) or self._meet(name)
+
+    def _meet(self, name: str) -> Entry | None:
+        """Of two tools the first has a spelling."""
+        other = self.others.get(name)
+        for origin, known in self.origins:
+            found = self._behind(known, origin, name)
+            if found is not None or (other is not None and other.origin is origin):
+                return self._remember(name, found or other)
+        return None
+
+    def _behind(self, known: tuple[str, ...], origin: Origin, name: str) -> Entry | None:
+        if not name.startswith(known):
+            return None
+        tools = (name.removeprefix(head) for head in known if name.startswith(head))
+        found = (self.canonical.get(canonical(origin, tool)) for tool in tools)
+        return next((entry for entry in found if entry is not None and entry.origin is origin), None)
+
+    def _remember(self, name: str, entry: Entry | None) -> Entry | None:
+        if entry is not None:
+            if len(self.met) >= _MAX_MET:
+                self.met.clear()
+            self.met[name] = entry
+        return entry
 
 
+_MAX_MET = 1_024
 NOTHING = Snapshot()
 
 
@@ -66,23 +147,28 @@ def build(
     """
     entries: dict[str, Entry] = {}
     inside: dict[str, Entry] = {}
-    taken = ChainMap(entries, dict(beside.table)) if beside.table else entries
     clashes: list[Clash] = []
+
+    def taken(name: str) -> Entry | None:
+        return entries.get(name) or (beside.find(name) if beside.entries else None)
+
     for offer, tool in _in_order(offers, form):
         own = canonical(offer.origin, tool.name)
         kept = _unchanged(before.canonical.get(own), offer.origin, tool)
         name = kept.name if kept is not None and form is not Form.BARE else _export(offer.origin, tool, form, taken)
-        if name in taken or own in inside:
-            clashes.append(Clash(name, f"{own} would get the name of {(taken.get(name) or inside[own]).canonical}"))
+        owner = taken(name) or inside.get(own)
+        if owner is not None:
+            clashes.append(Clash(name, f"{own} would get the name of {owner.canonical}"))
             continue
-        entries[name] = inside[own] = kept if kept is not None and kept.name == name else _entry(name, offer, tool)
-    return Snapshot(tuple(entries.values()), _lookup(entries), inside, tuple(clashes))
+        entry = kept if kept is not None and kept.name == name else _entry(name, own, offer, tool)
+        entries[name] = inside[entry.canonical] = entry
+    return _snapshot(entries, inside, clashes)
 
 
-def _in_order(offers: Sequence[Offer], form: Form) -> list[tuple[Offer, Tool]]:
+def _in_order(offers: Sequence[Offer], form: Form) -> Iterator[tuple[Offer, Tool]]:
     """As registered; with bare names external servers come first, so that they win over built-ins."""
     ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is Form.BARE else offers
-    return [(offer, tool) for offer in ordered for tool in offer.tools]
+    return ((offer, tool) for offer in ordered for tool in offer.tools)
 
 
 def _unchanged(entry: Entry | None, origin: Origin, tool: Tool) -> Entry | None:
@@ -90,33 +176,40 @@ def _unchanged(entry: Entry | None, origin: Origin, tool: Tool) -> Entry | None:
     return entry if entry is not None and entry.tool is tool and entry.origin is origin else None
 
 
-def _export(origin: Origin, tool: Tool, form: Form, taken: Mapping[str, Entry]) -> str:
+def _export(origin: Origin, tool: Tool, form: Form, taken: Callable[[str], Entry | None]) -> str:
     name = exported(origin, tool, form)
-    if form is Form.BARE and name in taken:
+    if form is Form.BARE and taken(name) is not None:
         return exported(origin, tool, Form.PLAIN)
     return name
 
 
-def _entry(name: str, offer: Offer, tool: Tool) -> Entry:
-    origin = offer.origin
-    names = tuple(dict.fromkeys((name, *accepted(origin, tool), *((tool.alias,) if tool.alias else ()))))
-    wire = rename(tool.wire, name)
-    return Entry(name, canonical(origin, tool.name), names, tool, origin, wire, offer.bind(tool), offer.shorten(tool))
+def _entry(name: str, own: str, offer: Offer, tool: Tool) -> Entry:
+    return Entry(name, own, tool, offer.origin, offer.bind(tool), offer.shorten(tool))
 
 
-def _lookup(entries: dict[str, Entry]) -> Mapping[str, Entry]:
-    """Of two tools the first has a spelling; exported names last: nobody's other spelling may take one over."""
-    table: dict[str, Entry] = {}
-    for entry in reversed(entries.values()):
-        table.update(dict.fromkeys(entry.names, entry))
-    table.update(entries)
-    return table
+def _snapshot(entries: dict[str, Entry], inside: dict[str, Entry], clashes: list[Clash]) -> Snapshot:
+    origins = {id(entry.origin): entry.origin for entry in entries.values()}.values()
+    known = tuple((origin, heads(origin)) for origin in origins)
+    return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), known)
+
+
+def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    others: dict[str, Entry] = {}
+    for entry in entries.values():
+        if entry.tool.alias:
+            others.setdefault(entry.tool.alias, entry)
+        if len(entry.name) > SURELY_FIT or not entry.canonical.endswith(entry.name):
+            behind = heads(entry.origin)
+            for name in fitted(entry.origin, entry.tool.name):
+                if name not in (head + entry.tool.name for head in behind):
+                    others.setdefault(name, entry)
+    return others
 
 
 def without_words(entry: Entry, note: str) -> Entry:
     """The same tool with a note in place of everything it says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
-    return msgspec.structs.replace(entry, wire=wire, tool=Tool(entry.tool.name, wire, description=note))
+    return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])

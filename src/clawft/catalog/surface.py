@@ -48,8 +48,8 @@ def without_finders(entries: Sequence[Entry]) -> list[Entry]:
 
 def tokens_of(entry: Entry) -> int:
     """What a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
-    tool = entry.tool
-    return (len(entry.name) + len(tool.description.encode()) + len(tool.input_schema)) // BYTES_PER_TOKEN
+    said = entry.tool.said
+    return (len(entry.name) + len(said.description.encode()) + len(bytes(said.input_schema))) // BYTES_PER_TOKEN
 
 
 def cost_of(entries: Sequence[Entry]) -> int:

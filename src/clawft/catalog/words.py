@@ -59,7 +59,7 @@ _SAME = (
 )
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=10_000)
 def term(word: str) -> str:
     """What a word is looked up by: its stem in small letters; nothing for one that says nothing."""
     small = word.lower()

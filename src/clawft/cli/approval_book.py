@@ -74,10 +74,10 @@ def _last_said(server: str) -> Offered | None:
     from clawft.guard.approval import Offered  # loaded by now
     from clawft.policy.beside import beside_tools
     from clawft.upstream.offer.cache import SchemaCache, folder
-    from clawft.upstream.offer.offered import read_tools
+    from clawft.upstream.offer.reading import read_tools
 
     known = SchemaCache(folder(home_folder())).last(server)
     if known is None:
         return None
-    beside = beside_tools(known.prompts, resources=bool(known.resources or known.templates))
-    return Offered((*read_tools(known.tools, server), *beside), known.instructions)
+    beside = beside_tools(list(map(bytes, known.prompts)), resources=bool(known.resources or known.templates))
+    return Offered((*read_tools(known.tools), *beside), known.instructions)

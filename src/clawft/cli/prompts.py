@@ -31,7 +31,7 @@ def _list(options: Options) -> int:
 
     prompts = with_app(options, work)
     if options.json:
-        print_json({"prompts": [msgspec.to_builtins(each.prompt) | {"name": each.name} for each in prompts]})
+        print_json({"prompts": [msgspec.to_builtins(each.said) | {"name": each.name} for each in prompts]})
     elif not prompts:
         tell("no prompts")
     else:
@@ -40,7 +40,7 @@ def _list(options: Options) -> int:
 
 
 def _row(each: NamedPrompt) -> tuple[str, str, str]:
-    return each.name, usage(each.prompt), one_line(each.prompt.description or each.prompt.title or "")
+    return each.name, usage(each.said), one_line(each.said.description or each.said.title or "")
 
 
 def usage(prompt: Prompt) -> str:
@@ -79,7 +79,7 @@ async def _filled(app: App, options: Options) -> Mapping[str, Any]:
 
 def _find(app: App, name: str) -> Prompt:
     try:
-        return app.gateway.prompts.find(app.caller, name).prompt
+        return app.gateway.prompts.find(app.caller, name).said
     except ToolNotFound as missing:
         near = nearest(name, [each.name for each in app.gateway.prompts.visible(app.caller)])
         missing.hint = f"did you mean {near}?" if near else "weft prompts list"

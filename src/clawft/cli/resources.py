@@ -26,7 +26,7 @@ def _list_options(parser: Parser) -> None:
 def _list(options: Options) -> int:
     async def work(app: App) -> tuple[list[Resource], list[ResourceTemplate]]:
         offered = app.gateway.resources
-        return [each for _, each in offered.owned(app.caller)], offered.templates(app.caller)
+        return [each for _, each in offered.owned(app.caller)], list(offered.templates(app.caller))
 
     resources, templates = with_app(options, work)
     if options.json:

@@ -79,8 +79,8 @@ def _told_by(upstream: Upstream) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "(server)", _shown(upstream.session.peer.server_info)
     if answers.instructions:
         yield "(instructions)", {"instructions": visible_text(answers.instructions)}
-    for raw in (*answers.prompts, *answers.resources, *answers.templates):
-        told = _members(bytes(raw))
+    for item in (*answers.prompts, *answers.resources, *answers.templates):
+        told = _members(item.raw)
         yield str(told.get("name", "?")), told
 
 

@@ -130,8 +130,16 @@ def _running(app: App, name: str) -> Row:
         "origin": str(app.servers.found[name].origin),
         "trust": app.servers.found[name].spec.trust,
         "sandbox": status.sandbox,
+        "left_out": _left_out(status),
         "stderr": status.stderr,
     }
+
+
+def _left_out(status: ServerStatus) -> str:
+    """It offers more than we keep, and whose fault that is."""
+    if not status.cut:
+        return ""
+    return f"some of its {' and '.join(status.cut)}: it lists more than there is room for beside other servers"
 
 
 def _login(app: App, status: ServerStatus) -> str:
@@ -189,10 +197,15 @@ def _print(found: list[Row], options: Options) -> int:
 def _print_table(found: list[Row]) -> None:
     """All in one row for a pipe; at a terminal short heads, and errors below, where they have room."""
     if not width():
-        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(row["error"])] for row in found])
+        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(row["error"] or _remark(row))] for row in found])
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
-    print_fields([(row["name"], one_line(row["error"] or _weakness(row))) for row in found])
+    print_fields([(row["name"], one_line(row["error"] or _remark(row) or _weakness(row))) for row in found])
+
+
+def _remark(row: Row) -> str:
+    told = str(row.get("left_out") or "")
+    return f"left out: {told}" if told else ""
 
 
 def _weakness(row: Row) -> str:
@@ -222,8 +235,9 @@ def _print_one(row: Row, options: Options) -> int:
     else:
         print(paint(row["name"], "bold"), paint(row["state"], COLOURS.get(row["state"], "dim")), sep="  ")
         who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
-        keys = (*who, *how, "tools", "tokens", "restarts", "pid")
-        print_fields([*((key, _cell(row, key)) for key in keys), ("memory", size_of(row)), ("error", row["error"])])
+        keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid")
+        shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]
+        print_fields([*shown, ("memory", size_of(row)), ("error", row["error"])])
         lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
         print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
     return 0 if row["state"] in GOOD else 1

@@ -18,10 +18,10 @@ import msgspec
 from clawft._version import __version__
 from clawft.catalog import names
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, build, without_words
+from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, Spellings, build, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import InvalidConfig, MissingCapability, NotApproved, ToolError
-from clawft.gateway.ending import able, as_reply, told
+from clawft.gateway.ending import as_reply, told
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
 from clawft.gateway.levels import Loudness
@@ -30,6 +30,7 @@ from clawft.gateway.offer.personal import Personal
 from clawft.gateway.offer.prompts import Prompts
 from clawft.gateway.offer.registered import Registered
 from clawft.gateway.offer.resources import Resources
+from clawft.gateway.offer.ways import Ways
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.gateway.task.handles import Handles
 from clawft.gateway.task.tasks import Board
@@ -115,7 +116,8 @@ class Gateway:
         self._contents_guards = [guard for guard in guards if isinstance(guard, ContentsGuard)]
         self._face_guards = [guard for guard in guards if isinstance(guard, FaceGuard)]
         self._pipeline = Pipeline(self.guards)
-        self._missing = Pipeline(self.guards[:1]).way(_NO_TOOL, _NOWHERE, lambda _: self._not_there)
+        first = Pipeline(self.guards[:1])
+        self._missing = first.way(first.applying(_NO_TOOL, _NOWHERE), lambda _: self._not_there)
 
     # ── providers come and go ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -172,16 +174,8 @@ class Gateway:
         self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
-        def bind(tool: Tool) -> Next:
-            last = known.end if tool.needs == _NO_NEEDS else able(known.end)
-            return self._pipeline.way(tool, known.origin, lambda finish: as_reply(last, finish))
-
-        def shorten(tool: Tool) -> Shortcut | None:
-            if known.start is None or tool.needs != _NO_NEEDS:
-                return None
-            return self._pipeline.shortcut(tool, known.origin, known.start)
-
-        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), bind, shorten)
+        ways = Ways(self._pipeline, known)
+        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), ways.bind, ways.shorten)
 
     # ── what single people have ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -235,8 +229,9 @@ class Gateway:
         return self._snapshot.clashes
 
     def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
-        entry = (self._built or self._snapshot).table.get(name)
-        return entry if entry is not None or not caller.proof else self._own_of(caller).table.get(name)
+        snapshot = self._built or self._snapshot
+        entry = snapshot.table.get(name) or snapshot.find(name)
+        return entry if entry is not None or not caller.proof else self._own_of(caller).find(name)
 
     def names_of(self, canonical: str, caller: Caller = _ANYONE) -> tuple[str, ...]:
         """Every spelling of a tool, for rules that match names."""
@@ -245,7 +240,7 @@ class Gateway:
 
     def visible(self, caller: Caller) -> list[Entry]:
         """The tools this caller may see, in catalog order."""
-        shown = (entry for entry in self._entries_of(caller) if self._shows(entry.names, caller))
+        shown = (entry for entry in self._entries_of(caller) if self._shows(Spellings(entry), caller))
         return [self._as_seen(entry, caller) for entry in shown]
 
     def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
@@ -341,10 +336,9 @@ class Gateway:
             return told(failed, call.caller)
 
 
-_MAX_INDEXES = 64
+_MAX_INDEXES = 4
 _SILENT = Silent()
 _NO_TOOL = Tool("", b"{}")
-_NO_NEEDS = _NO_TOOL.needs
 _NOWHERE = Origin("")
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.catalog.snapshot import rename
+from clawft.catalog.snapshot import Entry, rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.listing import read_cursor
-from clawft.gateway.offer.resources import Reader
+from clawft.gateway.offer.prompts import NamedPrompt
+from clawft.gateway.offer.resources import Named, Reader, wire_of, wire_of_template
 from clawft.model import (
     EMPTY_OBJECT,
     Caller,
@@ -20,7 +22,6 @@ from clawft.model import (
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
-    Prompt,
     Reply,
     Resource,
     ResourceTemplate,
@@ -48,12 +49,16 @@ def check_method(method: str, caller: Caller) -> None:
 # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tools(gateway: Gateway, caller: Caller) -> list[bytes]:
-    revision = REVISIONS[caller.revision]
-    return [
-        narrow.definition(_with_execution(entry.wire, entry.tool, revision), revision)
-        for entry in gateway.listed(caller)
-    ]
+class _List(Struct, frozen=True):
+    """How a list is made: what is on it, and each item's bytes. Only those of one page are made at a time."""
+
+    member: str
+    items: Callable[[Gateway, Caller], Sequence[Any]]
+    render: Callable[[Any, Revision], bytes]
+
+
+def _tool(entry: Entry, revision: Revision) -> bytes:
+    return narrow.definition(_with_execution(entry.wire, entry.tool, revision), revision)
 
 
 def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
@@ -64,36 +69,27 @@ def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
     return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
 
 
-def _prompts(gateway: Gateway, caller: Caller) -> list[bytes]:
-    revision = REVISIONS[caller.revision]
-    named = [rename(_wire(found.prompt), found.name) for found in gateway.prompts.listed(caller)]
-    return [narrow.definition(make_visible(wire), revision) for wire in named]
+def _prompt(named: NamedPrompt, revision: Revision) -> bytes:
+    prompt = named.prompt
+    wire = prompt.raw if isinstance(prompt, ForeignPrompt) else _encode(prompt)
+    return narrow.definition(make_visible(rename(wire, named.name)), revision)
 
 
-def _resources(gateway: Gateway, caller: Caller) -> list[bytes]:
-    revision = REVISIONS[caller.revision]
-    owned = gateway.resources.owned(caller)
-    return [narrow.definition(make_visible(_wire(resource)), revision) for _, resource in owned]
+def _resource(named: Named[Resource | ForeignResource], revision: Revision) -> bytes:
+    return narrow.definition(make_visible(wire_of(named)), revision)
 
 
-def _templates(gateway: Gateway, caller: Caller) -> list[bytes]:
-    revision = REVISIONS[caller.revision]
-    templates = gateway.resources.templates(caller)
-    return [narrow.definition(make_visible(_wire(template)), revision) for template in templates]
+def _template(named: Named[ResourceTemplate | ForeignTemplate], revision: Revision) -> bytes:
+    return narrow.definition(make_visible(wire_of_template(named)), revision)
 
 
-def _wire(item: Prompt | Resource | ResourceTemplate) -> bytes:
-    """As its server said it, where it has one: what we do not know of it is not lost."""
-    if isinstance(item, ForeignPrompt | ForeignResource | ForeignTemplate):
-        return item.raw
-    return _encode(item)
-
-
-LISTS: dict[str, tuple[str, Callable[[Gateway, Caller], Sequence[bytes]]]] = {
-    "tools/list": ("tools", _tools),
-    "prompts/list": ("prompts", _prompts),
-    "resources/list": ("resources", _resources),
-    "resources/templates/list": ("resourceTemplates", _templates),
+LISTS = {
+    "tools/list": _List("tools", lambda gateway, caller: gateway.listed(caller), _tool),
+    "prompts/list": _List("prompts", lambda gateway, caller: gateway.prompts.listed(caller), _prompt),
+    "resources/list": _List("resources", lambda gateway, caller: gateway.resources.named(caller), _resource),
+    "resources/templates/list": _List(
+        "resourceTemplates", lambda gateway, caller: gateway.resources.named_templates(caller), _template
+    ),
 }
 
 
@@ -102,13 +98,22 @@ def audience_of(caller: Caller) -> tuple[Hashable, ...]:
     return caller.grant, caller.revision, caller.agent, caller.principal, caller.proof
 
 
+def all_of(gateway: Gateway, caller: Caller, method: str) -> Iterator[bytes]:
+    """A whole list, item by item."""
+    kind, revision = LISTS[method], REVISIONS[caller.revision]
+    return (kind.render(item, revision) for item in kind.items(gateway, caller))
+
+
 def list_page(
     gateway: Gateway, caller: Caller, method: str, params: bytes, finish: Callable[[bytes], bytes] = bytes
 ) -> bytes:
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
-    member, render = LISTS[method]
-    cursor = read_cursor(params)
-    return gateway.pages.page(member, audience_of(caller), cursor, lambda: render(gateway, caller), finish)
+    kind, revision = LISTS[method], REVISIONS[caller.revision]
+
+    def items(begin: int) -> Iterator[bytes]:
+        return (kind.render(item, revision) for item in islice(kind.items(gateway, caller), begin, None))
+
+    return gateway.pages.page(kind.member, audience_of(caller), read_cursor(params), items, finish)
 
 
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────

@@ -140,7 +140,7 @@ class Exchange:
 
     def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
         entry = self._gateway.find(target.name, caller)
-        if entry is None or b"x-mcp-header" not in entry.tool.input_schema:
+        if entry is None or b"x-mcp-header" not in entry.tool.wire:
             return
         if not self._gateway.find_visible(target.name, caller):
             return

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Iterator
 from functools import partial
 
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import LISTS, audience_of
+from clawft.gateway.dispatch import all_of, audience_of
 from clawft.gateway.events import ListChanged, Topic
 from clawft.model import LOCAL, Caller
 
@@ -50,9 +51,9 @@ class Seen:
             return b""
 
 
-def _digest(gateway: Gateway, caller: Caller, topic: Topic) -> list[bytes]:
+def _digest(gateway: Gateway, caller: Caller, topic: Topic, _begin: int) -> Iterator[bytes]:
     whole = hashlib.sha256()
     for method in _METHODS[topic]:
-        for item in LISTS[method][1](gateway, caller):
+        for item in all_of(gateway, caller, method):
             whole.update(b"%d:" % len(item) + item)
-    return [whole.digest()]
+    yield whole.digest()

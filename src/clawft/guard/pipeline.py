@@ -1,4 +1,4 @@
-"""Guards: one type, one ordered list, composed once per tool.
+"""Guards: one type, one ordered list, composed once for all tools that the same ones apply to.
 
 A guard may answer, refuse or look at the reply. It never asks which other guards exist. To add one: write a class here
 in `guard/`, give it a row in the list in `app/house.py`.
@@ -7,6 +7,7 @@ in `guard/`, give it a row in the list in `app/house.py`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import compress
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -121,25 +122,29 @@ class Pipeline:
     def __init__(self, guards: Sequence[Guard]) -> None:
         self._parts = [_part(guard) for guard in guards]
 
-    def way(self, tool: Tool, origin: Origin, end: Callable[[Finish], Next]) -> Next:
-        """The way down for one tool.
+    def applying(self, tool: Tool, origin: Origin) -> tuple[bool, ...]:
+        """Which of them have anything to say about this tool. All with the same answer go the same way."""
+        return tuple([part.guard.applies(tool, origin) for part in self._parts])
+
+    def way(self, applying: Sequence[bool], end: Callable[[Finish], Next]) -> Next:
+        """The way down.
 
         `end` gives the last step, told how replies are finished there: a guard that does only that, and is the
         innermost, needs no step of its own.
         """
-        applying = self._applying(tool, origin)
-        finish = applying[-1].finish if applying else None
+        parts = self._chosen(applying)
+        finish = parts[-1].finish if parts else None
         step = end(finish or _as_it_is)
-        for part in reversed(applying if finish is None else applying[:-1]):
+        for part in reversed(parts if finish is None else parts[:-1]):
             step = _bound(part.guard, step)
         return step
 
-    def shortcut(self, tool: Tool, origin: Origin, start: Start) -> Shortcut | None:
+    def shortcut(self, applying: Sequence[bool], start: Start) -> Shortcut | None:
         """The same way without a task, for calls that all guards let pass at once; None if one never says so."""
         passes: list[Callable[[Call], bool]] = []
         finish: Finish = _as_it_is
         witness: Witness = _NOBODY
-        for part in reversed(self._applying(tool, origin)):
+        for part in reversed(self._chosen(applying)):
             if part.witness is not None:
                 witness = part.witness
             elif part.passes is not None:
@@ -150,8 +155,8 @@ class Pipeline:
                 return None
         return Shortcut(tuple(passes), start, finish, witness)
 
-    def _applying(self, tool: Tool, origin: Origin) -> list[_Part]:
-        return [part for part in self._parts if part.guard.applies(tool, origin)]
+    def _chosen(self, applying: Sequence[bool]) -> list[_Part]:
+        return list(compress(self._parts, applying))
 
 
 def _one_by_one(first: Finish, then: Finish) -> Finish:

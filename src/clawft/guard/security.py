@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clawft.link.names import LOOKUPS
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url
@@ -118,13 +119,12 @@ def _count_keys(decoded: object) -> int:
 
 async def resolve_host(host: str) -> Sequence[str]:
     """Asks the system. A name that does not resolve has no address to judge; whoever connects will find out."""
-    loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(RESOLVE_SECONDS):
-            found = await loop.getaddrinfo(host, None)
+            found = await LOOKUPS.find(host, None)
     except (OSError, TimeoutError, UnicodeError):
         return ()
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    return [address for _, address in found]
 
 
 async def _person_allows(call: Call, asked: Ask) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clawft.errors import InvalidArguments, LinkError, RequestTimeout
+from clawft.link.names import LOOKUPS
 from clawft.wire.headers import legible
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
@@ -112,6 +113,7 @@ async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> 
     import aiohttp
 
     from clawft.link.http_connector import Connector  # as aiohttp itself
+    from clawft.link.unreached import advice, reason
 
     addresses = await _resolve(url)
     judge(str(url), [address.partition("%")[0] for _, address in addresses])
@@ -134,7 +136,7 @@ async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> 
                 return response.status, _redirected(url, response.headers["Location"])
             return await _read(response, bounds.max_bytes)
     except aiohttp.ClientError as failure:
-        raise LinkError(f"{url.host}: {failure or type(failure).__name__}") from failure
+        raise LinkError(f"{url.host}: {reason(failure)}", hint=advice(failure)) from failure
 
 
 def _parse(text: str, base: "URL | None" = None) -> "URL":
@@ -160,10 +162,9 @@ def _redirected(url: "URL", location: str) -> "URL":
 async def _resolve(url: "URL") -> list[tuple[socket.AddressFamily, str]]:
     host = url.raw_host or ""
     try:
-        infos = await asyncio.get_running_loop().getaddrinfo(host, url.port, type=socket.SOCK_STREAM)
+        return await LOOKUPS.find(host, url.port)
     except OSError as failure:
         raise LinkError(f"{host}: the name cannot be resolved: {failure.strerror or failure}") from None
-    return list(dict.fromkeys((info[0], str(info[4][0])) for info in infos))
 
 
 class _Pinned:
@@ -203,6 +204,7 @@ async def _read(response: "ClientResponse", limit: int) -> Fetched:
         body.add(chunk)
         if body.full:
             break
+    body.end()
     return Fetched(
         url=str(response.url),
         status=response.status,
@@ -222,15 +224,22 @@ class Unpacking:
             raise LinkError(f"the answer is packed as {encoding!r}, which was not asked for")
         self.data = bytearray()
         self.full = False
+        self._begun = False
         self._limit = limit
         self._gzip = zlib.decompressobj(_GZIP) if "gzip" in encoding.lower() else None
 
     def add(self, chunk: bytes) -> None:
+        self._begun = True
         room = self._limit - len(self.data)
         self.data += self._unpack(chunk, room + 1)[: room + 1]
         if len(self.data) > self._limit:
             del self.data[self._limit :]
             self.full = True
+
+    def end(self) -> None:
+        """Nothing more comes. Raises LinkError if something should."""
+        if self._gzip is not None and self._begun and not (self._gzip.eof or self.full):
+            raise LinkError("the answer breaks off in the middle of its gzip")
 
     def _unpack(self, chunk: bytes, most: int) -> bytes:
         if self._gzip is None:

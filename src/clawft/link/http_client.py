@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -30,6 +29,8 @@ MAX_CHALLENGES = 6
 
 NO_ANSWER_STATUS = 300
 """From here on a status is no answer: we follow no redirects, as they could lead our headers to someone else."""
+PACKED = "gzip, deflate"
+"""What an answer may be packed with: whatever else is installed beside us changes nothing."""
 OURS = frozenset({"accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id"})
 """Headers that no configuration may set."""
 
@@ -39,10 +40,12 @@ def open_client() -> ClientSession:
     import aiohttp  # on first use: see above
 
     from clawft.link.http_connector import Connector
+    from clawft.link.names import Resolver
 
     return aiohttp.ClientSession(
-        connector=Connector(),
+        connector=Connector(resolver=Resolver()),
         cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": PACKED},
         read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
@@ -103,32 +106,21 @@ class Exchange:
         try:
             return await self._context.__aenter__()
         except (aiohttp.ClientError, OSError, ValueError) as failed:
-            raise LinkClosed(self._words("cannot be reached", failed)) from None
+            raise self._closed("cannot be reached", failed) from None
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import aiohttp  # loaded already: the client exists
 
         await self._context.__aexit__(kind, error, None)
         if isinstance(error, aiohttp.ClientError | OSError) and not isinstance(error, TimeoutError):
-            raise LinkClosed(self._words("broke off", error)) from None
+            raise self._closed("broke off", error) from None
 
-    def _words(self, what: str, error: BaseException) -> str:
+    def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
+        from clawft.link.unreached import advice, reason  # as aiohttp
+
         shown = mask_url(self._url)
-        return f"{shown} {what}: {_reason(error).replace(self._url, shown)}"
-
-
-def _reason(error: BaseException) -> str:
-    """Why there is no connection: the library wraps that in the host and the port, which we have named already."""
-    import aiohttp  # loaded already: the client exists
-
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        told = error.certificate_error
-        return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
-    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
-        return str(error)
-    number = error.os_error.errno or 0
-    return os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
+        return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
 
 
 class LoggedIn(Exchange):

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.model import Annotations, Tool
+from clawft.model import Annotations, Said, Tool
 from clawft.policy.pin import UNSEEN
 
 PROMPTS, RESOURCES = "prompts/get", "resources/read"
@@ -36,7 +36,7 @@ def prompts_of(prompts: Sequence[bytes]) -> Tool:
 
 def _as_tool(name: str, description: str, more: Mapping[str, Any]) -> Tool:
     wire = msgspec.json.encode({"name": name, **more})
-    return Tool(name, wire, description=description, annotations=Annotations(read_only_hint=True))
+    return Tool(name, wire, Annotations(read_only_hint=True), told=Said(description=description))
 
 
 def _members(prompt: bytes) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from clawft.model import (
     CallToolResult,
     Completion,
     Errand,
+    ForeignPrompt,
+    ForeignResource,
+    ForeignTemplate,
     LogLevel,
     Next,
     Prompt,
@@ -60,9 +63,9 @@ class StartingProvider(Protocol):
 
 @runtime_checkable
 class ResourceProvider(Protocol):
-    def list_resources(self) -> Sequence[Resource]: ...
+    def list_resources(self) -> Sequence[Resource | ForeignResource]: ...
 
-    def list_templates(self) -> Sequence[ResourceTemplate]: ...
+    def list_templates(self) -> Sequence[ResourceTemplate | ForeignTemplate]: ...
 
     async def read_resource(self, uri: str) -> Sequence[ResourceContent] | bytes | None:
         """The contents (or the whole result as JSON), or None if this provider knows no such resource."""
@@ -124,7 +127,7 @@ class TaskProvider(Protocol):
 
 @runtime_checkable
 class PromptProvider(Protocol):
-    def list_prompts(self) -> Sequence[Prompt]: ...
+    def list_prompts(self) -> Sequence[Prompt | ForeignPrompt]: ...
 
     async def get_prompt(self, call: Call) -> Mapping[str, Any] | bytes:
         """`{"description"?, "messages": […]}`, or that as JSON. The call carries name, arguments and the way to ask."""

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Raw
 
 from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
-from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool
+from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Said, Tool
 from clawft.provider.context import ToolContext
 from clawft.provider.explain import wrong_arguments
 from clawft.provider.result import Output, read_output
@@ -69,40 +70,34 @@ def define(
     """Read the function once. A TypeError says why it cannot be a tool."""
     signature = read_signature(function, name, input_schema)
     output = read_output(signature.returns, name)
-    tool = Tool(
-        name=name,
-        wire=b"",
-        title=title,
-        description=inspect.cleandoc(function.__doc__ or ""),
-        input_schema=_encode(signature.schema),
-        output_schema=_encode(output.schema) if output.schema else b"",
-        annotations=annotations,
-        alias=alias,
-        task=task,
-        needs=needs,
+    said = Said(
+        title,
+        inspect.cleandoc(function.__doc__ or ""),
+        Raw(_encode(signature.schema)),
+        Raw(_encode(output.schema) if output.schema else b""),
     )
     return FunctionTool(
-        msgspec.structs.replace(tool, wire=_wire(tool)),
+        Tool(name, _wire(name, said, annotations, needs), annotations, alias, task, needs),
         _runner(function, name, signature, output),
         wants_context=signature.context_at >= 0,
         in_thread=not inspect.iscoroutinefunction(function),
     )
 
 
-def _wire(tool: Tool) -> bytes:
+def _wire(name: str, said: Said, annotations: Annotations, needs: Capabilities) -> bytes:
     """The definition as it is listed."""
-    members: dict[str, Any] = {"name": tool.name}
-    if tool.title:
-        members["title"] = tool.title
-    if tool.description:
-        members["description"] = tool.description
-    members["inputSchema"] = msgspec.Raw(tool.input_schema)
-    if tool.output_schema:
-        members["outputSchema"] = msgspec.Raw(tool.output_schema)
-    if tool.annotations != Annotations():
-        members["annotations"] = tool.annotations
-    if tool.needs != Capabilities():
-        members["_meta"] = {NEEDS: write_needs(tool.needs)}
+    members: dict[str, Any] = {"name": name}
+    if said.title:
+        members["title"] = said.title
+    if said.description:
+        members["description"] = said.description
+    members["inputSchema"] = said.input_schema
+    if said.output_schema:
+        members["outputSchema"] = said.output_schema
+    if annotations != Annotations():
+        members["annotations"] = annotations
+    if needs != Capabilities():
+        members["_meta"] = {NEEDS: write_needs(needs)}
     return _encode(members)
 
 

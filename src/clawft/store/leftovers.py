@@ -1,9 +1,12 @@
-"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes."""
+"""What did not fit into a result: kept for a while, so that the caller can read on. Bounded in items and bytes.
+
+The oldest of whoever has most give way: nobody's results push out those of all others.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from threading import Lock
 
 from msgspec import Struct
@@ -38,8 +41,7 @@ class Leftovers:
             return False
         with self._lock:
             while len(self._kept) >= self._max_items or self._held + size > self._max_bytes:
-                _, (_, oldest) = self._kept.popitem(last=False)
-                self._held -= len(oldest)
+                self._drop_one()
         return True
 
     def keep(self, text: bytes, principal: str) -> str:
@@ -51,6 +53,14 @@ class Leftovers:
             self._kept[handle] = (principal, text)
             self._held += len(text)
         return handle
+
+    def _drop_one(self) -> None:
+        shares: Counter[str] = Counter()
+        for principal, text in self._kept.values():
+            shares[principal] += len(text) + self._max_bytes // self._max_items  # each is worth something in itself
+        ((greedy, _),) = shares.most_common(1)
+        gone = next(handle for handle, (principal, _) in self._kept.items() if principal == greedy)
+        self._held -= len(self._kept.pop(gone)[1])
 
     def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""

@@ -1,15 +1,26 @@
-"""How many calls one server gets at a time: some run, some wait, the rest are told at once that it is busy."""
+"""How many calls one server gets at a time: some run, some wait, the rest are told at once that it is busy.
+
+Whoever comes alone never notices. Where several callers want the same server, they take turns; one who has nothing
+running there need not wait until the calls of somebody else end; and where all waiting places are taken, the last of
+whoever has most of them gives way.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from clawft.errors import Busy
 
 MAX_RUNNING = 64
 MAX_QUEUED = 256
+MAX_BESIDE = 16
+"""Calls that run beside these, each of a caller who has no other running."""
+
+Who = Hashable
+"""One of those who share; callers who cannot be told apart share as one."""
+_Turn = asyncio.Future[None]
 
 
 class Gate:
@@ -19,13 +30,17 @@ class Gate:
         running: int = MAX_RUNNING,
         queued: int = MAX_QUEUED,
         quiet: Callable[[], None] = lambda: None,
+        runs: Callable[[Who], bool] = lambda who: True,
     ) -> None:
-        """`quiet` is told when the last call has ended."""
+        """`quiet` is told when the last call has ended, `runs` says whether someone has a call running."""
         self._server = server
         self._quiet = quiet
+        self._runs = runs
         self._running_limit = running
         self._queue_limit = queued
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self._queues: dict[Who, deque[_Turn]] = {}
+        """Whose turn is next comes first."""
+        self._queued = 0
         self.running = 0
 
     def try_enter(self) -> bool:
@@ -35,38 +50,82 @@ class Gate:
         self.running += 1
         return True
 
-    async def __aenter__(self) -> None:
-        if not self.try_enter():
-            await self.enter()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.leave()
-
-    async def enter(self) -> None:
+    async def enter(self, who: Who = "") -> None:
         """Raises Busy when running and waiting places are all taken."""
         if self.try_enter():
             return
-        if len(self._queue) >= self._queue_limit:
-            raise Busy(
-                f"{self._server} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
-                hint="try again when some have finished",
-            )
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(turn)
+        if self._has_room_beside() and who not in self._queues and not self._runs(who):
+            self.running += 1
+            return
+        turn: _Turn = asyncio.get_running_loop().create_future()
+        self._queue(who, turn)
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if turn.cancelled():
+                self._withdraw(who, turn)
+            elif turn.exception() is None:
                 self.leave()  # the place was given to us while we were leaving
             raise
 
     def leave(self) -> None:
         """Hand the place to the next in the queue, or give it back."""
-        while self._queue:
-            turn = self._queue.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+        if self._queues and self._hand_on():
+            return
         self.running -= 1
         if not self.running:
             self._quiet()
+
+    # ── the queue ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _has_room_beside(self) -> bool:
+        return self.running < self._running_limit + MAX_BESIDE
+
+    def _hand_on(self) -> bool:
+        """A place beside the others is for one who has nothing running."""
+        beside = self.running > self._running_limit
+        while fitting := [who for who in self._queues if not (beside and self._runs(who))]:
+            turn = self._next_of(fitting[0])
+            if not turn.done():  # else it has been cancelled, and will be told so
+                turn.set_result(None)
+                return True
+        return False
+
+    def _queue(self, who: Who, turn: _Turn) -> None:
+        if self._queued >= self._queue_limit:
+            self._make_room(who)
+        self._queues.setdefault(who, deque()).append(turn)
+        self._queued += 1
+
+    def _make_room(self, who: Who) -> None:
+        greedy = max(self._queues, key=lambda other: len(self._queues[other]))
+        if len(self._queues[greedy]) <= len(self._queues.get(who, ())) + 1:
+            raise self._busy()
+        last = self._queues[greedy][-1]
+        self._withdraw(greedy, last)
+        if not last.done():
+            last.set_exception(self._busy())
+
+    def _next_of(self, who: Who) -> _Turn:
+        """The first in line; then it is the others' turn."""
+        turns = self._queues.pop(who)
+        self._queued -= 1
+        turn = turns.popleft()
+        if turns:
+            self._queues[who] = turns
+        return turn
+
+    def _withdraw(self, who: Who, turn: _Turn) -> None:
+        turns = self._queues.get(who)
+        if turns is None or turn not in turns:
+            return  # its place was handed to the next already
+        turns.remove(turn)
+        self._queued -= 1
+        if not turns:
+            del self._queues[who]
+
+    def _busy(self) -> Busy:
+        return Busy(
+            f"{self._server} is busy: {self._running_limit} calls run and {self._queue_limit} wait",
+            hint="try again when some have finished",
+        )

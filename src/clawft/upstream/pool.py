@@ -29,6 +29,7 @@ from clawft.model import Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
 from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session.session import Session
@@ -73,6 +74,8 @@ class ServerStatus(Struct, frozen=True):
     stderr: str = ""
     sandbox: str = ""
     """What holds its process, and what that leaves open."""
+    cut: tuple[str, ...] = ()
+    """Lists of its that there is no room for to the end."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
 
@@ -99,12 +102,13 @@ class Pool:
     ) -> None:
         self._ways = ways
         self._slots = Slots(max_connections)
+        self._room = Room()
         self._roots = roots
         self._cache = SchemaCache(cache_folder)
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
         self._turn = asyncio.Lock()
-        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache))
+        self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
 
     # ── the one operation ────────────────────────────────────────────────────────────────────────────────────────────
@@ -247,6 +251,7 @@ class Pool:
             seconds=round(time.monotonic() - upstream.since, 1),
             stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
+            cut=upstream.answers.cut if upstream.answers is not None else (),
             scope=spec.scope,
         )
 
@@ -259,6 +264,10 @@ class Pool:
     @property
     def slots(self) -> Slots:
         return self._slots
+
+    @property
+    def room(self) -> Room:
+        return self._room
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return self._ways(spec)

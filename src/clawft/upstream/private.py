@@ -39,6 +39,7 @@ class PrivateSessions:
         if key not in self._kept:
             self._make_room()
             upstream = self._kept[key] = (make or self._make)(spec)
+            upstream.private = True
             upstream.start()
         self._kept.move_to_end(key)
         return self._kept[key]

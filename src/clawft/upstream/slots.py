@@ -1,5 +1,8 @@
 """How many servers are open at a time. One that is idle gives way to one that is wanted.
 
+Servers that conversations have for themselves are as many as there are conversations: once they have half of the
+places, they push out each other only, and never those that all share.
+
 Who gets a place is computed at once; only waiting for one takes time.
 """
 
@@ -21,6 +24,8 @@ class Holder(Protocol):
 
     used: float
     """When it was last called."""
+    private: bool
+    """Of one conversation, or one person."""
 
     @property
     def idle(self) -> bool: ...
@@ -81,14 +86,16 @@ class Slots:
 
     def look(self) -> None:
         """Something has changed: let those in who can come in now."""
-        while self._queue and (self._queue[0].turn.done() or self._take(self._queue[0].holder)):
-            waiter = self._queue.popleft()
-            if not waiter.turn.done():
-                waiter.turn.set_result(None)
+        for waiter in tuple(self._queue):
+            if waiter.turn.done() or self._take(waiter.holder):
+                self._queue.remove(waiter)
+                if not waiter.turn.done():
+                    waiter.turn.set_result(None)
 
     def _take(self, holder: Holder) -> bool:
         if len(self._holders) >= self.limit:
-            idle = [other for other in self._holders if other.idle]
+            spared = holder.private and sum(other.private for other in self._holders) >= self.limit // 2
+            idle = [other for other in self._holders if other.idle and (other.private or not spared)]
             if not idle:
                 return False
             gone = min(idle, key=lambda other: other.used)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from clawft.link.base import Link
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.offer.room import Room
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.jsonrpc import Notification, Request
@@ -20,6 +21,11 @@ class Surroundings(Protocol):
 
     @property
     def slots(self) -> Slots: ...
+
+    @property
+    def room(self) -> Room:
+        """For what it offers."""
+        ...
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         """Ways to reach it, best first; later ones are tried when a server refuses the earlier."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from typing import Any
 
 from clawft.errors import (
@@ -21,13 +21,14 @@ from clawft.errors import (
 from clawft.model import Era, Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.backoff import Backoff
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
 from clawft.upstream.health import MAX_MISSES, Finding, Health
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
-from clawft.upstream.offer.cache import Remembered, SchemaCache
-from clawft.upstream.offer.lists import Lists
+from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.offer.lists import Lists, NoLists
+from clawft.upstream.offer.offered import Offered
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
@@ -61,7 +62,13 @@ _OF_INTEREST = {
 class Upstream:
     """A server as the rest of the house sees it: a state, a list, and a session while it is connected."""
 
-    def __init__(self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache) -> None:
+    private = False
+    """Does one conversation, or one person, have it for itself?"""
+
+    def __init__(
+        self, spec: UpstreamSpec, surroundings: Surroundings, cache: SchemaCache, *, offers: bool = True
+    ) -> None:
+        """`offers`: whether it is its lists that are offered, and not those of another session with the same server."""
         self.spec = spec
         self._surroundings = surroundings
         self._life: asyncio.Task[None] | None = None
@@ -80,22 +87,26 @@ class Upstream:
         self.login_url = ""
         """Where a person can log in to it now, if we wait for that."""
         self.backoff = Backoff()
-        self.gate = Gate(spec.name, quiet=self._quiet)
+        self.gate = Gate(spec.name, quiet=self._quiet, runs=self._runs)
         self.flights: dict[Flight, None] = {}
         """Calls at the server now, oldest first; those that wait for an answer of their agent are among them."""
         self.session: Session | None = None
         self._ended: Session | None = None
         self.since = self.used = time.monotonic()
         self.health = Health(spec.name)
-        self.lists = Lists(spec, cache, lambda parts: surroundings.offer_changed(self, parts))
+        self.lists = self._lists(cache) if offers else NoLists(spec, cache)
         self.interest = Interest()
+
+    def _lists(self, cache: SchemaCache) -> Lists:
+        around = self._surroundings
+        return Lists(self.spec, cache, lambda parts: around.offer_changed(self, parts), around.room.place())
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         return self.lists.tools
 
     @property
-    def answers(self) -> Remembered | None:
+    def answers(self) -> Offered | None:
         return self.lists.answers
 
     @property
@@ -124,6 +135,7 @@ class Upstream:
             await asyncio.gather(life, return_exceptions=True)
         await self._close_session()
         self._surroundings.slots.leave(self)
+        self.lists.leave()
         if self.state is not State.DISABLED:
             self._move(Event.DISABLE)
 
@@ -168,6 +180,9 @@ class Upstream:
     def _quiet(self) -> None:
         self.used = time.monotonic()
         self._surroundings.slots.look()
+
+    def _runs(self, who: Hashable) -> bool:
+        return any(sharer(flight.call.caller) == who for flight in self.flights)
 
     # ── the life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

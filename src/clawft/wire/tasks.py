@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import ProtocolFailure
 from clawft.wire import meta as metas
@@ -14,6 +14,8 @@ FINAL = frozenset({"completed", "failed", "cancelled"})
 RELATED = metas.PREFIX + "related-task"
 OLDER = {"ttlMs": "ttl", "pollIntervalMs": "pollInterval"}
 """Members that the experiment calls otherwise."""
+MAX_TOLD_BYTES = 64 * 1024
+"""Of a task, apart from its result and its questions, which have bounds of their own."""
 _ONLY_NEW = frozenset({"resultType", "inputRequests", "result", "error", "_meta"})
 
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -28,13 +30,24 @@ class Seen(Struct, rename="camel"):
     poll_interval_ms: float | None = None
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
+    input_requests: Raw | UnsetType = UNSET
 
 
-def read(shape: bytes) -> Seen:
+def read(shape: bytes, id: str | None = None) -> Seen:
+    """Raises ProtocolFailure for what is no task, too much for one, or another than the one that was asked for."""
     try:
-        return msgspec.json.decode(shape, type=Seen)
+        seen = msgspec.json.decode(shape, type=Seen)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"a task that cannot be read: {wrong}") from None
+    if len(shape) - _size(seen.result) - _size(seen.input_requests) > MAX_TOLD_BYTES:
+        raise ProtocolFailure(f"a task that is told in more than {MAX_TOLD_BYTES} bytes")
+    if id is not None and seen.task_id != id:
+        raise ProtocolFailure("asked for one task, it told of another")
+    return seen
+
+
+def _size(part: Raw | UnsetType) -> int:
+    return 0 if part is UNSET else len(memoryview(part))
 
 
 def named(shape: bytes, id: str) -> dict[str, Raw]:
@@ -61,6 +74,27 @@ def read_created(result: bytes) -> str | None:
     except msgspec.DecodeError:
         return None
     return None if task is UNSET else task.task_id
+
+
+class _Related(Struct):
+    task_id: str = field(default="", name="taskId")
+
+
+class _Meta(Struct):
+    task: _Related = field(default_factory=_Related, name=RELATED)
+
+
+class _Result(Struct):
+    meta: _Meta = field(default_factory=_Meta, name="_meta")
+
+
+def is_of(result: bytes, id: str) -> bool:
+    """Is this the result of the task with this id, as far as it says? What says nothing is taken at its word."""
+    try:
+        said = msgspec.json.decode(result, type=_Result).meta.task.task_id
+    except msgspec.DecodeError:
+        return True
+    return said in ("", id)
 
 
 def related(result: bytes, id: str) -> bytes:

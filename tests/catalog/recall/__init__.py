@@ -34,7 +34,7 @@ def entries() -> tuple[Entry, ...]:
     tools: dict[str, list[Tool]] = {}
     for line in gzip.decompress((FOLDER / "tools.jsonl.gz").read_bytes()).splitlines():
         told = msgspec.json.decode(line, type=Listed)
-        tool = Tool(told.name, line, told.title, told.description, bytes(told.input_schema))
+        tool = Tool(told.name, line)
         tools.setdefault(told.server, []).append(tool)
     offers = [Offer(Origin(name, name), tuple(listed), lambda tool: nowhere) for name, listed in tools.items()]
     return build(offers).entries

@@ -198,6 +198,31 @@ async def test_tasks_are_bounded_and_those_nobody_answers_make_room(monkeypatch:
         assert gone["error"]["code"] == -32602
 
 
+@requirement("RES-12", "QUAL-12")
+async def test_one_person_s_tasks_leave_room_for_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MAX_OF_ONE", 2)
+    served = server(Gate())
+    async with pipe(served, Caller("greedy")) as greedy, pipe(served, Caller("bob")) as bob:
+        for _ in range(2):
+            await started(greedy)
+        assert "2 tasks of yours" in (await greedy.call("demo__job", modern(ABLE)))["error"]["message"]
+        assert (await started(bob))["status"] == "working"
+
+
+@requirement("RES-12", "QUAL-12")
+async def test_one_person_s_results_push_out_their_own_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "MAX_RESULT_BYTES", 300)
+    served = server(gate := Gate())
+    gate.open.set()
+    async with pipe(served, Caller("greedy")) as greedy, pipe(served, Caller("bob")) as bob:
+        modest = (await started(bob))["taskId"]
+        await until(bob, modest, "completed")
+        mine = [(await started(greedy))["taskId"] for _ in range(20)]
+        await until(greedy, mine[-1], "completed")
+        assert (await about(bob, modest))["status"] == "completed"
+        assert "error" in await greedy.ask("tasks/get", modern(ABLE, taskId=mine[0]))
+
+
 @requirement("SHELL-14")
 async def test_closing_ends_every_task() -> None:
     gate = Gate()

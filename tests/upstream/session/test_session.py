@@ -22,6 +22,7 @@ from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
 from clawft.upstream.offer import offered
+from clawft.upstream.offer.room import Room
 from clawft.upstream.session import session
 from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -186,7 +187,7 @@ async def test_a_known_era_is_tried_first_and_found_anew_when_it_fails() -> None
 async def test_only_what_is_declared_is_asked_for() -> None:
     mine, link, _ = over({"initialize": {**HELLO, "capabilities": {"prompts": {}}}, "prompts/list": {"prompts": []}})
     await mine.connect(Era.HANDSHAKE)
-    await offered.ask(mine, "mine", "", 0.0)
+    await offered.ask(mine, "mine", Room().place(), offered.NOTHING)
     assert link.methods == ["initialize", "prompts/list"]
 
 
@@ -194,7 +195,7 @@ async def test_only_what_is_declared_is_asked_for() -> None:
 async def test_a_server_that_declares_nothing_is_asked_for_tools_once() -> None:
     mine, link, _ = over({"initialize": {**HELLO, "capabilities": {}}})
     await mine.connect(Era.HANDSHAKE)
-    assert (await offered.ask(mine, "mine", "", 0.0)).tools == []
+    assert (await offered.ask(mine, "mine", Room().place(), offered.NOTHING)).tools == ()
     assert link.methods == ["initialize", "tools/list"]
 
 

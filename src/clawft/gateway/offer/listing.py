@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -13,7 +14,11 @@ from msgspec import Struct
 from clawft.errors import BadParams
 
 DEFAULT_PAGE = 2_500
-_MAX_REMEMBERED = 512
+MAX_PAGE_BYTES = 2 * 1024 * 1024
+"""Of one page, however many items it could have."""
+MAX_READY = 512
+MAX_READY_BYTES = 6 * 1024 * 1024
+"""Of all pages that are kept ready, for all audiences together."""
 
 
 class _ListParams(Struct):
@@ -30,6 +35,16 @@ def read_cursor(params: bytes) -> str | None:
         raise BadParams(f"cursor: {wrong}") from None
 
 
+def _fitting(items: Iterator[bytes]) -> Iterator[bytes]:
+    """Until the page is full; the last of them may go a little beyond."""
+    size = 0
+    for item in items:
+        yield item
+        size += len(item)
+        if size > MAX_PAGE_BYTES:
+            return
+
+
 class Pages:
     """Cuts lists into pages under cursors that only we can make."""
 
@@ -37,32 +52,45 @@ class Pages:
         self._key = key
         self._size = size
         self._ready: dict[tuple[Any, ...], bytes] = {}
+        self._ready_bytes = 0
 
     def forget(self) -> None:
         self._ready.clear()
+        self._ready_bytes = 0
 
     def page(
         self,
         member: str,
         audience: tuple[Any, ...],
         cursor: str | None,
-        items: Callable[[], Sequence[bytes]],
+        items: Callable[[int], Iterator[bytes]],
         finish: Callable[[bytes], bytes],
     ) -> bytes:
-        """The finished result for this page. `audience` is all that the list, or its form, depends on."""
+        """The finished result for this page. `audience` is all that the list, or its form, depends on.
+
+        `items` gives those from there on; no more of them are made than the page has.
+        """
         key = (member, audience, cursor)
         ready = self._ready.get(key)
         if ready is None:
-            if len(self._ready) >= _MAX_REMEMBERED:
-                self._ready.clear()
-            ready = self._ready[key] = finish(self._render(member, cursor, items()))
+            ready = finish(self._render(member, cursor, items))
+            self._keep(key, ready)
         return ready
 
-    def _render(self, member: str, cursor: str | None, items: Sequence[bytes]) -> bytes:
+    def _keep(self, key: tuple[Any, ...], ready: bytes) -> None:
+        if len(self._ready) >= MAX_READY or self._ready_bytes + len(ready) > MAX_READY_BYTES:
+            self.forget()
+        if len(ready) <= MAX_READY_BYTES:
+            self._ready[key] = ready
+            self._ready_bytes += len(ready)
+
+    def _render(self, member: str, cursor: str | None, items: Callable[[int], Iterator[bytes]]) -> bytes:
         start = 0 if cursor is None else self._open(member, cursor)
-        end = start + self._size
-        more = b',"nextCursor":"%s"' % self._close(member, end).encode() if end < len(items) else b""
-        return b'{"%s":[' % member.encode() + b",".join(items[start:end]) + b"]" + more + b"}"
+        left = items(start)
+        page = list(_fitting(islice(left, self._size)))
+        more = next(left, None) is not None
+        end = b',"nextCursor":"%s"' % self._close(member, start + len(page)).encode() if more else b""
+        return b'{"%s":[' % member.encode() + b",".join(page) + b"]" + end + b"}"
 
     def _close(self, member: str, start: int) -> str:
         body = f"{member}:{start}".encode()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog import names
-from clawft.catalog.names import Form
+from clawft.catalog.names import SURELY_FIT, Form
+from clawft.catalog.snapshot import Spellings
 from clawft.errors import ToolNotFound
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use, unasked
-from clawft.model import Call, Caller, Completion, Origin, Prompt, Silent, Talk, Tool
+from clawft.model import Call, Caller, Completion, ForeignPrompt, Origin, Prompt, Silent, Talk, Tool
 from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
@@ -28,13 +29,21 @@ Withheld = Callable[[Origin, Caller], str]
 
 
 class NamedPrompt(Struct, frozen=True):
-    """A prompt under the name agents see, every name that reaches it, and who has it."""
+    """A prompt under the name agents see, and who has it."""
 
     name: str
-    names: tuple[str, ...]
-    prompt: Prompt
+    prompt: Prompt | ForeignPrompt
     provider: PromptProvider
     origin: Origin
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that reaches it."""
+        return (self.name, *names.accepted(self.origin, Tool(self.prompt.name, b"")))
+
+    @property
+    def said(self) -> Prompt:
+        return self.prompt if isinstance(self.prompt, Prompt) else self.prompt.said
 
 
 class Prompts:
@@ -57,7 +66,7 @@ class Prompts:
         self._passing = passing
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
-        return [named for named in self._named(caller) if self._shows(named.names, caller)]
+        return [named for named in self._named(caller) if self._shows(Spellings(named), caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
         """The same as they are shown: those that changed since they were approved say nothing but that."""
@@ -65,22 +74,16 @@ class Prompts:
         notes = {origin: self._withheld(origin, caller) for origin in dict.fromkeys(each.origin for each in visible)}
         return [_without_words(each, note) if (note := notes[each.origin]) else each for each in visible]
 
-    def _named(self, caller: Caller) -> list[NamedPrompt]:
-        return [
-            self._name(known.origin, known.provider, prompt)
-            for known in self._providers(caller)
-            if isinstance(known.provider, PromptProvider)
-            for prompt in known.provider.list_prompts()
-        ]
-
-    def _name(self, origin: Origin, provider: PromptProvider, prompt: Prompt) -> NamedPrompt:
-        like_a_tool = Tool(prompt.name, b"")
-        name = names.exported(origin, like_a_tool, self._form)
-        return NamedPrompt(name, (name, *names.accepted(origin, like_a_tool)), prompt, provider, origin)
+    def _named(self, caller: Caller) -> Iterator[NamedPrompt]:
+        for known in self._providers(caller):
+            if isinstance(known.provider, PromptProvider):
+                for prompt in known.provider.list_prompts():
+                    name = names.exported(known.origin, Tool(prompt.name, b""), self._form)
+                    yield NamedPrompt(name, prompt, known.provider, known.origin)
 
     def find(self, caller: Caller, name: str) -> NamedPrompt:
-        for found in self.visible(caller):
-            if name in found.names:
+        for found in self._named(caller):
+            if _is_called(found, name) and self._shows(found.names, caller):
                 return found
         raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
 
@@ -137,6 +140,14 @@ async def _complete(
         values = await provider.complete(ref, argument, value)
         return Completion(values, len(values), has_more=False)
     return NO_VALUES
+
+
+def _is_called(named: NamedPrompt, name: str) -> bool:
+    """Looked at closely only where it may be: a server may have thousands of them."""
+    if name == named.name:
+        return True
+    own = named.prompt.name
+    return (name.endswith(own) or not named.name.endswith(own) or len(named.name) > SURELY_FIT) and name in named.names
 
 
 def _without_words(named: NamedPrompt, note: str) -> NamedPrompt:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeGuard
+from typing import Generic, TypeGuard, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -30,6 +31,8 @@ from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvi
 
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
+MAX_WATCHED_OF_ONE = 5_000
+"""Resources that one person watches, of all servers."""
 
 MAX_URI = 2_048
 """Characters of a URI that can be watched: it is kept as long as somebody watches."""
@@ -43,6 +46,17 @@ class Reader(Struct, frozen=True):
     meta: bytes = b""
 
 
+T = TypeVar("T", Resource | ForeignResource, ResourceTemplate | ForeignTemplate)
+
+
+class Named(Struct, Generic[T], frozen=True):
+    """A resource, or a template, under the URI it is listed by, and whose it is."""
+
+    uri: str
+    owner: str
+    item: T
+
+
 class Resources:
     """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
 
@@ -52,21 +66,33 @@ class Resources:
         self._providers = providers
         self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
         self._watching = 0
+        self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
         self._reaches = reaches
         self._ensure = ensure
         self._passing = passing
 
-    def owned(self, caller: Caller) -> list[tuple[str, Resource]]:
-        """Each with the server or namespace it belongs to. Of two with one URI the second is wrapped."""
+    def named(self, caller: Caller) -> list[Named[Resource | ForeignResource]]:
+        """All of them. Of two with one URI the second is wrapped."""
         found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_resources()]
-        names = uris.exported((owner, item.uri) for owner, item in found)
-        return [(owner, _renamed(item, name)) for (owner, item), name in zip(found, names, strict=True)]
+        spelled = uris.exported((owner, item.uri) for owner, item in found)
+        return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
 
-    def templates(self, caller: Caller) -> list[ResourceTemplate]:
+    def named_templates(self, caller: Caller) -> list[Named[ResourceTemplate | ForeignTemplate]]:
         found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_templates()]
-        names = uris.exported((owner, item.uri_template) for owner, item in found)
-        return [_renamed_template(item, name) for (_, item), name in zip(found, names, strict=True)]
+        spelled = uris.exported((owner, item.uri_template) for owner, item in found)
+        return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
+
+    def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
+        """Each with the server or namespace it belongs to, as it is listed."""
+        for named in self.named(caller):
+            said = named.item.said if isinstance(named.item, ForeignResource) else named.item
+            yield named.owner, msgspec.structs.replace(said, uri=named.uri)
+
+    def templates(self, caller: Caller) -> Iterator[ResourceTemplate]:
+        for named in self.named_templates(caller):
+            said = named.item.said if isinstance(named.item, ForeignTemplate) else named.item
+            yield msgspec.structs.replace(said, uri_template=named.uri)
 
     async def read(self, uri: str, by: Reader, owner: str = "") -> bytes:
         """The whole result. By the URI it is listed under; `owner` asks one server or provider only.
@@ -93,6 +119,32 @@ class Resources:
         """
         if len(uri) > MAX_URI:
             raise BadParams(f"a URI that is watched has at most {MAX_URI} characters")
+        who = by.caller.principal
+        if self._of_one[who] >= MAX_WATCHED_OF_ONE:
+            raise Busy(f"busy: you watch {MAX_WATCHED_OF_ONE} resources already", hint="watch fewer")
+        self._of_one[who] += 1
+        try:
+            release = await self._watch(uri, by, changed)
+        except BaseException:
+            self._watches_one_less(who)
+            raise
+        over = False
+
+        def end() -> None:
+            nonlocal over
+            if not over:
+                over = True
+                self._watches_one_less(who)
+                release()
+
+        return end
+
+    def _watches_one_less(self, who: str) -> None:
+        self._of_one[who] -= 1
+        if not self._of_one[who]:
+            del self._of_one[who]
+
+    async def _watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
 
@@ -182,20 +234,17 @@ def _is(provider: object, protocol: type) -> bool:
     return _kinds[key]
 
 
-def _renamed(item: Resource, uri: str) -> Resource:
-    if item.uri == uri:
-        return item
-    if isinstance(item, ForeignResource):
-        item = msgspec.structs.replace(item, raw=_with(item.raw, "uri", uri))
-    return msgspec.structs.replace(item, uri=uri)
+def wire_of(named: Named[Resource | ForeignResource]) -> bytes:
+    """As its server said it, where it has one: what we do not know of it is not lost."""
+    item = named.item
+    wire = item.raw if isinstance(item, ForeignResource) else msgspec.json.encode(item)
+    return wire if item.uri == named.uri else _with(wire, "uri", named.uri)
 
 
-def _renamed_template(item: ResourceTemplate, uri: str) -> ResourceTemplate:
-    if item.uri_template == uri:
-        return item
-    if isinstance(item, ForeignTemplate):
-        item = msgspec.structs.replace(item, raw=_with(item.raw, "uriTemplate", uri))
-    return msgspec.structs.replace(item, uri_template=uri)
+def wire_of_template(named: Named[ResourceTemplate | ForeignTemplate]) -> bytes:
+    item = named.item
+    wire = item.raw if isinstance(item, ForeignTemplate) else msgspec.json.encode(item)
+    return wire if item.uri_template == named.uri else _with(wire, "uriTemplate", named.uri)
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,9 +17,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import INTERNAL_ERROR, BadParams, Busy, ClawftError
+from clawft.errors import INTERNAL_ERROR, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
+from clawft.gateway.task.handles import unknown_task
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
 from clawft.wire.asking import answers_it, require
 from clawft.wire.tasks import FINAL
@@ -27,8 +29,10 @@ from clawft.wire.visible import make_visible
 TTL_MS = 300_000
 POLL_MS = 500
 MAX_TASKS = 1_000
+MAX_OF_ONE = 500
+"""Of one person: there is room for others."""
 MAX_RESULT_BYTES = 16 * 1024 * 1024
-"""Of all results that wait to be fetched; the oldest make room."""
+"""Of all results that wait to be fetched; the oldest of whoever has most make room."""
 
 log = logging.getLogger("clawft.tasks")
 
@@ -153,8 +157,9 @@ class Board:
 
     def begin(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers = _NONE_YET) -> Task:
         self._forget_old()
-        if len(self._tasks) >= MAX_TASKS:
-            raise Busy(f"{MAX_TASKS} tasks are kept already", hint="cancel some, or wait until they expire")
+        if len(self._tasks) >= MAX_TASKS or len(self.of(caller)) >= MAX_OF_ONE:
+            kept = f"{len(self.of(caller))} tasks of yours and {len(self._tasks)} of all are kept already"
+            raise Busy(kept, hint="cancel some, or wait until they expire")
         task = Task(caller, self._tell, known)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")
@@ -179,14 +184,14 @@ class Board:
             task.error = {"code": INTERNAL_ERROR, "message": "internal error"}
             task.move("failed")
         else:
-            self._make_room(len(reply.result))
             task.result = reply.result
+            self._make_room()
             task.move("completed")
 
     def get(self, caller: Caller, id: str) -> Task:
         task = self._tasks.get(id)
         if task is None or task.caller.principal != caller.principal:
-            raise BadParams(f"unknown task: {id}")
+            raise unknown_task(id)
         return task
 
     def cancel(self, caller: Caller, id: str) -> None:
@@ -205,14 +210,17 @@ class Board:
     def _tell(self, task: Task) -> None:
         self._events.publish(TaskChanged(task.id, task.caller.principal, task.shape()))
 
-    def _make_room(self, size: int) -> None:
+    def _make_room(self) -> None:
         done = [task for task in self._tasks.values() if task.result]
-        kept = sum(len(task.result) for task in done) + size
+        sizes: Counter[str] = Counter()
         for task in done:
-            if kept <= MAX_RESULT_BYTES:
-                return
-            kept -= len(task.result)
-            del self._tasks[task.id]
+            sizes[task.caller.principal] += len(task.result)
+        while sizes.total() > MAX_RESULT_BYTES and len(done) > 1:
+            ((greedy, _),) = sizes.most_common(1)
+            gone = next(task for task in done if task.caller.principal == greedy)
+            done.remove(gone)
+            sizes[greedy] -= len(gone.result)
+            self._tasks.pop(gone.id, None)
 
     def _forget_old(self) -> None:
         """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""

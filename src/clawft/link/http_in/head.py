@@ -39,6 +39,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     """From one address; those of this very machine count only together with all others."""
     give_way_seconds: float = 0.1
     """When all connections are taken, one that has brought no whole request for so long gives way to a new one."""
+    guest_seconds: float = 0.5
+    """One that came when nearly all were taken gives way even with a request, once that takes longer than this."""
+    outside_seconds: float = 5.0
+    """One that finds no place waits so long for one."""
 
 
 class Refusal(Struct, frozen=True):

@@ -14,6 +14,7 @@ from clawft.link.households import OUR_OWN, household
 from clawft.link.http_in.answer import refusal_answer
 from clawft.link.http_in.exchange import Address, App, Exchange
 from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
+from clawft.link.http_in.porch import Porch
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.turns import Turns
 
@@ -23,10 +24,15 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of requests that all clients sent ahead of their answers."""
 ESTABLISHED: Final = 1
 """The state of a TCP connection that neither side has ended."""
+GUESTS: Final = 16
+"""One connection in so many is for those who come when all others are taken, with requests that take long."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
 FULL: Final = Refusal(503, "too many connections are open; try again later")
+OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
+WAITS: Final = Refusal(503, "wait")
+"""Never said: it may still come in."""
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
@@ -47,29 +53,54 @@ class Roster:
         self.turns = Turns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()
+        self._porch: Porch[Connection] = Porch(self.loop, limits, self._admit)
 
     def admit(self, connection: "Connection") -> Refusal | None:
-        """Count it in, or say why not."""
+        """Count it in, let it wait, or say why not."""
+        refusal = FULL if len(self._porch) else self._admit(connection)
+        if refusal is not FULL or self.stopping:
+            return refusal
+        return WAITS if self._porch.takes(connection) else FULL
+
+    def _admit(self, connection: "Connection") -> Refusal | None:
         home = connection.home
         if home and self._of_one[home] >= self.limits.connections_of_one:
             return FULL_OF_YOU
         if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
             return FULL
+        most = self.limits.connections
+        connection.is_guest = len(self.connections) >= most - most // GUESTS
         self.connections.add(connection)
         if home:
             self._of_one[home] += 1
         return None
 
     def _make_room(self) -> bool:
-        """The connection that has been without a whole request for longest gives way; else one that only listens."""
-        for seconds_of in (Connection.wanting, Connection.listening):
+        """The connection that has been without a whole request for longest gives way; else one that only listens; else
+        the guest whose request takes longest: calls that never end must not shut out those that are done at once.
+        """
+        once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
+        for seconds_of, least in (
+            (Connection.wanting, once),
+            (Connection.listening, once),
+            (Connection.overstaying, guest),
+        ):
             last = max(self.connections, key=seconds_of, default=None)
-            if last is not None and seconds_of(last) >= self.limits.give_way_seconds:
+            if last is not None and seconds_of(last) >= least:
                 last.give_way()
                 return True
         return False
 
+    def stop(self) -> None:
+        """Nobody new comes in; those who are here finish."""
+        self.stopping = True
+        self._porch.close(FULL)
+        for connection in tuple(self.connections):
+            connection.retire()
+
     def forget(self, connection: "Connection") -> None:
+        if connection.outside:
+            self._porch.leave(connection)
         if connection in self.connections:
             self.connections.remove(connection)
             self._leave_home(connection.home)
@@ -93,6 +124,7 @@ class Connection(asyncio.Protocol):
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
+        self.is_guest = self.outside = False
         self.server: Address | None = None
         self.current: Exchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -121,12 +153,33 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
         self.home = _home_of(self.client)
         refusal = self._roster.admit(self)
-        if refusal is not None:
-            self.write(refusal_answer(refusal))
-            self._close()
+        if refusal is WAITS:
+            self.outside = self._deaf = True
+            self._pause()
+        elif refusal is not None:
+            self.turn_away(refusal)
+
+    def come_in(self) -> None:
+        """There is a place for it now."""
+        self.outside = False
+        if self._close_by:  # it sent too much meanwhile
+            return
+        self._deaf = False
+        self._heard = self._idle_since = self._head_since = self._now()
+        held = self._let_go() if self._held else b""
+        self._resume()
+        self._feed(held)
+
+    def turn_away(self, refusal: Refusal) -> None:
+        self.outside = False
+        self.write(refusal_answer(refusal))
+        self._close()
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:
+            if self.outside:  # uvloop reads once before it is told not to
+                self._hold(data)
+                self._transport.pause_reading()
             return
         self._heard = self._now()
         self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
@@ -351,14 +404,29 @@ class Connection(asyncio.Protocol):
         """Seconds since it began to listen for news; -1 where it waits for an answer."""
         return self._now() - self.current.began if self.current is not None and self.current.listens else -1.0
 
+    def overstaying(self) -> float:
+        """Seconds that the request of a guest takes, who may have left already; -1 where there is none."""
+        if not self.is_guest or self.current is None or not self.current.whole or self._close_by:
+            return -1.0
+        return self._now() - self.current.began
+
     def give_way(self) -> None:
         if self.current is None:
             self._close()
-        else:
+        elif self.overstaying() < 0:
             self._transport.abort()
+        elif self.current.refuse(OUT):
+            self._cancel()
+            self._linger()
+        else:
+            self.kill()
 
     def kill(self) -> None:
         self._transport.abort()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        """Whatever the application does for a client that has no use for it any more."""
         if self.task is not None:
             # A task cancelled before its first step never reaches `_done`.
             self.task.add_done_callback(lambda _: self._roster.forget(self))

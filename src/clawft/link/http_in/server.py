@@ -57,10 +57,8 @@ class HttpServer:
         if listener is None or roster is None:
             return
         self._listener = None
-        roster.stopping = True
         listener.close()
-        for connection in tuple(roster.connections):
-            connection.retire()
+        roster.stop()
         if not await _emptied(roster, grace):
             await _kill(roster)
         if self._sweeper is not None:

@@ -34,7 +34,7 @@ class PoolClient:
         self._providers = providers
 
     async def list_resources(self, server: str) -> Sequence[Resource]:
-        return self._of(server).list_resources()
+        return [each.said for each in self._of(server).list_resources()]
 
     async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
         result = await self._of(server).read_resource(uri)

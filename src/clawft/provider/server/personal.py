@@ -23,6 +23,7 @@ from clawft.provider.server.question.parked import Park
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.offer.room import Room
 from clawft.upstream.pool import Pool
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
@@ -179,6 +180,10 @@ class _Around:
     @property
     def slots(self) -> Slots:
         return self._pool.slots
+
+    @property
+    def room(self) -> Room:
+        return self._pool.room
 
     def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
         return ways_to(spec, login_to=lambda _: self._login)

@@ -86,7 +86,7 @@ class UpstreamProvider:
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
-        self._readable = Readable(upstream.spec.name, None)
+        self._readable = Readable(None)
         self._kept = KeptReads()
         upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
@@ -195,19 +195,19 @@ class UpstreamProvider:
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
     def list_resources(self) -> Sequence[ForeignResource]:
-        return self._read().resources
+        return self._read().lists.resources
 
     def list_templates(self) -> Sequence[ForeignTemplate]:
-        return self._read().templates
+        return self._read().lists.templates
 
     def list_prompts(self) -> Sequence[ForeignPrompt]:
-        return self._read().prompts
+        return self._read().lists.prompts
 
     def _read(self) -> Readable:
         """The server's lists, read once for as long as they are the same."""
         answers = self._upstream.answers
         if self._readable.answers is not answers:
-            self._readable = Readable(self.server, answers)
+            self._readable = Readable(answers)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:
@@ -258,7 +258,7 @@ class UpstreamProvider:
         session = self._upstream.session
         if session is None or not session.peer.completes:
             return False
-        templates = self._read().templates
+        templates = self._read().lists.templates
         return ref.get("type") == "ref/prompt" or any(each.uri_template == ref.get("uri") for each in templates)
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:

@@ -33,8 +33,13 @@ class Remembered(Struct):
     tasks: bool = False
     """Can calls become tasks there?"""
 
-    def is_fresh(self, now: float, ttl: float = TTL_SECONDS) -> bool:
-        return 0 <= now - self.stored < ttl
+
+class _Head(Struct):
+    """What has to be known of them all the time."""
+
+    fingerprint: str
+    stored: float
+    era: Literal["handshake", "stateless"]
 
 
 _remembered = msgspec.json.Decoder(Remembered)
@@ -59,26 +64,35 @@ class SchemaCache:
     def __init__(self, folder: Path | None, ttl: float = TTL_SECONDS) -> None:
         self._folder = folder
         self._ttl = ttl
-        self._known: dict[str, Remembered] = {}
+        self._known: dict[str, _Head] = {}
+        """The answers themselves are with whoever offers them, and on disk."""
 
     def get(self, spec: UpstreamSpec) -> Remembered | None:
         """The last answers of this very server, however old."""
-        found = self._known.get(spec.name) or self._load(spec.name)
-        if found is None or found.fingerprint != fingerprint(spec):
-            return None
-        self._known[spec.name] = found
-        return found
+        found = self._load(spec.name)
+        return found if found is not None and found.fingerprint == fingerprint(spec) else None
 
     def last(self, name: str) -> Remembered | None:
         """The last answers of whatever server had this name."""
-        return self._known.get(name) or self._load(name)
+        return self._load(name)
+
+    def era(self, spec: UpstreamSpec) -> str | None:
+        """What this very server spoke when it answered last."""
+        found = self._head(spec)
+        return found.era if found is not None else None
 
     def is_fresh(self, spec: UpstreamSpec) -> bool:
-        found = self.get(spec)
-        return found is not None and found.is_fresh(time.time(), self._ttl)
+        found = self._head(spec)
+        return found is not None and 0 <= time.time() - found.stored < self._ttl
+
+    def _head(self, spec: UpstreamSpec) -> _Head | None:
+        if spec.name not in self._known:
+            self._load(spec.name)
+        found = self._known.get(spec.name)
+        return found if found is not None and found.fingerprint == fingerprint(spec) else None
 
     def put(self, spec: UpstreamSpec, answers: Remembered) -> None:
-        self._known[spec.name] = answers
+        self._known[spec.name] = _Head(answers.fingerprint, answers.stored, answers.era)
         if self._folder is None:
             return
         try:
@@ -89,10 +103,10 @@ class SchemaCache:
 
     def invalidate(self, name: str) -> None:
         """The list has changed: ask again next time, keep the old one for listing meanwhile."""
-        found = self._known.get(name) or self._load(name)
-        if found is not None:
-            found.stored = 0.0
-            self._known[name] = found
+        if name not in self._known:
+            self._load(name)
+        if name in self._known:
+            self._known[name].stored = 0.0
 
     def invalidate_all(self) -> None:
         for name in list(self._known):
@@ -102,9 +116,11 @@ class SchemaCache:
         if self._folder is None:
             return None
         try:
-            return _remembered.decode(_path(self._folder, name).read_bytes())
+            found = _remembered.decode(_path(self._folder, name).read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
+        self._known.setdefault(name, _Head(found.fingerprint, found.stored, found.era))
+        return found
 
 
 def _path(folder: Path, name: str) -> Path:

@@ -7,20 +7,18 @@ import logging
 import time
 from collections.abc import Callable
 
-from msgspec import Raw
-
 from clawft.errors import ClawftError
 from clawft.model import Era, Tool
-from clawft.upstream.offer import offered
-from clawft.upstream.offer.cache import Remembered, SchemaCache, fingerprint
+from clawft.upstream.offer.cache import SchemaCache, fingerprint
+from clawft.upstream.offer.offered import NOTHING, PARTS, Offered, ask, recalled, written
+from clawft.upstream.offer.room import SHARE_BYTES, Place
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 
 DEBOUNCE_SECONDS = 0.05
 RELIST_SECONDS = 1.0
-"""The least between two readings of the lists of a server that changes them all the time."""
+"""The least between two readings of the lists of a server that changes them all the time; more for long ones."""
 
-PARTS = ("tools", "prompts", "resources", "templates")
 Parts = frozenset[str]
 """Which of a server's lists differ from before."""
 
@@ -30,20 +28,25 @@ log = logging.getLogger("clawft.upstream")
 class Lists:
     """Readers never wait and never see half a list; `changed` is told when there is something new to see."""
 
-    def __init__(self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[Parts], None]) -> None:
+    def __init__(self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[Parts], None], place: Place) -> None:
         self._spec = spec
         self._cache = cache
         self._changed = changed
+        self._place = place
         self._asking = asyncio.Lock()
         self._asked = 0.0
         self._stale = False
-        self.answers: Remembered | None = cache.get(spec)
-        self.tools: tuple[Tool, ...] = self._read_tools()
+        known = cache.get(spec)
+        self.answers: Offered | None = None if known is None else recalled(known, spec.name, place)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return self.answers.tools if self.answers is not None else ()
 
     @property
     def era(self) -> Era | None:
         """What the server spoke when it answered last."""
-        return Era(self.answers.era) if self.answers is not None else None
+        return self.answers.era if self.answers is not None else None
 
     def is_fresh(self) -> bool:
         return self._cache.is_fresh(self._spec)
@@ -51,21 +54,15 @@ class Lists:
     async def ask(self, session: Session) -> None:
         """Everything anew, swapped in one step; the house hears of it only if it differs."""
         async with self._asking:
-            answers = await offered.ask(session, self._spec.name, fingerprint(self._spec), time.time())
+            before = self.answers
+            self.answers = answers = await ask(session, self._spec.name, self._place, before or NOTHING)
             self._asked = time.monotonic()
-            before, self.answers = self.answers, answers
-            self._cache.put(self._spec, answers)
+            self._cache.put(self._spec, written(answers, fingerprint(self._spec), time.time()))
         if not answers.tools:
             log.info("%s: it has no tools", self._spec.name)
-        parts = _differing(before or Remembered("", 0.0, answers.era), answers)
+        parts = _differing(before or NOTHING, answers)
         if parts or before is None:
-            self.tools = self._read_tools()
             self._changed(parts)
-
-    def _read_tools(self) -> tuple[Tool, ...]:
-        if self.answers is None:
-            return ()
-        return offered.read_tools(self.answers.tools, self._spec.name, self.answers.era if self.answers.tasks else "")
 
     def invalidate(self) -> bool:
         """They have changed. True if someone must ask again; a flood of such news is one."""
@@ -75,24 +72,64 @@ class Lists:
 
     async def ask_again(self, session: Session) -> None:
         """After a moment, as changes come in groups. Never raises for what the server does."""
-        soon = time.monotonic() - self._asked > RELIST_SECONDS
-        await asyncio.sleep(DEBOUNCE_SECONDS if soon else RELIST_SECONDS)
+        await asyncio.sleep(max(self._asked + self._pause - time.monotonic(), DEBOUNCE_SECONDS))
         self._stale = False
         try:
             await self.ask(session)
         except ClawftError as failed:
             log.warning("%s: its lists could not be read again: %s", self._spec.name, failed)
 
+    @property
+    def _pause(self) -> float:
+        """The least between two readings: the longer, the more there is to read."""
+        heard = self.answers.heard if self.answers is not None else 0
+        return RELIST_SECONDS * (1 + heard / SHARE_BYTES)
+
     def settle(self) -> None:
         """The session is over: whoever was to ask again will not."""
         self._stale = False
 
+    def leave(self) -> None:
+        """The server is gone for good, and what it offered takes no room any more."""
+        self._place.leave()
 
-def _differing(before: Remembered, after: Remembered) -> Parts:
+
+class NoLists:
+    """Of a session beside the one whose lists are offered: it is asked only for what its calls need."""
+
+    answers: Offered | None = None
+    tools: tuple[Tool, ...] = ()
+
+    def __init__(self, spec: UpstreamSpec, cache: SchemaCache) -> None:
+        self._spec = spec
+        self._cache = cache
+
+    @property
+    def era(self) -> Era | None:
+        told = self._cache.era(self._spec)
+        return Era(told) if told is not None else None
+
+    def is_fresh(self) -> bool:
+        return True
+
+    async def ask(self, session: Session) -> None:
+        if session.mirrors_arguments:
+            await session.list_tools()
+
+    def invalidate(self) -> bool:
+        return False
+
+    async def ask_again(self, session: Session) -> None:
+        await self.ask(session)
+
+    def settle(self) -> None:
+        pass
+
+    def leave(self) -> None:
+        pass
+
+
+def _differing(before: Offered, after: Offered) -> Parts:
     """Other instructions are other tools: an approval of theirs holds for what the model was told, all of it."""
-    parts = [part for part in PARTS if _joined(getattr(before, part)) != _joined(getattr(after, part))]
+    parts = [part for part in PARTS if getattr(before, part) != getattr(after, part)]
     return frozenset(parts if before.instructions == after.instructions else [*parts, "tools"])
-
-
-def _joined(items: list[Raw]) -> bytes:
-    return b"\n".join(bytes(item) for item in items)

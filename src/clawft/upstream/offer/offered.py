@@ -1,200 +1,139 @@
-"""What a server offers, read item by item: one malformed entry loses that entry, not the server."""
+"""What a server offers, as we have it: asked of the server itself, or as it was written down."""
 
 from __future__ import annotations
 
 import logging
-from itertools import accumulate
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import Raw, Struct
 
-from clawft.errors import METHOD_NOT_FOUND, BadParams, JsonRpcFailure, ProtocolFailure
-from clawft.model import Annotations, Capabilities, TaskSupport, Tool
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.cache import Remembered
-from clawft.upstream.session.session import MAX_LIST_BYTES, Session
-from clawft.wire.meta import NEEDS, read_capabilities
-from clawft.wire.visible import make_visible
+from clawft.upstream.offer.definition import read_tool
+from clawft.upstream.offer.reading import Reading, read_prompt, read_resource, read_template, wire_of
+from clawft.upstream.offer.room import Place
+from clawft.upstream.session.session import Session
 
-MAX_ITEM_BYTES = 256 * 1024
-"""Of one definition: more is no definition, and no model could read it."""
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
-MAX_TOLD = 5
-"""Bad entries of one list that are told one by one."""
-MAX_TOLD_CHARS = 100
+
+PARTS = ("tools", "prompts", "resources", "templates")
 
 log = logging.getLogger("clawft.upstream")
 
 
-class _Meta(Struct):
-    needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
+class Offered(Struct, frozen=True):
+    era: Era = Era.HANDSHAKE
+    instructions: str = ""
+    tasks: bool = False
+    """Can calls become tasks there?"""
+    tools: tuple[Tool, ...] = ()
+    prompts: tuple[ForeignPrompt, ...] = ()
+    resources: tuple[ForeignResource, ...] = ()
+    templates: tuple[ForeignTemplate, ...] = ()
+    cut: tuple[str, ...] = ()
+    """Lists that there was not room for to the end."""
+    heard: int = 0
+    """Bytes it took to say all this, and what was cut."""
 
 
-class _Execution(Struct, rename="camel"):
-    """2025-11-25 only."""
-
-    task_support: Any = None
+NOTHING = Offered()
 
 
-class _Object(Struct, gc=False):
-    """Some object, whatever is in it."""
+class Readings:
+    """All lists of a server, read anew."""
+
+    def __init__(self, server: str, place: Place, era: Era, before: Offered, *, tasks: bool) -> None:
+        own = era.value if tasks else ""
+        known = before if (before.era, before.tasks) == (era, tasks) else NOTHING  # where it means another tool
+        self.tools = Reading("tools", server, lambda wire: read_tool(wire, own), place, known.tools)
+        self.prompts = Reading("prompts", server, read_prompt, place, before.prompts)
+        self.resources = Reading("resources", server, read_resource, place, before.resources)
+        self.templates = Reading("templates", server, read_template, place, before.templates)
+        self._era = era
+        self._tasks = tasks
+
+    def settle(self, instructions: str) -> Offered:
+        lists = (self.tools, self.prompts, self.resources, self.templates)
+        cut = tuple(part for part, each in zip(PARTS, lists, strict=True) if each.is_full)
+        return Offered(
+            self._era,
+            instructions,
+            self._tasks,
+            self.tools.settle(),
+            self.prompts.settle(),
+            self.resources.settle(),
+            self.templates.settle(),
+            cut,
+            sum(each.heard for each in lists),
+        )
 
 
-class _InputSchema(Struct, gc=False):
-    """As much of it as every client relies on: one that is wrong costs some of them the lists of all servers."""
-
-    type: Literal["object"] | UnsetType = UNSET
-
-
-class _ToolView(Struct, rename="camel"):
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    input_schema: Raw | UnsetType = UNSET
-    output_schema: Raw | UnsetType = UNSET
-    annotations: Annotations | UnsetType = UNSET
-    icons: list[_Object] | UnsetType = UNSET
-    meta: Raw = field(default=Raw(b"{}"), name="_meta")
-    execution: _Execution | UnsetType = UNSET
-
-
-_meta = msgspec.json.Decoder(_Meta)
-_tool_view = msgspec.json.Decoder(_ToolView)
-_members = msgspec.json.Decoder(dict[str, Raw])
-_object = msgspec.json.Decoder(_Object)
-_input_schema = msgspec.json.Decoder(_InputSchema)
-_NULL = Raw(b"null")
-NOTHING = Capabilities()
-
-
-def read_tool(wire: bytes, tasks: str = "") -> Tool:
-    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError.
-
-    `tasks` is the era of the server if it knows tasks.
-    """
-    wire = _without_null(make_visible(wire))
-    view = _tool_view.decode(wire)
-    _object.decode(view.meta)
-    if view.output_schema is not UNSET:
-        _object.decode(view.output_schema)
-    told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
-    schema = _typed(told)
-    return Tool(
-        name=view.name,
-        wire=wire if schema == told else _with_schema(wire, schema),
-        title="" if view.title is UNSET else view.title,
-        description="" if view.description is UNSET else view.description,
-        input_schema=schema,
-        output_schema=b"" if view.output_schema is UNSET else bytes(view.output_schema),
-        annotations=Annotations() if view.annotations is UNSET else view.annotations,
-        task=_task(view, tasks),
-        needs=_needs(view.meta),
-    )
-
-
-def _without_null(wire: bytes) -> bytes:
-    """Some say that something is not there instead of leaving it out, which strict clients take ill."""
-    if b"null" not in wire:
-        return wire
-    members = _members.decode(wire)
-    kept = {key: value for key, value in members.items() if value != _NULL}
-    return wire if len(kept) == len(members) else msgspec.json.encode(kept)
-
-
-def _typed(schema: bytes) -> bytes:
-    """With the type that every input has, where the server left it out. Raises DecodeError for any other."""
-    if _input_schema.decode(schema).type is not UNSET:
-        return schema
-    return msgspec.json.encode({"type": "object", **_members.decode(schema)})
-
-
-def _with_schema(wire: bytes, schema: bytes) -> bytes:
-    return msgspec.json.encode({**_members.decode(wire), "inputSchema": Raw(schema)})
-
-
-def _needs(meta: Raw) -> Capabilities:
-    """Told by another clawft. What cannot be read is not needed."""
-    try:
-        needs = _meta.decode(meta).needs
-        return NOTHING if needs is UNSET else read_capabilities(bytes(needs))
-    except (msgspec.DecodeError, BadParams):
-        return NOTHING
-
-
-def _task(view: _ToolView, tasks: str) -> TaskSupport:
-    """In the stateless era the server decides with each call; before, the definition said it."""
-    if tasks == "stateless":
-        return "server"
-    told = None if view.execution is UNSET else view.execution.task_support
-    return told if tasks and told in ("optional", "required") else "forbidden"
-
-
-def read_tools(items: list[Raw], server: str, tasks: str = "") -> tuple[Tool, ...]:
-    """Those that can be read; of two with one name the first. `tasks`: the era of a server that knows tasks."""
-    tools: dict[str, Tool] = {}
-    passed_over: list[str] = []
-    for item in items:
-        try:
-            tool = read_tool(bytes(item), tasks)
-        except (msgspec.DecodeError, RecursionError) as wrong:
-            passed_over.append(f"a tool was left out: {wrong}")
-            continue
-        if tools.setdefault(tool.name, tool) is not tool:
-            passed_over.append(f"the tool {tool.name[:MAX_TOLD_CHARS]!r} is listed twice")
-    _tell(server, passed_over)
-    return tuple(tools.values())
-
-
-def _tell(server: str, passed_over: list[str]) -> None:
-    for one in passed_over[:MAX_TOLD]:
-        log.warning("%s: %s", server, one)
-    if len(passed_over) > MAX_TOLD:
-        log.warning("%s: %d more entries of its list are no use", server, len(passed_over) - MAX_TOLD)
-
-
-async def ask(session: Session, server: str, fingerprint: str, now: float) -> Remembered:
+async def ask(session: Session, server: str, place: Place, before: Offered) -> Offered:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
-    answers = Remembered(fingerprint, now, "stateless" if peer.era.value == "stateless" else "handshake")
-    answers.instructions = peer.instructions[:MAX_INSTRUCTIONS_CHARS]
-    answers.tasks = peer.knows_tasks
+    readings = Readings(server, place, peer.era, before, tasks=peer.knows_tasks)
     if peer.supports("tools"):
-        answers.tools = await _tools(session, server)
+        await _ask_for_tools(session, readings.tools)
     if peer.supports("prompts"):
-        answers.prompts = await _list(session, server, "prompts/list", "prompts")
+        await _ask_for(session, server, "prompts/list", "prompts", readings.prompts)
     if peer.supports("resources"):
-        answers.resources = await _list(session, server, "resources/list", "resources")
-        answers.templates = await _list(session, server, "resources/templates/list", "resourceTemplates")
-    return answers
+        await _ask_for(session, server, "resources/list", "resources", readings.resources)
+        await _ask_for(session, server, "resources/templates/list", "resourceTemplates", readings.templates)
+    return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])
 
 
-async def _tools(session: Session, server: str) -> list[Raw]:
+async def _ask_for_tools(session: Session, reading: Reading[Tool]) -> None:
     """A server that declared nothing may well have none."""
     try:
-        return _fitting(server, "tools/list", await session.list_tools())
+        await session.read_list("tools/list", "tools", reading.take)
     except JsonRpcFailure as refused:
         if refused.error_code != METHOD_NOT_FOUND:
             raise
-        return []
+    reading.items = session.learn(reading.items)
 
 
-async def _list(session: Session, server: str, method: str, member: str) -> list[Raw]:
+async def _ask_for(
+    session: Session,
+    server: str,
+    method: str,
+    member: str,
+    reading: Reading[ForeignPrompt] | Reading[ForeignResource] | Reading[ForeignTemplate],
+) -> None:
     """Beside the tools: a list that fails is left out, for the sake of the rest."""
+    if not reading.expects_some():
+        return
     try:
-        return _fitting(server, method, await session.list_all(method, member))
+        await session.read_list(method, member, reading.take)
     except (JsonRpcFailure, ProtocolFailure) as failed:
         if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
             log.warning("%s: %s failed, nothing of it is offered: %s", server, method, failed)
-        return []
+        reading.drop()
 
 
-def _fitting(server: str, method: str, items: list[bytes]) -> list[Raw]:
-    """Neither a single one too large, nor all of them together."""
-    small = [item for item in items if len(item) <= MAX_ITEM_BYTES]
-    if len(small) < len(items):
-        left_out = len(items) - len(small)
-        log.warning("%s: %d items of %s are left out, with over %d bytes", server, left_out, method, MAX_ITEM_BYTES)
-    room = sum(size <= MAX_LIST_BYTES for size in accumulate(map(len, small)))
-    if room < len(small):
-        log.warning("%s: %s has over %d bytes, the first %d items are kept", server, method, MAX_LIST_BYTES, room)
-    return [Raw(item) for item in small[:room]]
+def recalled(written: Remembered, server: str, place: Place) -> Offered:
+    """The same as it was written down, as far as there is room for it now."""
+    readings = Readings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
+    readings.tools.take_at_once(written.tools)
+    readings.prompts.take_at_once(written.prompts)
+    readings.resources.take_at_once(written.resources)
+    readings.templates.take_at_once(written.templates)
+    return readings.settle(written.instructions)
+
+
+def written(offered: Offered, fingerprint: str, now: float) -> Remembered:
+    return Remembered(
+        fingerprint,
+        now,
+        "stateless" if offered.era is Era.STATELESS else "handshake",
+        list(_raw(offered.tools)),
+        list(_raw(offered.resources)),
+        list(_raw(offered.templates)),
+        list(_raw(offered.prompts)),
+        offered.instructions,
+        offered.tasks,
+    )
+
+
+def _raw(items: Sequence[Tool | ForeignPrompt | ForeignResource | ForeignTemplate]) -> Iterator[Raw]:
+    return (Raw(wire_of(item)) for item in items)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
@@ -12,6 +12,8 @@ from msgspec import Raw
 from clawft.wire.headers import BadMirror, Mirror, mirrors, spell
 
 _MARK = b"x-mcp-header"
+
+T = TypeVar("T")
 
 log = logging.getLogger("clawft.upstream")
 
@@ -22,10 +24,10 @@ class Mirrors:
     def __init__(self) -> None:
         self._known: dict[str, tuple[Mirror, ...]] = {}
 
-    def learn(self, tools: Sequence[bytes]) -> list[bytes]:
+    def learn(self, tools: Sequence[T], wire_of: Callable[[T], bytes]) -> list[T]:
         """Those that can be called. One with an annotation that cannot be honoured is left out, with a word why."""
         self._known = {}
-        return [tool for tool in tools if _MARK not in tool or self._learn_one(tool)]
+        return [tool for tool in tools if _MARK not in (wire := wire_of(tool)) or self._learn_one(wire)]
 
     def _learn_one(self, wire: bytes) -> bool:
         try:

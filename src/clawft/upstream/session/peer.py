@@ -97,7 +97,7 @@ def read_asked(result: bytes) -> Wanted:
         raise ProtocolFailure(f"the server asks something that cannot be read: {wrong}") from None
 
 
-def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str | None]:
+def read_page(method: str, result: bytes, member: str) -> tuple[list[Raw], str | None]:
     """Its items, and the way to the next page: what is no cursor leads nowhere."""
     if parts.are_many(result, 0):  # each of them is kept apart here, which takes more room than elsewhere
         raise ProtocolFailure(f"the answer to {method} has more parts than anybody reads")
@@ -107,7 +107,7 @@ def read_page(method: str, result: bytes, member: str) -> tuple[list[bytes], str
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"the answer to {method} is malformed: {wrong}") from None
     cursor = msgspec.json.decode(page.get("nextCursor", Raw(b"null")))
-    return [bytes(item) for item in items], cursor if isinstance(cursor, str) else None
+    return items, cursor if isinstance(cursor, str) else None
 
 
 def read_discover(result: bytes) -> Peer | None:

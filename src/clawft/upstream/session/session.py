@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import msgspec
@@ -30,7 +30,7 @@ from clawft.errors import (
 from clawft.link.base import Link, Outgoing, Posting
 from clawft.link.load import LARGE, QUESTIONS, Load
 from clawft.link.patience import Patience
-from clawft.model import Era
+from clawft.model import Era, Tool
 from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (
     Peer,
@@ -245,27 +245,45 @@ class Session:
 
     async def list_tools(self) -> list[bytes]:
         """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""
-        tools = await self.list_all("tools/list", "tools")
-        if self.link.kind == "http" and self.peer.era is Era.STATELESS:
-            return self._mirrors.learn(tools)
-        return tools
+        tools: list[bytes] = []
 
-    async def list_all(self, method: str, member: str) -> list[bytes]:
-        """Every item of a list, raw and in the server's order. Follows cursors, but neither for ever nor in circles."""
-        items: list[bytes] = []
+        async def take(page: Sequence[Raw]) -> bool:
+            tools.extend(map(bytes, page))
+            return True
+
+        await self.read_list("tools/list", "tools", take)
+        return self._mirrors.learn(tools, bytes) if self.mirrors_arguments else tools
+
+    def learn(self, tools: list[Tool]) -> list[Tool]:
+        """The same of tools that were read."""
+        return self._mirrors.learn(tools, lambda tool: tool.wire) if self.mirrors_arguments else tools
+
+    @property
+    def mirrors_arguments(self) -> bool:
+        """In headers: then a tool has to be known before it is called."""
+        return self.link.kind == "http" and self.peer.era is Era.STATELESS
+
+    async def read_list(self, method: str, member: str, take: Callable[[Sequence[Raw]], Awaitable[bool]]) -> None:
+        """Every item of a list, raw and in the server's order, given to `take` page by page until it wants no more.
+
+        Follows cursors, but neither for ever nor in circles.
+        """
         seen: set[str] = set()
         cursor: str | None = None
-        size = 0
+        count = size = 0
         for _ in range(MAX_PAGES):
-            result = await self.request(method, {} if cursor is None else {"cursor": cursor})
-            page, cursor = read_page(method, result, member)
-            items += page
+            page, cursor = read_page(method, await self._page(method, cursor), member)
+            wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
+            count += len(page)
             size += sum(map(len, page))
-            enough = len(items) > MAX_ITEMS or size > MAX_LIST_BYTES
+            enough = count > MAX_ITEMS or size > MAX_LIST_BYTES or not wants_more
             if cursor is None or cursor in seen or len(cursor) > MAX_CURSOR_CHARS or enough:
                 break
             seen.add(cursor)
-        return items[:MAX_ITEMS]
+            del page  # it may be megabytes, and the next one long in coming
+
+    async def _page(self, method: str, cursor: str | None) -> bytes:
+        return await self.request(method, {} if cursor is None else {"cursor": cursor})
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self.link.notify(method, params)

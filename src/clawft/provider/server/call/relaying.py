@@ -36,7 +36,7 @@ from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.conversing import Conversing, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
-from clawft.upstream.flights import Flight
+from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import Wanted, read_wanted
 from clawft.upstream.session.session import MAX_ITEMS, Session
@@ -108,8 +108,11 @@ class Relaying:
                 return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
             if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
                 raise ended
-            async with upstream.gate:
+            await upstream.gate.enter(sharer(plain.call.caller))
+            try:
                 return await self._relay_again(plain.call, upstream, plain)
+            finally:
+                upstream.gate.leave()
         except (LinkError, WireError, ProtocolFailure) as wrong:
             raise failed(self._server, wrong) from None
 
@@ -119,11 +122,14 @@ class Relaying:
         seconds = (self._known.get(call.tool.name) or self._learn(call.tool.name)).seconds
         upstream = self._upstream if self._own is None else self.of(call.caller)
         session = upstream.session or await self._connected(call, seconds)
-        async with upstream.gate:
-            try:
-                return await self._relay_anyhow(call, upstream, session, seconds)
-            except (LinkError, WireError, ProtocolFailure) as wrong:
-                raise failed(self._server, wrong) from None
+        if not upstream.gate.try_enter():
+            await upstream.gate.enter(sharer(call.caller))
+        try:
+            return await self._relay_anyhow(call, upstream, session, seconds)
+        except (LinkError, WireError, ProtocolFailure) as wrong:
+            raise failed(self._server, wrong) from None
+        finally:
+            upstream.gate.leave()
 
     def _meet(self, principal: str) -> None:
         self.only_principal = "" if self._was_called else principal

@@ -37,8 +37,8 @@ from clawft.upstream.session.peer import Asked, read_asked
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
+from clawft.wire import jsonrpc, tasks
 from clawft.wire import meta as metas
-from clawft.wire import tasks
 from clawft.wire.jsonrpc import Failure
 
 POLL_SECONDS = 0.5
@@ -76,13 +76,21 @@ class ForeignTasks:
     # ── for agents that follow tasks themselves ──────────────────────────────────────────────────────────────────────
 
     async def get(self, id: str, caller: Caller) -> bytes:
-        return self._shown(await self._about("tasks/get", id, caller))
+        return self._shown(await self._about("tasks/get", id, caller), id)
 
-    def _shown(self, shape: bytes) -> bytes:
+    def _shown(self, shape: bytes, id: str) -> bytes:
         """What a task asks is asked as by every call: named, and nothing that may not be asked."""
-        members = _object.decode(shape)
-        if "inputRequests" not in members:
+        try:
+            seen = tasks.read(shape, id)
+            if seen.status == "completed":
+                _result_of(seen)
+            if seen.error is not UNSET:
+                Failure(jsonrpc.NULL, bytes(seen.error)).read()
+        except ProtocolFailure as wrong:
+            raise ProtocolFailure(f"{self._spec.name}: {wrong.message}") from None
+        if seen.input_requests is UNSET:
             return shape
+        members = _object.decode(shape)
         asked = read_asked(shape).input_requests
         if len(asked) > MAX_AT_ONCE:
             raise ProtocolFailure(
@@ -105,7 +113,7 @@ class ForeignTasks:
     async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
         """Back when the server knows of it. Raises Busy if too many are watched."""
         interest = self._upstream.interest
-        release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, changed))
+        release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, id, changed))
         try:
             await interest.settled(TELL_SECONDS)
         except BaseException:
@@ -113,10 +121,10 @@ class ForeignTasks:
             raise
         return release
 
-    def _changed(self, shape: bytes, changed: Callable[[bytes], None]) -> None:
+    def _changed(self, shape: bytes, id: str, changed: Callable[[bytes], None]) -> None:
         """News that nobody may be told are none: whoever asks for the task hears why."""
         try:
-            changed(self._shown(shape))
+            changed(self._shown(shape, id))
         except (ProtocolFailure, msgspec.DecodeError) as wrong:
             log.info("%s: news of a task are passed over: %s", self._spec.name, wrong)
 
@@ -162,7 +170,7 @@ class ForeignTasks:
         id = tasks.read(shape).task_id
         try:
             async with asyncio.timeout(seconds * HARD_LIMIT_FACTOR):
-                while tasks.read(shape).status not in tasks.FINAL:
+                while tasks.read(shape, id).status not in tasks.FINAL:
                     await self._wait(call, session, shape)
                     shape = await self._ask(session, "tasks/get", {"taskId": id}, call.caller)
         except TimeoutError:
@@ -213,6 +221,8 @@ class ForeignTasks:
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
         try:
             result = await _result(session, outgoing, patience)
+            if not tasks.is_of(result, id):
+                raise ProtocolFailure("asked for the result of one task, it gave that of another")
             return await worked_on(result, self._spec.name, partial(relay.reply_of, result, stateless=False))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
@@ -264,11 +274,17 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
 
 
 def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
-    if seen.status == "completed" and seen.result is not UNSET:
-        reply = relay.reply_of(bytes(seen.result), stateless=True, older=call.caller.era is Era.HANDSHAKE)
-        if reply.kind is not Kind.COMPLETE:
-            raise ProtocolFailure("a task that was completed, with a result that is not")
-        return reply
+    if seen.status == "completed":
+        return _result_of(seen, older=call.caller.era is Era.HANDSHAKE)
     if seen.status == "failed" and seen.error is not UNSET:
-        raise Failure(b"null", bytes(seen.error)).read()
+        raise Failure(jsonrpc.NULL, bytes(seen.error)).read()
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")
+
+
+def _result_of(seen: tasks.Seen, *, older: bool = False) -> Reply:
+    if seen.result is UNSET:
+        raise ProtocolFailure("a task that was completed, without a result")
+    reply = relay.reply_of(bytes(seen.result), stateless=True, older=older)
+    if reply.kind is not Kind.COMPLETE:
+        raise ProtocolFailure("a task that was completed, with a result that is not")
+    return reply

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from clawft.upstream.offer.offered import read_tool
+from clawft.upstream.offer.definition import read_tool
 from clawft.wire.jsonrpc import MAX_ERROR_BYTES, Failure
 from tests.requirements import requirement
 

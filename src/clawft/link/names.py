@@ -1,0 +1,116 @@
+"""The addresses of a name, looked up beside the loop; names of one zone never hold up those of another.
+
+The system's resolver cannot be interrupted, and whoever has a zone decides how long its names take. So each look-up has
+a thread of its own, which nobody waits for at the end, and a zone has few of them at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections import deque
+
+MAX_LOOKUPS = 64
+MAX_OF_ZONE = 4
+"""Look-ups at a time; more of the same zone wait."""
+ZONE_LABELS = 2
+"""A zone is what ends in the same so many labels."""
+
+Place = tuple[socket.AddressFamily, str]
+"""Of one address."""
+
+
+class Lookups:
+    def __init__(self) -> None:
+        self._running: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def find(self, host: str, port: int | None) -> list[Place]:
+        """All addresses, the best first. Raises OSError as the system does, or if too many are being looked up."""
+        loop = asyncio.get_running_loop()
+        zone = zone_of(host)
+        await self._enter(zone, loop)
+        found: asyncio.Future[list[Place]] = loop.create_future()
+
+        def work() -> None:
+            try:
+                result: list[Place] | Exception = system_addresses(host, port)
+            except Exception as failed:  # noqa: BLE001 - whoever waits is told, whatever it is
+                result = failed
+            try:
+                loop.call_soon_threadsafe(end, result)
+            except RuntimeError:  # the loop has ended meanwhile
+                self._leave(zone)
+
+        def end(result: list[Place] | Exception) -> None:
+            self._leave(zone)
+            if found.done():  # nobody waits any more
+                return
+            if isinstance(result, Exception):
+                found.set_exception(result)
+            else:
+                found.set_result(result)
+
+        threading.Thread(target=work, name=f"look-up of {host[:50]}", daemon=True).start()
+        return await found
+
+    async def _enter(self, zone: str, loop: asyncio.AbstractEventLoop) -> None:
+        if self._running.get(zone, 0) < MAX_OF_ZONE:
+            if sum(self._running.values()) >= MAX_LOOKUPS:
+                raise socket.gaierror(socket.EAI_AGAIN, f"{MAX_LOOKUPS} names are being looked up already")
+            self._running[zone] = self._running.get(zone, 0) + 1
+            return
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.setdefault(zone, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._leave(zone)  # it was our turn while we were leaving
+            raise
+
+    def _leave(self, zone: str) -> None:
+        """Hand the place to the next of the same zone who still waits, or give it back."""
+        waiting = self._waiting.get(zone, deque())
+        while waiting:
+            turn = waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._waiting.pop(zone, None)
+        self._running[zone] -= 1
+        if not self._running[zone]:
+            del self._running[zone]
+
+
+def zone_of(host: str) -> str:
+    return ".".join(host.lower().rstrip(".").split(".")[-ZONE_LABELS:])
+
+
+def system_addresses(host: str, port: int | None) -> list[Place]:
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys((info[0], _written(info[4])) for info in infos))
+
+
+def _written(place: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:
+    """With the scope, where it has one."""
+    scope = place[3] if len(place) > 3 else 0
+    return f"{place[0]}%{scope}" if scope and "%" not in str(place[0]) else str(place[0])
+
+
+LOOKUPS = Lookups()
+
+
+class Resolver:
+    """The same for aiohttp."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[dict[str, object]]:
+        found = await LOOKUPS.find(host, port)
+        shape = {"hostname": host, "port": port, "proto": 0, "flags": socket.AI_NUMERICHOST}
+        return [{**shape, "host": address, "family": kind} for kind, address in found if family in (0, kind)]
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,55 @@
+"""Why a place cannot be reached over HTTP, and what can be done about it. Loads aiohttp: import it on first use."""
+
+from __future__ import annotations
+
+import os
+import ssl
+
+import aiohttp
+
+TRUST = "if you trust whoever signed it, name a file with their certificate in SSL_CERT_FILE and start again"
+CLOCK = "whoever runs the server has to renew it; is the clock of this machine right?"
+NAME = "use the name that the certificate is for, or ask whoever runs the server for one that has this name"
+
+_EXPIRED, _EARLY = 10, 9
+_MEANT_FOR = frozenset({62, 63, 64})
+"""What OpenSSL calls a certificate of another host, address or mailbox."""
+
+_CODING = "Can not decode content-encoding:"
+
+
+def reason(error: BaseException) -> str:
+    """The library wraps it in the host and the port, which whoever reads this knows already."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        told = error.certificate_error
+        return f"its certificate is not accepted: {getattr(told, 'verify_message', '') or told}"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return "it did not open the connection in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _of_system(error.os_error)
+    if _CODING in str(error):
+        return f"its answer is packed in a way that was not asked for, or not as it says ({_coding(str(error))})"
+    return str(error) or type(error).__name__
+
+
+def _coding(words: str) -> str:
+    """The library goes on with what to install, which is not for whoever runs us to do."""
+    return words.partition(_CODING)[2].partition(".")[0].strip()
+
+
+def _of_system(error: OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"no TLS could be agreed on: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or str(error) or "it closed the connection at once"
+
+
+def advice(error: BaseException) -> str:
+    """What to do next; empty where nobody can know."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        code = getattr(error.certificate_error, "verify_code", 0)
+        return CLOCK if code in (_EXPIRED, _EARLY) else NAME if code in _MEANT_FOR else TRUST
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
+    if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
+        return "does its address begin with http:// instead of https://?"
+    return ""

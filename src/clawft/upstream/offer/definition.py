@@ -1,0 +1,124 @@
+"""Definitions of tools as servers send them: read, and mended where only a word is missing."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.errors import BadParams
+from clawft.model import Annotations, Capabilities, TaskSupport, Tool
+from clawft.wire.meta import NEEDS, read_capabilities
+from clawft.wire.visible import make_visible
+
+
+class _Meta(Struct):
+    needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
+
+
+class _Execution(Struct, rename="camel"):
+    """2025-11-25 only."""
+
+    task_support: Any = None
+
+
+class _Object(Struct, gc=False):
+    """Some object, whatever is in it."""
+
+
+class _InputSchema(Struct, gc=False):
+    """As much of it as every client relies on: one that is wrong costs some of them the lists of all servers."""
+
+    type: Literal["object"] | UnsetType = UNSET
+
+
+class _ToolView(Struct, rename="camel"):
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    input_schema: Raw | UnsetType = UNSET
+    output_schema: Raw | UnsetType = UNSET
+    annotations: Annotations | UnsetType = UNSET
+    icons: list[_Object] | UnsetType = UNSET
+    meta: Raw = field(default=Raw(b"{}"), name="_meta")
+    execution: _Execution | UnsetType = UNSET
+
+
+_meta = msgspec.json.Decoder(_Meta)
+_tool_view = msgspec.json.Decoder(_ToolView)
+_members = msgspec.json.Decoder(dict[str, Raw])
+_object = msgspec.json.Decoder(_Object)
+_input_schema = msgspec.json.Decoder(_InputSchema)
+_NULL = Raw(b"null")
+NOTHING = Capabilities()
+_NO_HINTS = Annotations()
+
+
+def read_tool(wire: bytes, tasks: str = "") -> Tool:
+    """A definition as it came, with hidden characters made visible, and our view of it. Raises DecodeError.
+
+    `tasks` is the era of the server if it knows tasks.
+    """
+    wire = _without_null(make_visible(wire))
+    view = _tool_view.decode(wire)
+    _object.decode(view.meta)
+    if view.output_schema is not UNSET:
+        _object.decode(view.output_schema)
+    told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
+    schema = _typed(told)
+    return Tool(
+        name=view.name,
+        wire=wire if schema == told else _with_schema(wire, schema),
+        annotations=_NO_HINTS if view.annotations is UNSET else _hints(view.annotations),
+        task=_task(view, tasks),
+        needs=_needs(view.meta),
+    )
+
+
+def _hints(told: Annotations) -> Annotations:
+    """Without a title, which stands in the definition: then there are so few that one of each is enough."""
+    return _one_of_each(told.read_only_hint, told.destructive_hint, told.idempotent_hint, told.open_world_hint)
+
+
+@cache
+def _one_of_each(*hints: bool) -> Annotations:
+    return Annotations(UNSET, *hints)
+
+
+def _without_null(wire: bytes) -> bytes:
+    """Some say that something is not there instead of leaving it out, which strict clients take ill."""
+    if b"null" not in wire:
+        return wire
+    members = _members.decode(wire)
+    kept = {key: value for key, value in members.items() if value != _NULL}
+    return wire if len(kept) == len(members) else msgspec.json.encode(kept)
+
+
+def _typed(schema: bytes) -> bytes:
+    """With the type that every input has, where the server left it out. Raises DecodeError for any other."""
+    if _input_schema.decode(schema).type is not UNSET:
+        return schema
+    return msgspec.json.encode({"type": "object", **_members.decode(schema)})
+
+
+def _with_schema(wire: bytes, schema: bytes) -> bytes:
+    return msgspec.json.encode({**_members.decode(wire), "inputSchema": Raw(schema)})
+
+
+def _needs(meta: Raw) -> Capabilities:
+    """Told by another clawft. What cannot be read is not needed."""
+    try:
+        needs = _meta.decode(meta).needs
+        return NOTHING if needs is UNSET else read_capabilities(bytes(needs))
+    except (msgspec.DecodeError, BadParams):
+        return NOTHING
+
+
+def _task(view: _ToolView, tasks: str) -> TaskSupport:
+    """In the stateless era the server decides with each call; before, the definition said it."""
+    if tasks == "stateless":
+        return "server"
+    told = None if view.execution is UNSET else view.execution.task_support
+    return told if tasks and told in ("optional", "required") else "forbidden"
