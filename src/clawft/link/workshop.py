@@ -11,13 +11,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from clawft.link.load import ANSWERS
 from clawft.wire.visible import is_plain
-
-if TYPE_CHECKING:  # most programs never see a large message
-    from concurrent.futures import ThreadPoolExecutor
 
 LARGE_WORK = 256 * 1024
 """Bytes of a message up to which it is worked on at once, where it is."""
@@ -55,7 +56,8 @@ class Workshop:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._worker: ThreadPoolExecutor | None = None
+        self._bench: SimpleQueue[_Job | None] | None = None
+        """Where the thread finds its next job."""
         self._waiting: dict[str, deque[_Job]] = {}
         self._had: dict[str, float] = {}
         """Seconds that each has had since nobody was waiting. Who comes later begins with as many as the last."""
@@ -93,25 +95,41 @@ class Workshop:
     async def _run(self, work: Callable[[], Any], done: asyncio.Future[Any]) -> None:
         if done.done():  # nobody waits for it any more
             return
+        if self._bench is None:
+            self._bench = SimpleQueue()
+            Thread(target=self._serve, args=(self._bench,), name="clawft-large", daemon=True).start()
+        over: asyncio.Future[Any] = self.loop.create_future()
+        self._bench.put((work, over))
         try:
-            result = await self.loop.run_in_executor(self._thread(), work)
+            _tell(done, await over)
         except Exception as failed:  # noqa: BLE001 - for whoever waits
-            if not done.done():
-                done.set_exception(failed)
-        else:
-            if not done.done():
-                done.set_result(result)
+            _fail(done, failed)
 
-    def _thread(self) -> ThreadPoolExecutor:
-        if self._worker is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._worker = ThreadPoolExecutor(1, "clawft-large")
-        return self._worker
+    def _serve(self, bench: SimpleQueue[_Job | None]) -> None:
+        """In the thread, which nobody waits for when the program ends."""
+        while (job := bench.get()) is not None:
+            work, over = job
+            try:
+                told = partial(_tell, over, work())
+            except Exception as failed:  # noqa: BLE001 - for whoever waits
+                told = partial(_fail, over, failed)
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits
+                self.loop.call_soon_threadsafe(told)
+            del job, work, over, told  # all of them may be large
 
     def close(self) -> None:
-        if self._worker is not None:
-            self._worker.shutdown(wait=False)
+        if self._bench is not None:
+            self._bench.put(None)
+
+
+def _tell(waiting: asyncio.Future[Any], result: object) -> None:
+    if not waiting.done():
+        waiting.set_result(result)
+
+
+def _fail(waiting: asyncio.Future[Any], failed: Exception) -> None:
+    if not waiting.done():
+        waiting.set_exception(failed)
 
 
 _open: list[Workshop] = []
