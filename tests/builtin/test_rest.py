@@ -16,7 +16,7 @@ from clawft.auth.vault import Vault
 from clawft.builtin import rest
 from clawft.builtin.rest_answer import links_of
 from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied
-from clawft.link.fetch import Fetched
+from clawft.link.http_out.fetch import Fetched
 from clawft.policy.url import UrlPolicy
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore

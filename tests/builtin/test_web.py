@@ -12,7 +12,7 @@ import pytest
 from clawft.builtin import families
 from clawft.builtin.web import WebSettings, search_address
 from clawft.errors import ExecutionFailed, PermissionDenied
-from clawft.link.fetch import Bounds
+from clawft.link.http_out.fetch import Bounds
 from clawft.policy.url import UrlPolicy
 from clawft.provider.base import Provider
 from clawft.store.memory import MemoryStore

@@ -22,7 +22,7 @@ from clawft.auth.tokens import Client
 from clawft.auth.vault import Vault, kept_secret
 from clawft.auth.web import Web
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError
-from clawft.link.http_out import HttpLink
+from clawft.link.http_out.link import HttpLink
 from clawft.model import Era
 from clawft.upstream.session.session import Session
 from clawft.wire.jsonrpc import Notification, Request

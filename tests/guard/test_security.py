@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from clawft.guard.security import Security, resolve_host
-from clawft.link import names
-from clawft.link.names import Place
+from clawft.link.http_out import names
+from clawft.link.http_out.names import Place
 from clawft.model import Call, Caller, Capabilities, Question, Reply, Silent
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy

@@ -87,8 +87,8 @@ ATTACKS = (
         7,
         "addresses that lead inside",
         (
-            "link/test_fetch.py::test_each_redirect_is_judged_again",
-            "link/test_fetch.py::test_a_name_is_resolved_once_and_only_its_judged_address_is_used",
+            "link/http_out/test_fetch.py::test_each_redirect_is_judged_again",
+            "link/http_out/test_fetch.py::test_a_name_is_resolved_once_and_only_its_judged_address_is_used",
             "auth/test_discovery.py::test_places_inside_are_not_asked_for_a_server_outside",
             _SITES + "test_a_redirect_takes_nothing_of_ours_elsewhere",
             "security/test_old_sites.py::test_a_place_that_is_not_its_own_gets_nothing",
@@ -189,7 +189,7 @@ ATTACKS = (
             _SERVERS + "test_no_answer_is_taken_for_another",
             _ROGUES + "test_one_that_meddles_reaches_only_its_own_call",
             _SITES + "test_a_site_that_misbehaves_is_named_and_disturbs_nobody",
-            "link/test_http_connector.py::test_what_comes_before_we_have_asked_is_no_answer",
+            "link/http_out/test_connector.py::test_what_comes_before_we_have_asked_is_no_answer",
         ),
         _REAL + "test_a_forged_answer_is_believed",
     ),
@@ -345,7 +345,7 @@ ATTACKS = (
     Attack(
         33,
         "names that never become addresses",
-        ("link/test_names.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
+        ("link/http_out/test_names.py::test_a_zone_that_never_answers_holds_up_nobody_else",),
         _BARE + "test_a_few_threads_are_soon_all_taken",
     ),
     Attack(

@@ -184,7 +184,9 @@ async def test_a_crowd_takes_more_memory_than_there_is(tmp_path: Path) -> None:
     """The gateway without its one bound on all large requests together."""
     lifted = tmp_path / "lifted"
     lifted.mkdir()
-    (lifted / "sitecustomize.py").write_text("import clawft.link.load\nclawft.link.load.REQUESTS.limit = 10**12\n")
+    (lifted / "sitecustomize.py").write_text(
+        "import clawft.link.share.load\nclawft.link.share.load.REQUESTS.limit = 10**12\n"
+    )
     with gateway(tmp_path, "--no-auth", package=Path(os.pathsep.join([str(lifted), str(PROBE)]))) as served:
         large = modern_call(served.port, 1, "probe__wait", {"token": "x" * 4_000_000, "seconds": 1})
         answers = await asyncio.gather(*(ask(served.port, large) for _ in range(40)))
@@ -225,7 +227,9 @@ async def test_lists_of_ten_servers_take_more_memory_than_there_is(tmp_path: Pat
 @requirement("QUAL-12")
 async def test_ten_messages_that_are_each_allowed_are_too_much_together(tmp_path: Path) -> None:
     """The gateway without turns for the large messages of all servers."""
-    package = lifting(tmp_path, "from clawft.link.turns import Turns\nTurns.may_go_on = lambda self, turn: True\n")
+    package = lifting(
+        tmp_path, "from clawft.link.share.turns import Turns\nTurns.may_go_on = lambda self, turn: True\n"
+    )
     told = json.dumps({"mcpServers": HORDE})
     async with mcp_server(tmp_path, "--mcp-config", told, package=package) as pipe:
         await pipe.open()

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, LoginFailed
-from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
 
 MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0

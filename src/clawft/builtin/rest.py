@@ -18,7 +18,7 @@ from clawft.builtin.oauth2 import desk_with, no_login, vault_of
 from clawft.builtin.rest_answer import answer_of, failure_of
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
-from clawft.link.fetch import Bounds, Fetched, Outgoing, fetch
+from clawft.link.http_out.fetch import Bounds, Fetched, Outgoing, fetch
 from clawft.policy.globs import any_matches
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext

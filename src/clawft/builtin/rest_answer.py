@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from clawft.errors import ExecutionFailed
-from clawft.link.fetch import Fetched
+from clawft.link.http_out.fetch import Fetched
 from clawft.model import CallToolResult
 
 EXCERPT = 2_000

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.readable import readable
 from clawft.errors import ExecutionFailed, PermissionDenied
-from clawft.link.fetch import Bounds, Fetched, Judge, Outgoing, fetch
-from clawft.link.workshop import searched
+from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.link.share.workshop import searched
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool

@@ -106,7 +106,7 @@ def _client(told: Options, vault: Vault) -> Client | None:
 
 async def _challenge(spec: UpstreamSpec) -> str:
     """What the server says to somebody who is not logged in."""
-    from clawft.link.http_out import HttpLink
+    from clawft.link.http_out.link import HttpLink
     from clawft.store.secrets import resolve_all
     from clawft.upstream.session.session import Session
 

@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from clawft.errors import ClawftError, MissingCapability, ToolError
-from clawft.link.workshop import in_turn, is_light
+from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Next, Reply, Tool
 from clawft.wire.meta import NEEDED
 

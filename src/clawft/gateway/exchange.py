@@ -17,7 +17,7 @@ from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
 from clawft.gateway.task.followed import Followed
-from clawft.link.workshop import in_turn, is_light
+from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless

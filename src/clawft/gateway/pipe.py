@@ -22,7 +22,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target, read_target
 from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Answer, CodeOf, Running, Work
-from clawft.link.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
+from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc, stateless
 from clawft.wire.calls import METHOD, read_usual

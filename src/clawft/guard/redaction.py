@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from clawft.link.workshop import searched
+from clawft.link.share.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
 
 

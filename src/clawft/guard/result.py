@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.errors import TooLarge
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from clawft.wire.strings import is_escaped, unescaped

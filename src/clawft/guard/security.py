@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.link.names import LOOKUPS
+from clawft.link.http_out.names import LOOKUPS
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, 
 from typing import Any, Protocol, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
-from clawft.link.load import Load
-from clawft.link.waiting import LARGE_REQUESTS, too_slow
+from clawft.link.share.load import Load
+from clawft.link.share.waiting import LARGE_REQUESTS, too_slow
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

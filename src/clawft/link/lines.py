@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import cast
 
-from clawft.link.heap import keep_large_blocks
-from clawft.link.load import ANSWERS
-from clawft.link.turns import ALONE_FROM, Sender, Turn
+from clawft.link.share.heap import keep_large_blocks
+from clawft.link.share.load import ANSWERS
+from clawft.link.share.turns import ALONE_FROM, Sender, Turn
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024

@@ -15,10 +15,10 @@ from typing import IO, Any, cast
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
-from clawft.link.noise import Noise
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
-from clawft.link.turns import unended
+from clawft.link.share.noise import Noise
+from clawft.link.share.turns import unended
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, GIVEN_UP, TooLong

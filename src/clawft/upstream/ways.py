@@ -32,8 +32,8 @@ def ways_to(
 
 
 def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[], Link]]:
-    from clawft.link.http_out import HttpLink  # most servers are children
-    from clawft.link.sse_out import SseLink
+    from clawft.link.http_out.link import HttpLink  # most servers are children
+    from clawft.link.http_out.sse import SseLink
 
     return [
         lambda: HttpLink(resolve(spec.url), resolve_all(spec.headers), login),

@@ -11,7 +11,7 @@ from clawft.gateway.http.visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON
-from clawft.link.load import ANSWERS, Load
+from clawft.link.share.load import ANSWERS, Load
 from clawft.wire import jsonrpc
 
 LARGE_ANSWER = 256 * 1024

@@ -17,8 +17,8 @@ from clawft.gateway.http.turnstile import Turnstile
 from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
-from clawft.link.load import LARGE
-from clawft.link.waiting import LARGE_REQUESTS
+from clawft.link.share.load import LARGE
+from clawft.link.share.waiting import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc, stateless

@@ -10,7 +10,7 @@ from clawft.gateway.http.access import Refusal
 from clawft.link import asgi
 from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
 from clawft.link.households import household
-from clawft.link.load import Load
+from clawft.link.share.load import Load
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 

@@ -15,7 +15,7 @@ from clawft.errors import BadParams, Busy, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,

@@ -13,7 +13,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
 from clawft.gateway.questions import read_answers
 from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
 from clawft.wire import tasks

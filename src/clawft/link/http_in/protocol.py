@@ -6,17 +6,15 @@ Time is not kept per request: the server calls `check` now and then, and the sta
 import asyncio
 import socket
 import sys
-from collections import Counter
 from contextvars import copy_context
 from typing import Final, cast
 
 from clawft.link.households import OUR_OWN, household
 from clawft.link.http_in.answer import refusal_answer
-from clawft.link.http_in.exchange import Address, App, Exchange
-from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal
-from clawft.link.http_in.porch import Porch
+from clawft.link.http_in.exchange import Address, Exchange
+from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
-from clawft.link.http_in.turns import Turns
+from clawft.link.http_in.roster import WAITS, Roster
 
 HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
@@ -24,94 +22,13 @@ MAX_HELD_BYTES: Final = 8 * 1024 * 1024
 """Of requests that all clients sent ahead of their answers."""
 ESTABLISHED: Final = 1
 """The state of a TCP connection that neither side has ended."""
-GUESTS: Final = 16
-"""One connection in so many is for those who come when all others are taken, with requests that take long."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
-FULL: Final = Refusal(503, "too many connections are open; try again later")
 OUT: Final = Refusal(503, "too many connections are open, and this request took too long; try again later")
-WAITS: Final = Refusal(503, "wait")
-"""Never said: it may still come in."""
 AHEAD: Final = Refusal(503, "too much is sent ahead here; send the next request when the one before is answered")
-FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 LATE_HEAD: Final = Refusal(408, "the request head did not arrive in time")
 LATE_BODY: Final = Refusal(408, "the request body did not arrive in time")
-
-
-class Roster:
-    """What all connections of one server share."""
-
-    def __init__(self, app: App, limits: Limits) -> None:
-        self.app = app
-        self.limits = limits
-        self.known = KnownHeads()
-        self.loop = asyncio.get_running_loop()
-        self.connections: set[Connection] = set()
-        self._of_one: Counter[str] = Counter()
-        self.held_bytes = 0
-        self.turns = Turns(self.loop)
-        self.stopping = False
-        self.empty = asyncio.Event()
-        self._porch: Porch[Connection] = Porch(self.loop, limits, self._admit)
-
-    def admit(self, connection: "Connection") -> Refusal | None:
-        """Count it in, let it wait, or say why not."""
-        refusal = FULL if len(self._porch) else self._admit(connection)
-        if refusal is not FULL or self.stopping:
-            return refusal
-        return WAITS if self._porch.takes(connection) else FULL
-
-    def _admit(self, connection: "Connection") -> Refusal | None:
-        home = connection.home
-        if home and self._of_one[home] >= self.limits.connections_of_one:
-            return FULL_OF_YOU
-        if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
-            return FULL
-        most = self.limits.connections
-        connection.is_guest = len(self.connections) >= most - most // GUESTS
-        self.connections.add(connection)
-        if home:
-            self._of_one[home] += 1
-        return None
-
-    def _make_room(self) -> bool:
-        """The connection that has been without a whole request for longest gives way; else one that only listens; else
-        the guest whose request takes longest: calls that never end must not shut out those that are done at once.
-        """
-        once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
-        for seconds_of, least in (
-            (Connection.wanting, once),
-            (Connection.listening, once),
-            (Connection.overstaying, guest),
-        ):
-            last = max(self.connections, key=seconds_of, default=None)
-            if last is not None and seconds_of(last) >= least:
-                last.give_way()
-                return True
-        return False
-
-    def stop(self) -> None:
-        """Nobody new comes in; those who are here finish."""
-        self.stopping = True
-        self._porch.close(FULL)
-        for connection in tuple(self.connections):
-            connection.retire()
-
-    def forget(self, connection: "Connection") -> None:
-        if connection.outside:
-            self._porch.leave(connection)
-        if connection in self.connections:
-            self.connections.remove(connection)
-            self._leave_home(connection.home)
-        if not self.connections:
-            self.empty.set()
-
-    def _leave_home(self, home: str) -> None:
-        if home:
-            self._of_one[home] -= 1
-            if not self._of_one[home]:
-                del self._of_one[home]
 
 
 class Connection(asyncio.Protocol):

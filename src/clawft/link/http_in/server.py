@@ -11,7 +11,8 @@ from typing import Final
 
 from clawft.link.http_in.exchange import Address, App, Message, Receive, Scope, Send
 from clawft.link.http_in.head import Limits
-from clawft.link.http_in.protocol import Connection, Roster, address_of
+from clawft.link.http_in.protocol import Connection, address_of
+from clawft.link.http_in.roster import Roster
 
 __all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send"]
 

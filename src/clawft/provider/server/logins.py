@@ -13,7 +13,7 @@ from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb, Web, trusting
 from clawft.errors import LoginFailed
 from clawft.link.base import Credentials
-from clawft.link.fetch import Judge
+from clawft.link.http_out.fetch import Judge
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.store.base import KeyValueStore

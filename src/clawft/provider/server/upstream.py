@@ -17,7 +17,7 @@ from clawft.errors import (
     ExecutionFailed,
     JsonRpcFailure,
 )
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,

@@ -28,8 +28,8 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import Link, Outgoing, Posting
-from clawft.link.load import LARGE, QUESTIONS, Load
 from clawft.link.patience import Patience
+from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
 from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (

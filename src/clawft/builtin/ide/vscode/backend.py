@@ -148,7 +148,7 @@ class CalledIde(VsCodeIde):
 
     def _open(self) -> ClientSession:
         if self._client is None:
-            from clawft.link.http_out import open_client
+            from clawft.link.http_out.link import open_client
 
             self._client = open_client()
         return self._client

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, ProtocolFailure
 from clawft.link.base import Posting
-from clawft.link.workshop import is_light
+from clawft.link.share.workshop import is_light
 from clawft.model import Call, Errand, Reply
 from clawft.provider.server import relay
 from clawft.upstream.flights import Flight

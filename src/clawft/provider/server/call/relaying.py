@@ -26,7 +26,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Outgoing
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import Ended, Known, PlainCall, Way

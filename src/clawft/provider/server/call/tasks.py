@@ -24,7 +24,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
-from clawft.link.workshop import worked_on
+from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.question import carried

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from clawft.errors import LinkError, SessionLost, WireError
-from clawft.link.http_events import MAX_RETRY_SECONDS, STREAM_RETRY_SECONDS, Place
+from clawft.link.http_out.events import MAX_RETRY_SECONDS, STREAM_RETRY_SECONDS, Place
 
 LISTEN_SECONDS = 1.0
 """How long a handshake waits for the stream of unasked messages; it may still open later."""

@@ -8,7 +8,7 @@ import pytest
 
 from clawft.errors import LinkError
 from clawft.link.base import Outgoing
-from clawft.link.http_out import HttpLink
+from clawft.link.http_out.link import HttpLink
 from clawft.wire.jsonrpc import Response
 from tests.requirements import requirement
 from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, framed, message, raw_site

@@ -39,8 +39,8 @@ def open_client() -> ClientSession:
     """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
     import aiohttp  # on first use: see above
 
-    from clawft.link.http_connector import Connector
-    from clawft.link.names import Resolver
+    from clawft.link.http_out.connector import Connector
+    from clawft.link.http_out.names import Resolver
 
     return aiohttp.ClientSession(
         connector=Connector(resolver=Resolver()),
@@ -117,7 +117,7 @@ class Exchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from clawft.link.unreached import advice, reason  # as aiohttp
+        from clawft.link.http_out.unreached import advice, reason  # as aiohttp
 
         shown = mask_url(self._url)
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))

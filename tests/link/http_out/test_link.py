@@ -11,8 +11,8 @@ from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
 from clawft.link.base import Outgoing
-from clawft.link.http_client import refusal
-from clawft.link.http_out import HttpLink
+from clawft.link.http_out.client import refusal
+from clawft.link.http_out.link import HttpLink
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement

@@ -12,7 +12,7 @@ from tests.requirements import requirement
 
 PROGRAM = """
 import sys
-from clawft.link import heap
+from clawft.link.share import heap
 if sys.argv[1] == "foreign":
     sys.platform = "win32"
 heap.keep_large_blocks()

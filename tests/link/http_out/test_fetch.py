@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from clawft.errors import InvalidArguments, LinkError, PermissionDenied, RequestTimeout
-from clawft.link import names
-from clawft.link.fetch import Bounds, Fetched, Outgoing, Unpacking, after_redirect, fetch
-from clawft.link.names import Place
+from clawft.link.http_out import names
+from clawft.link.http_out.fetch import Bounds, Fetched, Outgoing, Unpacking, after_redirect, fetch
+from clawft.link.http_out.names import Place
 from tests.requirements import requirement
 
 Answer = bytes | Callable[[bytes], bytes]

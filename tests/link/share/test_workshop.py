@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from clawft.link.load import ANSWERS
-from clawft.link.turns import ALONE_FROM, Sender, Turn, Turns
-from clawft.link.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
+from clawft.link.share.load import ANSWERS
+from clawft.link.share.turns import ALONE_FROM, Sender, Turn, Turns
+from clawft.link.share.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")

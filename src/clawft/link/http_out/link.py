@@ -24,7 +24,7 @@ from clawft.errors import (
     WireError,
 )
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
-from clawft.link.http_client import (
+from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     NO_ANSWER_STATUS,
     READ_AHEAD,
@@ -37,11 +37,11 @@ from clawft.link.http_client import (
     refusal,
     refused,
 )
-from clawft.link.http_events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, Place, events_of
-from clawft.link.http_listening import Listening
-from clawft.link.noise import Noise
+from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, Place, events_of
+from clawft.link.http_out.listening import Listening
 from clawft.link.patience import Patience, within
-from clawft.link.turns import ALONE_FROM, AwaitedTurn, Sender
+from clawft.link.share.noise import Noise
+from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, Sender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT

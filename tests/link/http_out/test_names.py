@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 import pytest
 
-from clawft.link import names
-from clawft.link.names import MAX_LOOKUPS, MAX_OF_ZONE, Lookups, Place, Resolver, zone_of
+from clawft.link.http_out import names
+from clawft.link.http_out.names import MAX_LOOKUPS, MAX_OF_ZONE, Lookups, Place, Resolver, zone_of
 from tests.requirements import requirement
 
 SOON_S = 10.0

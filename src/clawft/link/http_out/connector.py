@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 
-from clawft.link.noise import SHARE
+from clawft.link.share.noise import SHARE
 
 MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""

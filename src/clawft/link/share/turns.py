@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Self
 
 from clawft.errors import MessageTooLong
-from clawft.link.heap import keep_large_blocks
-from clawft.link.load import ANSWERS
+from clawft.link.share.heap import keep_large_blocks
+from clawft.link.share.load import ANSWERS
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""

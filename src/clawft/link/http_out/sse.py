@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
-from clawft.link.http_client import (
+from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
     NO_ANSWER_STATUS,
@@ -24,10 +24,10 @@ from clawft.link.http_client import (
     open_client,
     refused,
 )
-from clawft.link.http_events import EVENTS, SHOWN_BAD_EVENTS, events_of
-from clawft.link.noise import Noise
+from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.patience import Patience, within
-from clawft.link.turns import Sender
+from clawft.link.share.noise import Noise
+from clawft.link.share.turns import Sender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT

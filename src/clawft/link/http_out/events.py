@@ -8,8 +8,8 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
-from clawft.link.noise import Noise
-from clawft.link.turns import AwaitedTurn, Sender
+from clawft.link.share.noise import Noise
+from clawft.link.share.turns import AwaitedTurn, Sender
 from clawft.wire.sse import Event, EventReader
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it

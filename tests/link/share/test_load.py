@@ -5,8 +5,8 @@ import time
 import pytest
 
 from clawft.errors import Busy
-from clawft.link.load import Load, Total
-from clawft.link.noise import AT_ONCE_SECONDS, SHARE, Noise
+from clawft.link.share.load import Load, Total
+from clawft.link.share.noise import AT_ONCE_SECONDS, SHARE, Noise
 from tests.requirements import requirement
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from clawft.errors import InvalidArguments, LinkError, RequestTimeout
-from clawft.link.names import LOOKUPS
+from clawft.link.http_out.names import LOOKUPS
 from clawft.wire.headers import legible
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
@@ -112,8 +112,8 @@ def after_redirect(outgoing: Outgoing, status: int, *, same_origin: bool) -> Out
 async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> "Fetched | tuple[int, URL]":
     import aiohttp
 
-    from clawft.link.http_connector import Connector  # as aiohttp itself
-    from clawft.link.unreached import advice, reason
+    from clawft.link.http_out.connector import Connector  # as aiohttp itself
+    from clawft.link.http_out.unreached import advice, reason
 
     addresses = await _resolve(url)
     judge(str(url), [address.partition("%")[0] for _, address in addresses])

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from clawft.link.load import ANSWERS
+from clawft.link.share.load import ANSWERS
 from clawft.wire.visible import is_plain
 
 LARGE_WORK = 256 * 1024

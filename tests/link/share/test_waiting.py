@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from clawft.errors import Busy
-from clawft.link import waiting
-from clawft.link.load import Load, Total
-from clawft.link.waiting import WaitingRoom
+from clawft.link.share import waiting
+from clawft.link.share.load import Load, Total
+from clawft.link.share.waiting import WaitingRoom
 from tests.requirements import requirement
 
 SOON = 0.05

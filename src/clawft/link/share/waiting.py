@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from clawft.errors import Busy
-from clawft.link.load import REQUESTS, Load, Total
+from clawft.link.share.load import REQUESTS, Load, Total
 
 WAIT_SECONDS = 10.0
 MAX_WAITING = 128

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from clawft.errors import MessageTooLong
-from clawft.link import turns as module
-from clawft.link.load import ANSWERS
-from clawft.link.turns import ALONE_FROM, MAX_HELD_BYTES, AwaitedTurn, Sender, Turn, Turns
+from clawft.link.share import turns as module
+from clawft.link.share.load import ANSWERS
+from clawft.link.share.turns import ALONE_FROM, MAX_HELD_BYTES, AwaitedTurn, Sender, Turn, Turns
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")

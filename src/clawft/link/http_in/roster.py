@@ -1,0 +1,101 @@
+"""What all connections of one server share, and who of them is let in or gives way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from clawft.link.http_in.exchange import App
+from clawft.link.http_in.head import KnownHeads, Limits, Refusal
+from clawft.link.http_in.porch import Porch
+from clawft.link.http_in.turns import Turns
+
+if TYPE_CHECKING:  # which knows its roster
+    from clawft.link.http_in.protocol import Connection
+
+GUESTS: Final = 16
+"""One connection in so many is for those who come when all others are taken, with requests that take long."""
+FULL: Final = Refusal(503, "too many connections are open; try again later")
+WAITS: Final = Refusal(503, "wait")
+"""Never said: it may still come in."""
+FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
+
+
+class Roster:
+    """What all connections of one server share."""
+
+    def __init__(self, app: App, limits: Limits) -> None:
+        self.app = app
+        self.limits = limits
+        self.known = KnownHeads()
+        self.loop = asyncio.get_running_loop()
+        self.connections: set[Connection] = set()
+        self._of_one: Counter[str] = Counter()
+        self.held_bytes = 0
+        self.turns = Turns(self.loop)
+        self.stopping = False
+        self.empty = asyncio.Event()
+        self._porch: Porch[Connection] = Porch(self.loop, limits, self._admit)
+
+    def admit(self, connection: Connection) -> Refusal | None:
+        """Count it in, let it wait, or say why not."""
+        refusal = FULL if len(self._porch) else self._admit(connection)
+        if refusal is not FULL or self.stopping:
+            return refusal
+        return WAITS if self._porch.takes(connection) else FULL
+
+    def _admit(self, connection: Connection) -> Refusal | None:
+        home = connection.home
+        if home and self._of_one[home] >= self.limits.connections_of_one:
+            return FULL_OF_YOU
+        if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
+            return FULL
+        most = self.limits.connections
+        connection.is_guest = len(self.connections) >= most - most // GUESTS
+        self.connections.add(connection)
+        if home:
+            self._of_one[home] += 1
+        return None
+
+    def _make_room(self) -> bool:
+        """The connection that has been without a whole request for longest gives way; else one that only listens; else
+        the guest whose request takes longest: calls that never end must not shut out those that are done at once.
+        """
+        once, guest = self.limits.give_way_seconds, self.limits.guest_seconds
+        return (
+            self._send_off(lambda connection: connection.wanting(), once)
+            or self._send_off(lambda connection: connection.listening(), once)
+            or self._send_off(lambda connection: connection.overstaying(), guest)
+        )
+
+    def _send_off(self, seconds_of: Callable[[Connection], float], least: float) -> bool:
+        """Whoever has most of these seconds, if those are enough."""
+        last = max(self.connections, key=seconds_of, default=None)
+        if last is None or seconds_of(last) < least:
+            return False
+        last.give_way()
+        return True
+
+    def stop(self) -> None:
+        """Nobody new comes in; those who are here finish."""
+        self.stopping = True
+        self._porch.close(FULL)
+        for connection in tuple(self.connections):
+            connection.retire()
+
+    def forget(self, connection: Connection) -> None:
+        if connection.outside:
+            self._porch.leave(connection)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self._leave_home(connection.home)
+        if not self.connections:
+            self.empty.set()
+
+    def _leave_home(self, home: str) -> None:
+        if home:
+            self._of_one[home] -= 1
+            if not self._of_one[home]:
+                del self._of_one[home]

@@ -1,0 +1,1 @@
+"""What all links share: room for large messages, turns, time for what nobody asked."""
