@@ -55,15 +55,21 @@ async def logged_in(
 
 
 def expire(vault: Vault, name: str = "mine", token_endpoint: str = "") -> Login:
-    """As if its time were over; with another token endpoint if one is given."""
-    login = vault.read(name)[0]
-    server = login.server
-    if token_endpoint:
-        server = msgspec.structs.replace(server, token_endpoint=token_endpoint)
-    tokens = msgspec.structs.replace(login.tokens, expires_at=1)
-    login = msgspec.structs.replace(login, tokens=tokens, server=server)
-    vault.write(name, login)
-    return login
+    """As if its time were over; with another token endpoint if one is given. At once: somebody may be renewing it."""
+    newest = vault.read(name)[0].key
+
+    def expired(login: Login) -> Login:
+        if login.key != newest:
+            return login
+        place = token_endpoint or login.server.token_endpoint
+        return msgspec.structs.replace(
+            login,
+            tokens=msgspec.structs.replace(login.tokens, expires_at=1),
+            server=msgspec.structs.replace(login.server, token_endpoint=place),
+        )
+
+    vault.rewrite(name, expired)
+    return next(login for login in vault.read(name) if login.key == newest)
 
 
 async def weft(home: Path, *words: str) -> asyncio.subprocess.Process:

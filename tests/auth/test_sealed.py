@@ -110,6 +110,7 @@ async def test_a_locked_keyring_is_told_and_what_it_says_is_not(
     assert (code, "KeyringLocked" in said, "canary" in said) == (1, True, False)
 
 
+@pytest.mark.slow
 async def test_a_key_that_is_gone_or_another_is_told(home: Path, vault: Vault, chest: Path) -> None:
     vault.write("mine", Login(TOKEN))
     await weft_says(home, "auth", "store", "keyring")

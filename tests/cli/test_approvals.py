@@ -15,7 +15,7 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, modern_meta, notification, request, text_of
-from tests.servers.weft import environment as weft_environment
+from tests.servers.weft import weft as command
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
 
@@ -303,16 +303,7 @@ def test_a_launch_is_approved_for_one_workspace(run: Any, workspace: Path, tmp_p
 
 
 async def weft(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return await asyncio.to_thread(
-        subprocess.run,
-        [PYTHON, "-m", "clawft", *words],
-        cwd=folder,
-        env=weft_environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return await asyncio.to_thread(command, folder, *words)
 
 
 async def until(pipe: Pipe, tool: str, wanted: str) -> str:

@@ -10,11 +10,10 @@ import pytest
 
 from tests import system
 from tests.requirements import requirement
-from tests.servers.weft import environment
+from tests.servers.weft import weft as command
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")]
 
-PATIENCE_S = 90.0
 HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
 
 
@@ -42,9 +41,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def weft(tmp_path: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "clawft", *words]
-    env = {**environment(tmp_path), "HOME": str(home)}
-    return subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    return command(tmp_path, *words, HOME=str(home))
 
 
 @requirement("POOL-22")

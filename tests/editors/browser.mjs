@@ -20,10 +20,10 @@ const commands = {
   async close({ page }) { await pages.get(page).close(); pages.delete(page); },
   async kill() { server.process().kill('SIGKILL'); setTimeout(() => process.exit(0), 100); },
   async shot({ page, path }) { await pages.get(page).screenshot({ path }); },
-  async click({ page, selector }) { await pages.get(page).locator(selector).first().click({ timeout: 20_000 }); },
+  async click({ page, selector }) { await pages.get(page).locator(selector).first().click({ timeout: 60_000 }); },
   async press({ page, keys }) { for (const key of keys) await pages.get(page).keyboard.press(key); },
   async type({ page, text }) { await pages.get(page).keyboard.type(text); },
-  async wait({ page, selector }) { await pages.get(page).locator(selector).first().waitFor({ timeout: 30_000 }); },
+  async wait({ page, selector }) { await pages.get(page).locator(selector).first().waitFor({ timeout: 60_000 }); },
   async text({ page, selector }) { return pages.get(page).locator(selector).allInnerTexts(); },
 };
 

@@ -62,6 +62,7 @@ def add_many(home: str, who: int, count: int) -> None:
         Approvals(Path(home)).add(Approval(f"s{who}", f"t{number}", "sha256:x"))
 
 
+@pytest.mark.slow
 @requirement("POOL-20")
 def test_processes_that_write_at_once_lose_nothing(home: Path) -> None:
     context = multiprocessing.get_context("spawn")

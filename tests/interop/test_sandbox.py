@@ -27,7 +27,7 @@ from clawft.upstream.ways import ways_to
 from tests import peers
 from tests.requirements import requirement
 from tests.sandbox.held import means
-from tests.servers.weft import MCP_SERVER, environment
+from tests.servers.weft import MCP_SERVER, environment, outliving
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")]
 
@@ -231,8 +231,7 @@ async def test_who_leaves_the_group_is_gone_when_weft_is_killed(tmp_path: Path, 
         (escaped,) = carrying(mark)
         os.kill(process.pid, signal.SIGKILL)
         await process.wait()
-        _, alive = psutil.wait_procs([escaped], timeout=1 if survives else 10)
-        assert bool(alive) is survives
+        assert bool(outliving([escaped], 1 if survives else 10)) is survives
     finally:
         for each in carrying(mark):
             each.kill()

@@ -21,6 +21,7 @@ from clawft.link.process import Launch, Tail
 from clawft.link.stream import StreamLink
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
+from tests.servers.weft import outliving
 from tests.upstream.support import until
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -142,8 +143,7 @@ async def test_a_child_that_ignores_everything_is_killed_with_its_children(
         await link.close()
         assert 2 * SHORT_S <= asyncio.get_running_loop().time() - before < 3 * SHORT_S
         assert gone(link.child.pid)
-        psutil.wait_procs([grandchild], timeout=PATIENCE_S)
-        assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
+        assert outliving([grandchild], PATIENCE_S) == []
 
 
 @requirement("POOL-21", "LINK-09")
@@ -152,8 +152,7 @@ async def test_what_a_child_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     async with opened(launch("--child", str(below))) as (link, _):
         await text(link, call("echo", token=""))
         grandchild = psutil.Process(int(below.read_text()))
-    psutil.wait_procs([grandchild], timeout=PATIENCE_S)
-    assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
+    assert outliving([grandchild], PATIENCE_S) == []
 
 
 @requirement("LINK-09")

@@ -20,6 +20,7 @@ from clawft.sandbox.probe import Means
 from tests.requirements import requirement
 from tests.sandbox import held
 from tests.sandbox.held import LEVELS, House, furnish, means
+from tests.servers.weft import outliving
 
 pytestmark = [
     pytest.mark.slow,  # an interpreter for each
@@ -418,7 +419,7 @@ def test_whoever_ends_us_without_warning_leaves_no_daemon(house: House, level: s
 def marked(mark: str, *, gone: bool) -> list[int]:
     """Processes that carry it; once none does, if they are expected to go. Those that stay are ended."""
     mine = [each for each in psutil.process_iter() if _carries(each, mark)]
-    left = psutil.wait_procs(mine, timeout=10)[1] if gone else mine
+    left = outliving(mine, 10) if gone else mine
     for each in left:
         each.kill()
     return [each.pid for each in left]

@@ -114,6 +114,7 @@ def test_who_lists_the_home_folder_does_not_get_it(path: str) -> None:
     assert "is much more than one program needs" in proposal.notes[0]
 
 
+@pytest.mark.slow
 @requirement("POOL-22")
 def test_a_flood_is_bounded() -> None:
     notes = [NOTES[4], *(opened(f"/home/me/{number}", "O_WRONLY") for number in range(MAX_SEEN + 1000))]

@@ -368,4 +368,14 @@ ATTACKS = (
         ),
         _BARE + "test_what_is_simply_spelled_or_searched_costs_many_times_its_size",
     ),
+    Attack(
+        36,
+        "many that each keep to their bound",
+        (
+            "security/test_together.py::test_ten_large_answers_at_once_take_turns_and_all_arrive",
+            "security/test_together.py::test_answers_that_never_end_are_given_up_for_the_sake_of_others",
+            "security/test_together.py::test_ten_that_talk_without_end_have_the_time_of_one",
+        ),
+        _BARE + "test_ten_messages_that_are_each_allowed_are_too_much_together",
+    ),
 )

@@ -27,7 +27,7 @@ from tests.servers.web import Asked, serve
 
 pytestmark = pytest.mark.slow
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 class Naive:

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import json
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from msgspec import Struct
 from tests.requirements import requirement
 from tests.security.test_hostile_servers import UNSEEN
 from tests.servers.pipe import Json, Pipe, line, mcp_server, modern_meta, request
-from tests.servers.weft import RSS_LIMIT, environment
+from tests.servers.weft import RSS_LIMIT, weft
 from tests.servers.whisper import HIDDEN, WHISPER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -242,19 +241,6 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert weft(folder, "servers", "add", name, *more, "--", sys.executable, str(WHISPER)).returncode == 0
     (folder / ".mcp.json").write_text(json.dumps(FILES))
     return folder
-
-
-def weft(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "clawft", *words],
-        cwd=folder,
-        env={**environment(folder), "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 @requirement("GUARD-09", "AGENT-14")

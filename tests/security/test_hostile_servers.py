@@ -108,7 +108,7 @@ async def test_a_flood_disturbs_nobody_else(tmp_path: Path, case: str, count: in
 
 @requirement("POOL-12", "QUAL-03")
 async def test_progress_for_ever_does_not_hold_a_call_for_ever(tmp_path: Path) -> None:
-    entry = hostile("forever", timeout=SHORT_MS)
+    entry = hostile("forever", timeout=SHORT_MS // 4)
     async with siege(tmp_path, entry) as besieged:
         await besieged.until_listed("hostile__poke")
         id = "for ever"

@@ -15,7 +15,7 @@ from clawft.policy.scan import MAX_SCANNED_CHARS, RULES, scan
 from tests import peers
 from tests.requirements import requirement
 from tests.security.siege import honest, hostile
-from tests.servers.weft import environment
+from tests.servers.weft import weft
 
 LINEAR_S = 2.0
 
@@ -119,16 +119,7 @@ def test_no_text_makes_a_rule_slow(rule: Any, piece: str) -> None:
 
 def run(folder: Path, servers: dict[str, Any], *words: str) -> subprocess.CompletedProcess[str]:
     given = ["--mcp-config", json.dumps({"mcpServers": servers})]
-    return subprocess.run(
-        [sys.executable, "-m", "clawft", "doctor", "--scan", *words, *given],
-        cwd=folder,
-        env={**environment(folder), "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return weft(folder, "doctor", "--scan", *words, *given)
 
 
 @pytest.mark.slow

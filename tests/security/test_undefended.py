@@ -28,6 +28,7 @@ from tests.security.test_hostile_servers import UNSEEN
 from tests.security.test_hostile_sites import with_vice
 from tests.security.test_rogue_servers import rogue
 from tests.security.test_sent_ahead import deaf, push
+from tests.security.test_together import HORDE, listed, poke_all
 from tests.servers.certificates import Authority, shown
 from tests.servers.issuer import encoded
 from tests.servers.pipe import mcp_server
@@ -39,6 +40,8 @@ from tests.servers.web import Asked, serve
 from tests.servers.weft import PROBE, ROOT, RSS_LIMIT, gateway, peak_memory
 
 pytestmark = pytest.mark.slow
+
+PATIENCE_S = 90.0
 
 
 @requirement("GUARD-10")
@@ -200,25 +203,46 @@ async def test_answers_that_nobody_takes_are_held(tmp_path: Path) -> None:
     with gateway(tmp_path, "--no-auth", package=Path(os.pathsep.join([str(lifted), str(PROBE)]))) as served:
         asked = modern_call(served.port, 1, "probe__echo", {"token": "x" * 15_000}) * 1_000
         with ExitStack() as stack:
-            await asyncio.gather(*(push(deaf(served.port, stack), asked, 10) for _ in range(20)))
-            assert peak_memory(served.pid) > RSS_LIMIT
+            pushing = asyncio.gather(*(push(deaf(served.port, stack), asked, PATIENCE_S) for _ in range(20)))
+            async with asyncio.timeout(PATIENCE_S):
+                while peak_memory(served.pid) <= RSS_LIMIT:  # noqa: ASYNC110 - nobody tells that it has grown
+                    await asyncio.sleep(0.05)
+            pushing.cancel()
 
 
 @requirement("QUAL-12")
 async def test_lists_of_ten_servers_take_more_memory_than_there_is(tmp_path: Path) -> None:
     """The gateway without its one bound on what all servers offer together."""
-    lifted = tmp_path / "lifted"
-    lifted.mkdir()
-    (lifted / "sitecustomize.py").write_text(
-        "from clawft.upstream.offer.room import Room\nRoom.free = lambda self, mine: 10**12\n"
-    )
-    servers = {name: greedy("large") for name in GREEDY}
-    told = json.dumps({"mcpServers": servers})
-    package = Path(os.pathsep.join([str(lifted), str(PROBE)]))
+    bound = "from clawft.upstream.offer.room import Room\nRoom.free = lambda self, mine: 10**12\n"
+    package = lifting(tmp_path, bound)
+    told = json.dumps({"mcpServers": {name: greedy("large") for name in GREEDY}})
     async with mcp_server(tmp_path, "--mcp-config", told, package=package) as pipe:
         await pipe.open()
         await until_all_listed(Siege(pipe), *GREEDY)
         assert pipe.peak() > RSS_LIMIT
+
+
+@requirement("QUAL-12")
+async def test_ten_messages_that_are_each_allowed_are_too_much_together(tmp_path: Path) -> None:
+    """The gateway without turns for the large messages of all servers."""
+    package = lifting(tmp_path, "from clawft.link.turns import Turns\nTurns.may_go_on = lambda self, turn: True\n")
+    told = json.dumps({"mcpServers": HORDE})
+    async with mcp_server(tmp_path, "--mcp-config", told, package=package) as pipe:
+        await pipe.open()
+        besieged = Siege(pipe)
+        await listed(besieged)
+        await poke_all(besieged, "drip")
+        async with asyncio.timeout(PATIENCE_S):
+            while pipe.peak() < RSS_LIMIT:
+                await pipe.ask("ping")
+
+
+def lifting(folder: Path, bound: str) -> Path:
+    """The packages of a gateway that does this at its start."""
+    lifted = folder / "lifted"
+    lifted.mkdir()
+    (lifted / "sitecustomize.py").write_text(bound)
+    return Path(os.pathsep.join([str(lifted), str(PROBE)]))
 
 
 @requirement("SHELL-19")

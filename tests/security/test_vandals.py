@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from tests.security.test_hostile_servers import UNSEEN, is_error, said
 from tests.security.test_rogue_servers import FAIR_S, LONG_MS
 from tests.servers.pipe import Json, call, mcp_server, modern_meta, text_of
 from tests.servers.vandal import ASKED, BOMBS, CASES
-from tests.servers.weft import ROOT, environment
+from tests.servers.weft import ROOT, weft
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +58,7 @@ async def test_a_list_is_kept_as_far_as_its_bytes_allow(tmp_path: Path) -> None:
     async with siege(tmp_path, vandal("heavy"), "--no-builtin") as besieged:
         await besieged.until_listed("hostile__poke")
         assert "poked x" in said(await besieged.poke("x"))
-        assert "hostile: tools/list has over" in besieged.pipe.stderr()
+        assert "hostile: no room for all its tools" in besieged.pipe.stderr()
 
 
 @requirement("QUAL-12")
@@ -141,8 +140,7 @@ async def test_no_server_paints_on_the_terminal(tmp_path: Path) -> None:
 @requirement("GUARD-10", "QUAL-03")
 def test_nor_by_what_a_command_tells_of_it(tmp_path: Path) -> None:
     told = json.dumps({"mcpServers": {"hostile": vandal("graffiti")}})
-    weft = [sys.executable, "-m", "clawft", "servers", "test", "hostile", "--mcp-config", told]
-    run = subprocess.run(weft, check=False, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    run = weft(tmp_path, "servers", "test", "hostile", "--mcp-config", told)
     assert run.returncode == 1
     assert "owned" in run.stderr
     assert UNSEEN.search(run.stdout.replace("\n", "") + run.stderr.replace("\n", "")) is None

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.servers.pipe import Json
-from tests.servers.raw_site import STREAM, TOOL, Asked, chunk, framed, listening, read_asked
+from tests.servers.raw_site import STREAM, TOOL, Asked, chunk, framed, listening, take_each
 
 GOOD_PLACE = b"/messages?session=1"
 TAKEN = framed(b"", status="202 Accepted")
@@ -40,13 +40,7 @@ class OldSite:
         await self.say(chunk(event(message)))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                await self._take(await read_asked(reader, writer))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+        await take_each(reader, writer, self._take)
 
     async def _take(self, asked: Asked) -> None:
         path = asked.head.split(b" ")[1]

@@ -80,13 +80,7 @@ class RawSite:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        try:
-            while True:
-                await self._take(await read_asked(reader, writer))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+        await take_each(reader, writer, self._take)
 
     async def _take(self, asked: Asked) -> None:
         self.asked.append(asked.message.get("method") or asked.method)
@@ -119,6 +113,17 @@ async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
         if line.startswith(b"content-length:"):
             length = int(line.split(b":")[1])
     return Asked(head, await reader.readexactly(length), writer)
+
+
+async def take_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, take: Vice) -> None:
+    """Request after request, for as long as the connection lasts."""
+    try:
+        while True:
+            await take(await read_asked(reader, writer))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
 
 
 @asynccontextmanager

@@ -6,7 +6,8 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +17,16 @@ import psutil
 START_S = 30.0
 STOP_S = 12.0
 """`weft` promises to be gone within 10 s."""
+COMMAND_S = 90.0
 RSS_LIMIT = 150 * 1024 * 1024
 """What it may take under any bad input."""
 
 ROOT = Path(__file__).parents[2]
 PROBE = Path(__file__).parent / "package"
 CONFORMANCE = ROOT / "tests" / "conformance" / "package"
-MCP_SERVER = (sys.executable, "-m", "clawft", "mcp-server")
-GATEWAY = (sys.executable, "-m", "clawft", "gateway", "--port", "0")
+WEFT = (sys.executable, "-m", "clawft")
+MCP_SERVER = (*WEFT, "mcp-server")
+GATEWAY = (*WEFT, "gateway", "--port", "0")
 _URL = re.compile(r"http://127\.0\.0\.1:(\d+)/mcp")
 
 
@@ -31,6 +34,20 @@ def environment(folder: Path, package: Path = PROBE) -> dict[str, str]:
     """Ours, with `package` installed beside us and a home of its own."""
     path = os.pathsep.join([str(package), str(ROOT)])
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "CLAWFT_HOME": str(folder / "home")}
+
+
+def weft(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """One command, run in `folder` to its end, with `more` in its environment."""
+    return subprocess.run(
+        [*WEFT, *words],
+        cwd=folder,
+        env={**environment(folder), "NO_COLOR": "1", **more},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_S,
+        check=False,
+    )
 
 
 def peak_memory(pid: int) -> int:
@@ -61,6 +78,15 @@ def is_gone(process: psutil.Process) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def outliving(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Those that have not ended after so long; `psutil.wait_procs` would wait until zombies are adopted, too."""
+    deadline = time.monotonic() + seconds
+    left = list(processes)
+    while (left := [each for each in left if not is_gone(each)]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return left
 
 
 class NotServed(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from clawft.errors import InvalidConfig
 from clawft.store import secrets
 from clawft.store.secrets import resolve
 from tests.requirements import requirement
+from tests.servers.weft import weft
 
 CANARY = "canary0123456789"
 
@@ -141,15 +141,6 @@ def test_a_pipe_that_nobody_writes_to_holds_no_server_up(tmp_path: Path) -> None
     file = home / "s.toml"
     file.write_text(f'command = "{sys.executable}"\nenv = {{ A = "secret://file{tmp_path}/fifo" }}\n')
     file.chmod(0o600)
-    done = subprocess.run(
-        [sys.executable, "-m", "clawft", "servers", "test", "s"],
-        cwd=tmp_path,
-        env={**os.environ, "CLAWFT_HOME": str(home.parent)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = weft(tmp_path, "servers", "test", "s")
     assert done.returncode == 1
     assert f"secret://file{tmp_path}/fifo cannot be read: it is no plain file" in done.stderr

@@ -26,6 +26,7 @@ def test_what_is_short_is_never_counted() -> None:
     assert parts.are_many(b"[" + b"0," * MANY + b"0]", 0)
 
 
+@pytest.mark.slow
 @requirement("QUAL-12")
 def test_lists_objects_members_and_items_are_parts() -> None:
     for one in ("0", "[]", "{}"):

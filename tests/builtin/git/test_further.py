@@ -11,6 +11,8 @@ from tests.builtin.build.trusting import Listener, call_as
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow
+
 WHO = {"author_name": NAME, "author_email": EMAIL}
 
 

@@ -1,5 +1,6 @@
 """A history of more than 20,000 commits: the tools stay close to plain git. Measured in turns and printed (`-s`)."""
 
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -33,11 +34,17 @@ def stream() -> bytes:
     return b"".join(parts)
 
 
-@pytest.fixture
-def large(workspace: Path) -> Path:
-    repo = new(workspace / "large")
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    repo = new(tmp_path_factory.mktemp("history") / "large")
     git(repo, "fast-import", "--quiet", stdin=stream())
     git(repo, "reset", "--quiet", "--hard")
+    return repo
+
+
+@pytest.fixture
+def large(history: Path, workspace: Path) -> Path:
+    repo = shutil.copytree(history, workspace / "large")
     git(repo, "status")
     for number in range(0, FILES, 100):
         (repo / f"d{number % 50}/f{number}.txt").write_text("changed\n" * 20)

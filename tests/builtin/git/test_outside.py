@@ -12,6 +12,8 @@ import pytest
 from tests.builtin.git.plain import EMAIL, NAME, new, said, save
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -14,6 +14,8 @@ from clawft.provider.function import definition_of
 from tests.builtin.git.plain import EMAIL, NAME, Tools, git, new, said, save
 from tests.requirements import requirement
 
+pytestmark = pytest.mark.slow
+
 SEVEN = ("clone", "commit", "branch", "diff", "blame", "log", "status")
 WHO = {"author_name": NAME, "author_email": EMAIL}
 

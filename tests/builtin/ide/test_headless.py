@@ -14,7 +14,7 @@ from mcp.client.session import ClientRequestContext
 
 from tests.builtin.ide.agent import COLUMN, HELPER, MAIN, REPAIR, WAIT_MS, agent, write_project
 from tests.requirements import requirement
-from tests.servers.weft import is_gone
+from tests.servers.weft import outliving
 
 pytestmark = pytest.mark.slow
 
@@ -181,14 +181,13 @@ async def test_a_language_server_that_dies_is_started_again_and_none_outlives_us
         for server in servers:
             with suppress(psutil.NoSuchProcess):  # the one before took it along: they share a sandbox
                 server.kill()
-        psutil.wait_procs(servers, 10)
+        assert outliving(servers, 10) == []
         first = await ours.client.call_tool("ide__hover", {"path": "main.py", "symbol": "greet"})
         if first.is_error:  # it was told of the death by this call
             assert "started anew" in str(first.content) or "ended" in str(first.content)
         assert len(await ours.problems("main.py")) == 2
         left = weft.children(recursive=True)
-    psutil.wait_procs(left, 10)
-    assert all(map(is_gone, left))
+    assert outliving(left, 10) == []
 
 
 @requirement("IDE-13")

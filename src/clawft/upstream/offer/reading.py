@@ -154,7 +154,7 @@ def wire_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> b
 
 
 def cost_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> int:
-    """In memory. What is mirrored in headers is kept apart, in many small pieces."""
+    """In memory. What is mirrored in headers is kept a second time."""
     if isinstance(item, Tool):
         times = _MIRRORED if b"x-mcp-header" in item.wire else 1
         return TOOL_BYTES + 2 * getsizeof(item.name) + times * len(item.wire)
@@ -168,7 +168,7 @@ def key_of(item: ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
     return item.uri if isinstance(item, ForeignResource) else item.uri_template
 
 
-_MIRRORED = 5
+_MIRRORED = 2
 
 _resource = msgspec.json.Decoder(Resource)
 _template = msgspec.json.Decoder(ResourceTemplate)

@@ -11,6 +11,12 @@ from msgspec import Raw
 
 from clawft.wire.headers import BadMirror, Mirror, mirrors, spell
 
+MAX_MIRRORED = 2_000
+"""Arguments of all tools of one server: they are kept for each session."""
+MAX_TOLD = 5
+"""Tools left out that are told one by one."""
+MAX_TOLD_CHARS = 100
+
 _MARK = b"x-mcp-header"
 
 T = TypeVar("T")
@@ -23,10 +29,13 @@ class Mirrors:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Mirror, ...]] = {}
+        self._count = 0
+        self._left_out = 0
 
     def learn(self, tools: Sequence[T], wire_of: Callable[[T], bytes]) -> list[T]:
         """Those that can be called. One with an annotation that cannot be honoured is left out, with a word why."""
         self._known = {}
+        self._count = self._left_out = 0
         return [tool for tool in tools if _MARK not in (wire := wire_of(tool)) or self._learn_one(wire)]
 
     def _learn_one(self, wire: bytes) -> bool:
@@ -35,11 +44,20 @@ class Mirrors:
         except msgspec.DecodeError:
             return True  # whoever reads it will say what is wrong with it
         found = mirrors(tool.get("inputSchema") or {})
+        name = str(tool.get("name"))
         if isinstance(found, BadMirror):
-            log.warning("the tool %r is left out: %s", tool.get("name"), found.reason)
-            return False
-        self._known[str(tool.get("name"))] = found
+            return self._leave_out(name, found.reason)
+        if self._count + len(found) > MAX_MIRRORED:
+            return self._leave_out(name, f"{MAX_MIRRORED} arguments of one server in headers are the most")
+        self._count += len(found)
+        self._known[name] = found
         return True
+
+    def _leave_out(self, name: str, why: str) -> bool:
+        self._left_out += 1
+        if self._left_out <= MAX_TOLD:
+            log.warning("the tool %r is left out: %s", name[:MAX_TOLD_CHARS], why)
+        return False
 
     def headers(self, name: str, params: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         """The headers for a call with these params, whose arguments are still JSON."""
