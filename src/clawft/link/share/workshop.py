@@ -79,6 +79,7 @@ class Workshop:
                 began = _clock()
                 await self._run(*self._next(whose))
                 self._had[whose] += _clock() - began
+                await _few_turns()
         finally:
             self._working = None
             self._had.clear()
@@ -130,6 +131,12 @@ def _tell(waiting: asyncio.Future[Any], result: object) -> None:
 def _fail(waiting: asyncio.Future[Any], failed: Exception) -> None:
     if not waiting.done():
         waiting.set_exception(failed)
+
+
+async def _few_turns() -> None:
+    """Of the loop: whoever was served mostly has a next step with the same message, and is done with it sooner."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 _open: list[Workshop] = []
