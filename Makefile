@@ -53,8 +53,8 @@ lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/lint-imports --no-logo
 
 check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
-	@echo "lint and the fast tests, side by side: about a minute on two cores"
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint fast FAST_WORKERS="-n 0"
+	@echo "lint and the fast tests, side by side: about a minute and a half on two cores"
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint fast
 
 fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
 	$(PYTEST) $(FAST_WORKERS) -m "not slow" $(ARGS)
