@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import cast
 
 from clawft.link.share.heap import keep_large_blocks
-from clawft.link.share.load import ANSWERS
-from clawft.link.share.turns import ALONE_FROM, Sender, Turn
+from clawft.link.share.turns import ALONE_FROM, TURNS, Sender, Turn
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -189,7 +188,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._paused = self.full = True
         self._drained.clear()
         if self._reader is not None:
-            ANSWERS.block()
+            TURNS.block()
             self._reader.hold(_OUTPUT)
 
     def resume_writing(self) -> None:
@@ -202,7 +201,7 @@ class LineWriter(asyncio.BaseProtocol):
 
     def _unblock(self) -> None:
         if self._paused and self._reader is not None:
-            ANSWERS.unblock()
+            TURNS.unblock()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()

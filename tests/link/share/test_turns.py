@@ -6,7 +6,6 @@ import pytest
 
 from clawft.errors import MessageTooLong
 from clawft.link.share import turns as module
-from clawft.link.share.load import ANSWERS
 from clawft.link.share.turns import ALONE_FROM, MAX_HELD_BYTES, AwaitedTurn, Sender, Turn, Turns
 from tests.requirements import requirement
 
@@ -109,15 +108,14 @@ async def test_while_callers_do_not_take_their_answers_none_is_read_for_a_time(m
     monkeypatch.setattr(module, "_clock", lambda: now)
     turns = Turns()
     reader, patient = Reader(turns), Reader(turns)
-    monkeypatch.setattr(ANSWERS, "relieved", turns.call)
-    ANSWERS.block()
+    turns.block()
     assert not reader.hold(ALONE_FROM)
     now += module.CALLERS_SECONDS + 1
     turns.look()
     assert reader.told == ["go on"]
     assert reader.hold(LARGE)
     assert not patient.hold(ALONE_FROM)
-    ANSWERS.unblock()
+    turns.unblock()
     assert patient.told == ["go on"]
     reader.end()
     patient.end()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from clawft.link.share.load import ANSWERS
+from clawft.link.share import workshop
 from clawft.link.share.turns import ALONE_FROM, Sender, Turn, Turns
 from clawft.link.share.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
 from tests.requirements import requirement
@@ -115,7 +115,7 @@ class Reader(Turn):
 
 async def test_no_large_message_is_read_while_one_is_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns()
-    monkeypatch.setattr(ANSWERS, "relieved", turns.call)
+    monkeypatch.setattr(workshop, "TURNS", turns)
     reader, gate = Reader(turns), Gate()
     large = asyncio.create_task(worked_on(LARGE, "s", gate))
     await gate.began.wait()

@@ -34,12 +34,8 @@ class Total:
         self.limit = limit
         self.carried = 0
         self.of_caller: Counter[str] = Counter()
-        self.blocked = 0
-        """Callers on a pipe who do not take what is written for them."""
-        self.at_work = False
-        """Some are being worked on, which does not take long: see `workshop`."""
         self.relieved: Callable[[], object] = _nothing
-        """Called when something was put down, or taken again."""
+        """Called when something was put down."""
 
     def has_room(self, size: int, mine: int = 0) -> bool:
         """For so much more; `mine` of what is carried belongs to the same message, and one alone is always taken."""
@@ -49,14 +45,6 @@ class Total:
         """The same for the caller's own part."""
         carried = self.of_caller[caller] if caller else mine
         return carried == mine or carried + size <= self.limit // 2
-
-    def block(self) -> None:
-        """A caller on a pipe stops taking what is written for it."""
-        self.blocked += 1
-
-    def unblock(self) -> None:
-        self.blocked -= 1
-        self.relieved()
 
     def busy(self) -> Busy:
         return Busy(

@@ -16,7 +16,6 @@ from typing import Self
 
 from clawft.errors import MessageTooLong
 from clawft.link.share.heap import keep_large_blocks
-from clawft.link.share.load import ANSWERS
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
@@ -40,12 +39,27 @@ class Turns:
         self.held = 0
         self.taken: dict[Turn, None] = {}
         """In the order of their coming."""
+        self._at_work = False
+        self._blocked = 0
 
     def may_go_on(self, turn: Turn) -> bool:
-        if ANSWERS.at_work or (ANSWERS.blocked and not turn.waited_enough()):
+        if self._at_work or (self._blocked and not turn.waited_enough()):
             return False
         first = min(self.taken, key=_times_given_up)
         return turn is first or self.held - first.size <= MAX_HELD_BYTES
+
+    def work(self, *, going_on: bool) -> None:
+        """On a whole message: it does not take long, see `workshop`."""
+        self._at_work = going_on
+        self.call()
+
+    def block(self) -> None:
+        """A caller on a pipe stops taking what is written for it."""
+        self._blocked += 1
+
+    def unblock(self) -> None:
+        self._blocked -= 1
+        self.call()
 
     def call(self) -> None:
         """Somebody gave way: let go on who can."""
@@ -63,7 +77,6 @@ class Turns:
 
 
 TURNS = Turns()
-ANSWERS.relieved = TURNS.call
 
 
 class Sender:

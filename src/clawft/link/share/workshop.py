@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from clawft.link.share.load import ANSWERS
+from clawft.link.share.turns import TURNS
 from clawft.wire.visible import is_plain
 
 LARGE_WORK = 256 * 1024
@@ -72,7 +72,7 @@ class Workshop:
         return await done
 
     async def _work(self) -> None:
-        ANSWERS.at_work = True
+        TURNS.work(going_on=True)
         try:
             while self._waiting:
                 whose = min(self._waiting, key=self._had.__getitem__)
@@ -83,8 +83,7 @@ class Workshop:
         finally:
             self._working = None
             self._had.clear()
-            ANSWERS.at_work = False
-            ANSWERS.relieved()
+            TURNS.work(going_on=False)
 
     def _next(self, whose: str) -> _Job:
         jobs = self._waiting[whose]
