@@ -62,7 +62,7 @@ class Exchange:
         target = dispatch.read_target(request.method, request.params)
         if headers is not None and request.method == "tools/call":
             self._check_params(target, caller, headers)
-        return Heard(request, caller, told, target)
+        return Heard(_USUAL, caller, told, target)  # what was asked is in its target, and need not be kept twice
 
     def read_usual(self, usual: UsualCall, headers: Headers | None = None) -> Heard | None:
         """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other."""

@@ -120,10 +120,9 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
     if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
-    inner = payload[1:-1]
-    if not inner or inner.isspace():
+    if payload[1:2] != b'"' and not payload[1:-1].strip():
         return head.rstrip(b",") + tail
-    return head + inner + tail
+    return b"".join((head, payload[1:-1] if len(payload) < _LONG else memoryview(payload)[1:-1], tail))
 
 
 @lru_cache(maxsize=16)
@@ -133,6 +132,8 @@ def _around(server: bytes, kind: Kind, cache: bytes) -> tuple[bytes, bytes]:
     return head, b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
 
 
+_LONG = 16 * 1024
+"""From here on a second copy costs more than a view."""
 _object = msgspec.json.Decoder(dict[str, Raw])
 _SPELLED = b"\\u00"
 """What a member may be written with so that it looks like another."""

@@ -30,7 +30,7 @@ class SessionDoor:
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
+    async def post(self, visit: Visit, message: Message) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, visit.caller, visit.send)
             return
@@ -38,15 +38,20 @@ class SessionDoor:
         if session is None:
             return
         if isinstance(message, Request):
-            await self._request(session, message, visit)
-        elif message is None:
-            await self._batch(session, body, visit.send)
+            answered = self._request(session, message, visit)
+            del message  # which may be large
+            await answered
         else:
             if isinstance(message, Notification):
                 session.conversation.notice(message)
             else:
                 session.conversation.fill(message)
             await asgi.answer(visit.send, 202)
+
+    async def post_batch(self, visit: Visit, body: bytes) -> None:
+        session = await self._session(visit)
+        if session is not None:
+            await self._batch(session, body, visit.send)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -75,8 +80,9 @@ class SessionDoor:
         back = HttpAnswer(visit, session.new_stream)
         stop_watching = visit.watch(back.left)
         try:
-            work = conversation.answer(request, back)
-            await back.serve(conversation.running, request.id, request.id, work, handshake.error_code)
+            id, work = request.id, conversation.answer(request, back)
+            del request  # which may be large
+            await back.serve(conversation.running, id, id, work, handshake.error_code)
         finally:
             stop_watching()
 

@@ -29,7 +29,7 @@ class StatelessDoor:
         self.running = Running(MAX_IN_FLIGHT)
         self._keys = itertools.count(1)
 
-    def post(self, visit: Visit, message: Message | None, body: bytes) -> Awaitable[None]:
+    def post(self, visit: Visit, message: Message) -> Awaitable[None]:
         if isinstance(message, Request):
             return self._request(visit, message)
         if isinstance(message, Notification):
