@@ -12,6 +12,7 @@ from clawft.gateway.running import CodeOf, Running, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON
 from clawft.link.share.load import ANSWERS, Load
+from clawft.link.share.unread import UNREAD
 from clawft.wire import jsonrpc
 
 LARGE_ANSWER = 256 * 1024
@@ -65,6 +66,7 @@ class HttpAnswer:
         message = await running.run_here(key, id, work, code_of)
         sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
         if sending is not None:
+            del message  # which may be large, and may be there in another form now
             await sending
 
     def _send(self, message: bytes) -> Awaitable[None] | None:
@@ -79,12 +81,15 @@ class HttpAnswer:
 
     async def _send_large(self, id: bytes, message: bytes) -> None:
         load = Load(ANSWERS)
+        if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
+            await asyncio.sleep(0)  # until those who wrote to them know
         try:
             load.add(len(message))
         except Busy as busy:
             message = jsonrpc.failure_of(id, busy)
         with load:
             sending = self._send(message)
+            del message
             if sending is not None:
                 await sending
 
@@ -93,6 +98,7 @@ class HttpAnswer:
             stream.finish(message)
         else:
             stream.end()
+        del message
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 

@@ -54,7 +54,8 @@ class Exchange:
 
     __slots__ = (
         "_changed", "_delivered", "_framing", "_headers", "_left", "_peer", "_pieces", "_status", "_tell",
-        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "received", "whole",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "received",
+        "sending", "whole",
     )  # fmt: skip
 
     def __init__(self, peer: Peer, head: Head, began: float) -> None:
@@ -62,6 +63,7 @@ class Exchange:
         self.began = began
         self.received = 0
         self.buffered = 0
+        self.sending = 0
         self.whole = False
         self.expects = head.expects
         self.keep_alive = head.keep_alive
@@ -229,11 +231,13 @@ class Exchange:
 
     async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
         peer = self._peer
+        self.sending = len(body)  # all of it is kept until the last piece was taken
         peer.write(prefix)
         for at in range(0, len(body), PIECE_BYTES):
             peer.write(body[at : at + PIECE_BYTES])
             if peer.blocked_since:
                 await peer.drained()
+        self.sending = 0
         peer.write(suffix)
 
     # The application's side, in short: see `clawft.link.asgi.Shortcut`
