@@ -15,7 +15,7 @@ from tests.security.test_sent_ahead import deaf, push
 from tests.security.test_together import HORDE, MEMBER, NAMES, listed, poke_all
 from tests.servers.hostile import MEGABYTE
 from tests.servers.pipe import Json, call, cancelled, text_of
-from tests.servers.raw_http import ask, connect, modern, modern_call, open_session
+from tests.servers.raw_http import ask, connect, head, modern, modern_call, open_session
 from tests.servers.raw_site import deaf_site
 from tests.servers.weft import gateway, peak_memory
 
@@ -122,6 +122,11 @@ async def test_streams_that_are_resumed_and_not_read_have_the_room_of_one(tmp_pa
                 await honest_answers(port)
 
 
+async def metric(port: int, name: str) -> int:
+    told = (await ask(port, head(port, "GET", {}, "/metrics"))).body.decode()
+    return int(told.partition(f"\n{name} ")[2].split()[0])
+
+
 async def test_answers_that_nobody_takes_do_not_keep_others_from_theirs(tmp_path: Path) -> None:
     asked = {"text": "picture"}
     async with served(tmp_path, horde=MEMBER, other=MEMBER) as port:
@@ -129,5 +134,8 @@ async def test_answers_that_nobody_takes_do_not_keep_others_from_theirs(tmp_path
             for _ in range(5):
                 await push(deaf(port, stack), modern_call(port, 1, "horde__poke", asked), FAIR_S)
             async with asyncio.timeout(FAIR_S):
+                while await metric(port, "clawft_unread_bytes") < PICTURE:
+                    await honest_answers(port)
                 while len((await ask(port, modern_call(port, 1, "other__poke", asked))).body) < PICTURE:
                     await honest_answers(port)
+            assert await metric(port, "clawft_unread_given_up_total") >= 1

@@ -116,9 +116,12 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
     if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
-    if payload[1:2] != b'"' and not payload[1:-1].strip():
+    if len(payload) > _LONG and payload[1:2] == b'"':
+        return b"".join((head, memoryview(payload)[1:-1], tail))
+    inner = payload[1:-1]
+    if not inner or inner.isspace():
         return head.rstrip(b",") + tail
-    return b"".join((head, payload[1:-1] if len(payload) < _LONG else memoryview(payload)[1:-1], tail))
+    return head + inner + tail
 
 
 @lru_cache(maxsize=16)

@@ -84,7 +84,7 @@ class HttpAnswer:
     async def _send_large(self, id: bytes, message: bytes) -> None:
         load = Load(ANSWERS)
         if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
-            await asyncio.sleep(0)  # until those who wrote to them know
+            await _few_turns()
         try:
             load.add(len(message))
         except Busy as busy:
@@ -122,6 +122,12 @@ class LoneAnswer(HttpAnswer):
 
     def _status_of(self, message: bytes) -> int:
         return status_of(message)
+
+
+async def _few_turns() -> None:
+    """Of the loop: until whoever wrote to a client that was cut off knows, and has let go of its answer."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 JSON_HEADERS = (JSON,)

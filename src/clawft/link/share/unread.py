@@ -25,6 +25,8 @@ class Unread:
         self._limit = limit
         self.takers: dict[Taker, None] = {}
         self.bytes = 0
+        self.given_up = 0
+        """So many took nothing while others needed the room."""
 
     def look(self) -> None:
         """Give up the slowest, if there is too much."""
@@ -47,6 +49,7 @@ class Unread:
 
     def _give_up(self, taker: Taker) -> None:
         size = taker.size
+        self.given_up += 1
         taker.took_all()
         taker.give_up(size)
 
