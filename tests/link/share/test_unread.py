@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.link.share import unread as module
-from clawft.link.share.unread import PACE_BYTES, PACE_SECONDS, Taker, Unread
+from clawft.link.share.unread import IDLE_SECONDS, PACE_BYTES, Taker, Unread
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -28,8 +28,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class Reader(Taker):
     """Takes what it is told to take."""
 
-    def __init__(self, unread: Unread) -> None:
+    def __init__(self, unread: Unread, patience: float = IDLE_SECONDS) -> None:
         super().__init__(unread)
+        self.patience = patience
         self.left = 0
         self.given_up = 0
 
@@ -91,14 +92,15 @@ def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:
     assert unread.bytes == LIMIT // 2 + PACE_BYTES
 
 
-def test_those_that_take_nothing_give_way_to_whoever_asks(clock: Clock) -> None:
+def test_clients_that_take_nothing_give_way_to_whoever_asks(clock: Clock) -> None:
     unread = Unread(LIMIT)
-    deaf, reading = Reader(unread), Reader(unread)
+    deaf, reading, server = Reader(unread), Reader(unread), Reader(unread, Taker.patience)
+    server.send(PACE_BYTES)
     deaf.send(PACE_BYTES)
     reading.send(3 * PACE_BYTES)
     assert not unread.give_up_idle()
-    clock.now += PACE_SECONDS + 0.1
+    clock.now += IDLE_SECONDS + 0.1
     reading.left -= PACE_BYTES
     assert unread.give_up_idle()
-    assert (deaf.given_up, reading.given_up) == (PACE_BYTES, 0)
+    assert (deaf.given_up, reading.given_up, server.given_up) == (PACE_BYTES, 0, 0)
     assert not unread.give_up_idle()

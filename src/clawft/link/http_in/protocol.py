@@ -15,7 +15,7 @@ from clawft.link.http_in.exchange import Address, Exchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import WAITS, Roster
-from clawft.link.share.unread import Taker
+from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
@@ -404,6 +404,8 @@ class Connection(asyncio.Protocol):
 
 class _Unread(Taker):
     """What waits on one connection."""
+
+    patience = IDLE_SECONDS
 
     def __init__(self, connection: Connection) -> None:
         super().__init__()

@@ -7,13 +7,14 @@ whoever has taken nothing for longest is given up: nobody else has to do without
 from __future__ import annotations
 
 import time
+from math import inf
 
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
 """For all together; one alone has its own bound."""
 PACE_BYTES = 64 * 1024
 """Less than that is not taken for reading."""
-PACE_SECONDS = 1.0
-"""Who has taken nothing for so long gives way to whoever needs the room."""
+IDLE_SECONDS = 3.0
+"""A client that has taken nothing for so long gives way to another that has its answer ready."""
 
 _clock = time.monotonic
 
@@ -38,11 +39,11 @@ class Unread:
             self._give_up(min(self.takers, key=_since))
 
     def give_up_idle(self) -> bool:
-        """Those that take nothing, for the sake of somebody who needs the room. False if there were none."""
+        """Clients that take nothing, for the sake of one that would. False if there were none."""
         for taker in self.takers:
             taker.look()
-        limit = _clock() - PACE_SECONDS
-        idle = [taker for taker in self.takers if taker.since < limit]
+        now = _clock()
+        idle = [taker for taker in self.takers if taker.since + taker.patience < now]
         for taker in idle:
             self._give_up(taker)
         return bool(idle)
@@ -59,6 +60,9 @@ UNREAD = Unread()
 
 class Taker:
     """One that something waits for, from when it no longer keeps up until it has taken all, or is gone."""
+
+    patience = inf
+    """Seconds of taking nothing that are not held against it, if somebody else could take something."""
 
     def __init__(self, unread: Unread = UNREAD) -> None:
         self._unread = unread
