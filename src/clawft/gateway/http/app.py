@@ -16,8 +16,8 @@ from clawft.gateway.http.status import Status
 from clawft.gateway.http.turnstile import Turnstile
 from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
+from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
-from clawft.link.incoming import FromAsgi, Incoming
 from clawft.link.share.load import LARGE
 from clawft.link.share.waiting import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
@@ -67,37 +67,37 @@ class HttpApp:
         elif scope["type"] == "lifespan":
             await _lifespan(receive, send)
 
-    def serve(self, incoming: Incoming) -> Awaitable[None]:
-        head = incoming.head
+    def serve(self, arrival: Arrival) -> Awaitable[None]:
+        head = arrival.head
         headers, path = head.headers, head.path
         look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
         if look.out_of_place is not None:
-            return _refuse(incoming.send, look.out_of_place)
+            return _refuse(arrival.send, look.out_of_place)
         if path != self._path and path != self._path + "/":
-            return self._beside(head.method, path, incoming.send)
+            return self._beside(head.method, path, arrival.send)
         caller = self._access.caller(look.headers)
         if isinstance(caller, Caller) and self._turnstile.stands_open(caller.principal):
-            return self._enter(Visit(incoming, look, caller))
-        return self._ask_in(incoming, look, caller)
+            return self._enter(Visit(arrival, look, caller))
+        return self._ask_in(arrival, look, caller)
 
-    async def _ask_in(self, incoming: Incoming, look: Look, caller: Answered) -> None:
+    async def _ask_in(self, arrival: Arrival, look: Look, caller: Answered) -> None:
         """Who it is takes a moment to find out, or may not come in at once."""
         if not isinstance(caller, Caller | Refusal):
             caller = await caller
         if isinstance(caller, Refusal):
-            await _refuse(incoming.send, self._in_doubt(incoming, look, caller))
+            await _refuse(arrival.send, self._in_doubt(arrival, look, caller))
         else:
-            await self._enter_in_turn(Visit(incoming, look, caller))
+            await self._enter_in_turn(Visit(arrival, look, caller))
 
     async def drain(self, grace: float) -> None:
         """New requests are refused, running ones get `grace` seconds, streams end."""
         await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
-    def _in_doubt(self, incoming: Incoming, look: Look, refusal: Refusal) -> Refusal:
+    def _in_doubt(self, arrival: Arrival, look: Look, refusal: Refusal) -> Refusal:
         """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
         if refusal.status != UNAUTHORIZED or not bearer_of(look.headers):
             return refusal
-        client = incoming.client
+        client = arrival.client
         return self._turnstile.slow_down(client[0] if client else "", refusal)
 
     async def _enter_in_turn(self, visit: Visit) -> None:

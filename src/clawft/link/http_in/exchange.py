@@ -1,4 +1,4 @@
-"""One request and its answer: what whoever serves it sees of them (see `link.incoming`), and the connection."""
+"""One request and its answer: what whoever serves it sees of them (see `link.arrival`), and the connection."""
 
 import asyncio
 import logging

@@ -29,7 +29,7 @@ class Asked(Protocol):
     def headers(self) -> Sequence[Header]: ...
 
 
-class Incoming(Protocol):
+class Arrival(Protocol):
     @property
     def head(self) -> Asked: ...
 
