@@ -91,11 +91,14 @@ class StreamLink:
         except asyncio.CancelledError:
             self.withdraw(id, silently=method == "initialize")
             if patience is not None and patience.expired and not _is_cancelled():
-                raise patience.timeout() from None
+                raise patience.timeout(self._backlog()) from None
             raise
         finally:
             if patience is not None:
                 patience.end()
+
+    def _backlog(self) -> str:
+        return f", and {self._writer.unread()} bytes wait on its input" if self._unread.size else ""
 
     def post(self, rest: bytes, waiter: Waiter) -> bytes:
         id = self._open(waiter)
@@ -143,10 +146,15 @@ class StreamLink:
         self._break(LinkClosed("the link was closed"))
         if self.child is not None:
             await self.child.stop(self._close_input)
-        if self._stdin is not None and not self._writer.broken.done():
-            self._stdin.abort()  # what it did not read, nobody will
+        self._drop_input()
         for output in self._outputs:
             output.close()
+
+    def _drop_input(self) -> None:
+        """What it did not read, nobody will."""
+        stdin, self._stdin = self._stdin, None
+        if stdin is not None and not self._writer.broken.done():
+            stdin.abort()
 
     def _close_input(self) -> None:
         if self._stdin is not None:
@@ -241,8 +249,7 @@ class StreamLink:
         self._break(error)
         if self.child is not None:
             self.child.kill()
-        if self._stdin is not None:
-            self._stdin.abort()  # what it did not read, nobody will
+        self._drop_input()
         if not self._closing:
             self._lost(error)
 
