@@ -315,6 +315,8 @@ ATTACKS = (
         (
             "security/test_tokens.py::test_a_token_that_proves_nobody_is_refused",
             "security/test_tokens.py::test_an_issuer_is_not_asked_for_each_token_that_comes",
+            "security/test_expiry.py::test_the_stream_of_a_session_ends_with_its_token_and_goes_on_with_the_next",
+            "security/test_expiry.py::test_a_listen_ends_with_its_token_and_says_so",
             _PEOPLE + "test_a_session_its_questions_and_its_streams_are_one_persons_alone",
             _PEOPLE + "test_the_state_of_a_question_is_of_no_use_to_another",
             _PEOPLE + "test_the_task_of_a_server_is_one_persons_alone",

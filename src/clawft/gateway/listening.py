@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from logging import INFO, WARNING
 
@@ -70,18 +72,25 @@ class Listen:
         self._releases: list[Callable[[], None]] = []
         self._open = False
 
-    async def run(self) -> bytes:
-        """Until the caller closes the stream, cancels, or we shut down; then its bare result."""
+    async def run(self, until: float = math.inf) -> bytes:
+        """Until the caller closes the stream, cancels, or we shut down, or `until` this time; then its bare result."""
         try:
             await self._watch_all()
             self._seen = Seen(self._gateway, self._caller)
             self._acknowledge()
             self._releases.append(self._gateway.events.subscribe(self._tell))
-            await self._gateway.closing.wait()
+            await self._end(until)
         finally:
             for release in self._releases:
                 release()
         return b"{" + self._mark + b"}"
+
+    async def _end(self, until: float) -> None:
+        try:
+            async with asyncio.timeout(until - time.time()):
+                await self._gateway.closing.wait()
+        except TimeoutError:
+            pass  # the caller has to prove again who it is
 
     async def _watch_all(self) -> None:
         """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
