@@ -104,6 +104,65 @@ def test_a_mistake_names_the_next_step(run: Any, stranger: Path, words: tuple[st
     assert told in done.err
 
 
+ODD = (
+    *(
+        "with space",
+        "quo'te",
+        'dou"ble',
+        "star*",
+        "[ab]",
+        "nä\u00efve",
+        "日本",
+        "a/b",
+        "d.o.t",
+        "a__b",
+        "__c",
+        "~",
+        "#",
+    ),
+    *("semi;touch spilt", "$(touch spilt)", "back`touch spilt`tick", "new\nline", "x" * 100),
+    *("-delete", "--days", "-"),
+)
+
+
+@requirement("POOL-17", "POOL-20")
+def test_the_command_of_a_refusal_works_as_it_is_for_tools_of_any_name(run: Any, workspace: Path) -> None:
+    """Pasted into a shell, where it does nothing but grant this one tool."""
+    names = workspace / "names"
+    names.write_text(json.dumps(ODD))
+    assert run("servers", "add", "one", "--", PYTHON, str(TINY), "--also", str(names)).code == 0
+    listed = [each["name"] for each in run("tools", "list", "--json").json["tools"]]
+    odd = [name for name in listed if name.startswith("one__")][4:]
+    assert len(odd) == len(ODD)
+    for name in odd:
+        refused = run("tools", "call", name)
+        granted = pasted(refused.err.split("`")[1], workspace)
+        assert granted.count("approved: ") == 1, name
+        assert run("tools", "call", name).out.startswith("called ")
+    assert not (workspace / "spilt").exists()
+    assert len(states(run("approvals", "list", "--json"))) == len(ODD)
+    assert run("approvals", "revoke", "one", odd[0]).code == 0
+    assert run("tools", "call", odd[0]).code == 1
+
+
+def pasted(command: str, folder: Path) -> str:
+    """What it prints, typed at a shell where `weft` is this one."""
+    script = folder / "bin" / "weft"
+    if not script.exists():
+        script.parent.mkdir()
+        script.write_text(f'#!/bin/sh\nexec {PYTHON} -m clawft "$@"\n')
+        script.chmod(0o700)
+    words = ["sh", "-c", f'PATH="$PWD/bin:$PATH"; {command}']
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+@requirement("POOL-20")
+def test_a_glob_for_tools_grants_nothing_beside_them(run: Any, stranger: Path) -> None:
+    assert run(*GRANT, "one", "e*", "p*").code == 0
+    assert set(states(run("approvals", "list", "--json"))) == {"echo", "env", "pid"}
+    assert run("approvals", "revoke", "one", "*").code == 0
+
+
 @requirement("POOL-20")
 def test_what_all_tools_share_is_said_once_and_a_mistake_in_taking_back_is_named(run: Any) -> None:
     assert run("servers", "add", "kind", "--", PYTHON, str(HONEST)).code == 0

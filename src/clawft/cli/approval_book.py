@@ -45,6 +45,15 @@ def described(each: Approval, now: float) -> dict[str, Any]:
     }
 
 
+def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
+    """Whether it is meant by one of these: its own name, the one agents see, or a glob."""
+    from clawft.catalog.names import fit  # loaded with the book
+    from clawft.policy.approval import covers
+
+    seen = fit(f"{server}__{tool}")
+    return any(word in (tool, seen) or seen == f"{server}__{word}" or covers(word, tool) for word in words)
+
+
 def _day(when: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
 

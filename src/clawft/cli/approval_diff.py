@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.approval_book import LAUNCH, book, offered
+from clawft.cli.approval_book import LAUNCH, book, is_named, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
@@ -53,7 +53,7 @@ def diff(options: Options) -> int:
 
 def _is_chosen(each: Approval, options: Options) -> bool:
     is_server = options.server in (None, each.server)
-    return is_server and not each.is_glob and options.tool in (None, each.tool)
+    return is_server and not each.is_glob and (options.tool is None or is_named(each.server, each.tool, [options.tool]))
 
 
 def _changes(chosen: Sequence[Approval], options: Options) -> Iterator[Change]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
-from clawft.cli.approval_book import LAUNCH, book, described, offered
+from clawft.cli.approval_book import LAUNCH, book, described, is_named, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
 
 DAY = 24 * 60 * 60.0
+NAMED = 12
+"""Tools that an error names."""
 
 
 # ── list ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -134,7 +136,7 @@ def _tools(
 ) -> list[Approval]:
     from clawft.guard.approval import approval_of  # loaded with the app
     from clawft.policy.approval import Approval
-    from clawft.policy.globs import any_matches, is_glob
+    from clawft.policy.globs import is_glob
     from clawft.policy.pin import shown_tool
 
     if offers is None:
@@ -145,19 +147,23 @@ def _tools(
         "agent": options.only_agent,
         "workspace": str(where.workspace) if options.only_workspace else "*",
     }
-    chosen = [tool for tool in offers.tools if tool.name in globs or any_matches((tool.name,), tuple(globs))]
+    chosen = [tool for tool in offers.tools if is_named(server, tool.name, globs)]
     found = [
         approval_of(server, tool.name, shown_tool(tool.wire, offers.instructions), now, **scope) for tool in chosen
     ]
     later = [Approval(server, glob, granted=now, **scope) for glob in globs if options.new and is_glob(glob)]
     if not found and not later:
-        known = [tool.name for tool in offers.tools]
-        near = nearest(globs[0], known)
-        raise ToolNotFound(
-            f"{server} has no tool {' or '.join(globs)}",
-            hint=f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}",
-        )
+        raise _no_tool(server, globs, [tool.name for tool in offers.tools])
     return [*found, *later]
+
+
+def _no_tool(server: str, globs: Sequence[str], known: Sequence[str]) -> ToolNotFound:
+    near = nearest(globs[0], known)
+    some = ", ".join(map(one_line, known[:NAMED])) + (f" and {len(known) - NAMED} more" if len(known) > NAMED else "")
+    return ToolNotFound(
+        f"{server} has no tool {' or '.join(globs)}",
+        hint=f"did you mean {one_line(near)}?" if near else f"it has: {some or 'none'}",
+    )
 
 
 def _end(options: Options, now: float) -> float | None:
@@ -175,7 +181,7 @@ def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
 
     said: set[tuple[str, str]] = set()
     for each in given:
-        print(f"{done}: {each.server} {each.tool or LAUNCH}")
+        print(one_line(f"{done}: {each.server} {each.tool or LAUNCH}"))
         if done == "approved":
             fields = [(name, text) for name, text in approval_diff.fields(each) if (each.server, text) not in said]
             print_fields([(f"  {name}", one_line(text)) for name, text in fields])
@@ -214,15 +220,11 @@ def _approved_instead(server: str, globs: Sequence[str]) -> str:
     """The nearest of what is approved: a tool of this server, or a server."""
     tools = [each.tool for each in book().all() if each.server == server and each.tool]
     near = nearest(globs[0], tools) if globs and tools else nearest(server, {each.server for each in book().all()})
-    return f"did you mean {near}?" if near and near != server else "weft approvals list"
+    return f"did you mean {one_line(near)}?" if near and near != server else "weft approvals list"
 
 
 def _is_meant(each: Approval, server: str, globs: Sequence[str]) -> bool:
-    from clawft.policy.globs import any_matches  # loaded with the book
-
-    if each.server != server:
-        return False
-    return not globs or each.tool in globs or bool(each.tool and any_matches((each.tool,), tuple(globs)))
+    return each.server == server and (not globs or is_named(server, each.tool, globs))
 
 
 VERBS = {

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from clawft.catalog.names import fit
 from clawft.model import Question, Tool
 from clawft.policy.beside import CALLED
 
@@ -27,8 +28,6 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 BAR = "│ "
 """What foreign text in a question begins with, on each of its lines."""
-_ANY_QUOTED = "'*'"
-"""Every tool, as a shell has to be told it."""
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
@@ -48,8 +47,8 @@ class Subject(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The tool's name as it may stand among our own words: an odd one is spelled out, on one line."""
-        return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME])
+        """The tool's name as it may stand among our own words: an odd one is spelled out, and looks like no command."""
+        return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME]).replace("`", r"\x60")
 
     @property
     def _is_plain(self) -> bool:
@@ -57,13 +56,9 @@ class Subject(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """What grants it outside of the conversation."""
-        return f"weft approvals grant {self._words}"
-
-    @property
-    def _words(self) -> str:
-        """A tool with an odd name is granted with its whole server: nobody should have to type it."""
-        return f"{self.server} {self.name if self._is_plain else _ANY_QUOTED}"
+        """What grants it outside of the conversation. One with an odd name goes by the name that agents see."""
+        own, plain = self.tool.name, self._is_plain and not self.tool.name.startswith("-")
+        return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}"
 
 
 def question_key(subject: Subject) -> str:
