@@ -283,3 +283,19 @@ def test_prompts_and_resources_are_asked_about_at_the_terminal_too(
     assert run("servers", "add", "one", "--", sys.executable, str(TINY)).code == 0
     code, text = answered([*weft, *words], "1", workspace, environment)
     assert (code, "tiny" in text.partition("[Enter] no")[2]) == (0, True)
+
+
+@requirement("AGENT-14", "POOL-17")
+@pytest.mark.parametrize("words", [("servers", "status"), ("servers", "status", "a-name-that-is-long"), ("doctor",)])
+def test_the_next_command_is_in_one_piece_however_narrow_it_is(
+    at_terminal: Any, workspace: Path, words: tuple[str, ...]
+) -> None:
+    """Broken by us it would not work where it is pasted; what a terminal breaks, it gives back whole."""
+    servers = {"a-name-that-is-long": {"command": sys.executable}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    lines = [line.strip() for line in COLOUR.sub("", at_terminal(*words, columns=40)).splitlines()]
+    (step,) = [line for line in lines if line.startswith("→ weft approvals")]
+    assert step.removeprefix("→ ").split(" --workspace ") in (
+        ["weft approvals grant a-name-that-is-long"],
+        ["weft approvals grant a-name-that-is-long", str(workspace)],
+    )

@@ -15,7 +15,7 @@ from clawft.cli.approval_book import book, described
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
-from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.errors import ConfigUnreadable, InvalidConfig, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
@@ -43,7 +43,7 @@ def export(options: Options) -> int:
         sys.stdout.write(text.decode())
     else:
         Path(options.output).expanduser().write_bytes(text)
-        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {options.output}")
+        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {quoted(options.output)}")
     return 0
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
+from clawft.errors import quoted
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -90,14 +91,14 @@ def home(folder: Path) -> Iterator[Finding]:
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
-        yield fail("home", said, f"export CLAWFT_HOME=DIR names another folder; or make it yours: ls -ld {there}")
+        yield fail("home", said, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
     elif there != folder:
         yield ok("home", f"{folder} is not there yet; it is made when it is needed")
     if there != folder:
         return
     exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
     if _mode(folder) & OTHERS:
-        yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {folder}")
+        yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {quoted(folder)}")
     elif not exposed:
         yield ok("home", f"{folder} is private")
     yield from exposed
@@ -119,9 +120,10 @@ def _ours(folder: Path) -> Iterator[tuple[str, list[str]]]:
 def _exposed(path: Path) -> Finding | None:
     mode = _mode(path)
     if path.suffix == ".toml":  # settings hold no secrets, but decide what is allowed
-        return fail("home", f"others may change {path}", f"chmod go-w {path}") if mode & OTHERS_WRITE else None
+        is_open = mode & OTHERS_WRITE
+        return fail("home", f"others may change {path}", f"chmod go-w {quoted(path)}") if is_open else None
     if mode & OTHERS:
-        return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {path}")
+        return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {quoted(path)}")
     return None
 
 

@@ -15,7 +15,7 @@ from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import tell
 from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found
@@ -233,7 +233,7 @@ def _switch(options: Options, *, enabled: bool) -> int:
     if found.scope is Scope.WORKSPACE and enabled:
         raise WrongUsage(
             f"{options.name} comes from {found.origin}, which is not yours alone",
-            hint=f"--mcp-config {found.origin.file} starts it, `weft servers import --from workspace` takes it over",
+            hint=f"--mcp-config {quoted(found.origin.file)} starts it; weft servers import --from workspace keeps it",
         )
     path = _change(found, options, enabled=enabled)
     print(f"{'enabled' if enabled else 'disabled'}: {options.name} in {path}; a running weft follows within a second")

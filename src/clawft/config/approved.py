@@ -8,7 +8,6 @@ shown.
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
 from clawft.config.scripts import digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
-from clawft.errors import SpawnFailed
+from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.launch import loaders
@@ -135,7 +134,7 @@ def grant_command(name: str, found: Found, here: Path | None = None) -> str:
     """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
     file = Path(found.origin.file)
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
-    place = "" if workspace == here else f" --workspace {shlex.quote(str(workspace))}"
+    place = "" if workspace == here else f" --workspace {quoted(workspace)}"
     return f"weft approvals grant {name}{place}"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, quoted
 from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
 from clawft.store.home import locked, private_dir, write_private
 
@@ -121,7 +121,9 @@ def read(path: Path) -> tuple[Approval, ...]:
     except FileNotFoundError:
         return ()
     if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):
-        raise InvalidConfig(f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {path}")
+        raise InvalidConfig(
+            f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {quoted(path)}"
+        )
     return parse(content, str(path))
 
 

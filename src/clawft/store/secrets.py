@@ -26,7 +26,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, quoted
 from clawft.wire.secrets import looks_secret, redact_text
 
 SCHEME = "secret://"
@@ -172,7 +172,7 @@ def _from_file(path: str) -> str:
         if not stat.S_ISREG(found.st_mode):
             raise Unfit("it is no plain file")
         if os.name == "posix" and found.st_mode & stat.S_IWOTH:
-            raise Unfit(f"everybody may change it (chmod 600 {file})")
+            raise Unfit(f"everybody may change it (chmod 600 {quoted(file)})")
         return _text(opened.read(MAX_SECRET + 1))
 
 
