@@ -272,8 +272,10 @@ def test_any_change_of_the_launch_waits_again(run: Any, workspace: Path, change:
     assert run(*GRANT, "theirs").code == 0
     assert "theirs" not in run("approvals", "list").err
     file.write_text(config(theirs={key: value for key, value in {**entry, **change}.items() if value}))
-    (waiting,) = run("approvals", "list", "--json").json["waiting"]
-    assert waiting["server"] == "theirs"
+    listed = run("approvals", "list", "--json").json
+    (waiting,) = listed["waiting"]
+    assert (waiting["server"], waiting["changed"], listed["approvals"][0]["state"]) == ("theirs", True, "changed")
+    assert "is not what you approved (weft approvals diff theirs)" in run("servers", "status").out
     (changed,) = run("approvals", "diff", "--json").json["changes"]
     assert set(change) & {field["field"] for field in changed["fields"]}
     file.write_text(config(theirs=entry))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli.options import with_app
@@ -29,20 +29,34 @@ def book() -> Approvals:
     return found
 
 
-def described(each: Approval, now: float) -> dict[str, Any]:
-    from clawft.policy.approval import ANYONE, is_live  # loaded with the book
+def described(each: Approval, now: float, changed: Container[tuple[str, str]] = ()) -> dict[str, Any]:
+    """`changed`: servers, each with its workspace, that would start something else than was approved."""
+    from clawft.policy.approval import ANYONE  # loaded with the book
 
     scopes = (("agent", each.agent), ("workspace", each.workspace), ("caller", each.principal))
     narrowed = [f"{what} {who}" for what, who in scopes if who != ANYONE]
     return {
         "server": each.server,
         "tool": each.tool or LAUNCH,
-        "state": ("glob: new tools too" if each.is_glob else "approved") if is_live(each, now) else "expired",
+        "state": _state(each, now, changed),
         "granted": _day(each.granted),
         "expires": _day(each.expires) if each.expires is not None else "",
         "holds_for": ", ".join(narrowed) or "everyone",
+        "agent": each.agent,
+        "workspace": each.workspace,
+        "caller": each.principal,
         "pin": each.pin,
     }
+
+
+def _state(each: Approval, now: float, changed: Container[tuple[str, str]]) -> str:
+    from clawft.policy.approval import is_live  # loaded with the book
+
+    if not is_live(each, now):
+        return "expired"
+    if each.is_glob:
+        return "glob: new tools too"
+    return "changed" if not each.tool and (each.server, each.workspace) in changed else "approved"
 
 
 def is_named(server: str, tool: str, words: Sequence[str]) -> bool:

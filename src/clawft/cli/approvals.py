@@ -38,18 +38,21 @@ def _list_options(parser: Parser) -> None:
 def _list(options: Options) -> int:
     chosen = [each for each in book().all() if options.server in (None, each.server)]
     waiting = {name: found for name, found in _waiting(options).items() if options.server in (None, name)}
-    rows = [described(each, time.time()) for each in sorted(chosen, key=lambda each: each.key)]
+    told = [_waits(name, found, options) for name, found in waiting.items()]
+    changed = {(each["server"], str(sources(options).workspace)) for each in told if each["changed"]}
+    rows = [described(each, time.time(), changed) for each in sorted(chosen, key=lambda each: each.key)]
     if options.json:
-        print_json({"approvals": rows, "waiting": [_waits(name, found) for name, found in waiting.items()]})
+        print_json({"approvals": rows, "waiting": told})
         return 0
     if rows:
         head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
         print_table(head, [[one_line(str(row[key.lower().replace(" ", "_")])) for key in head] for row in rows])
     elif not waiting:
         tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
-    for name, found in waiting.items():
-        told = _waits(name, found)
-        tell(f"{paint(name, 'bold')} waits for approval: {safe(told['starts'])}\n  {safe(told['command'])}")
+    for each in told:
+        diff = f"weft approvals diff {each['server']}"
+        why = f"is not what you approved ({diff})" if each["changed"] else "waits for approval"
+        tell(f"{paint(each['server'], 'bold')} {why}: {safe(each['starts'])}\n  {safe(each['command'])}")
     return 0
 
 
@@ -66,13 +69,14 @@ def _servers(options: Options) -> list[str]:
     return [*known.found, *known.waiting]
 
 
-def _waits(name: str, found: Found) -> dict[str, str]:
-    from clawft.config.approved import grant_command  # loaded with the servers
+def _waits(name: str, found: Found, options: Options) -> dict[str, Any]:
+    from clawft.config.approved import grant_command, has_changed  # loaded with the servers
     from clawft.config.servers import told
 
     return {
         "server": name,
         "starts": told(found.spec),
+        "changed": has_changed(book(), found, sources(options)),
         "origin": str(found.origin),
         "command": grant_command(name, found, Path.cwd()),
     }

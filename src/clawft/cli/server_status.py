@@ -108,15 +108,17 @@ def rows(app: App) -> Iterator[Row]:
         if not found.spec.enabled:
             yield _idle(name, "disabled", str(found.origin))
     for name, found in servers.waiting.items():
-        yield {**_idle(name, "waiting", str(found.origin), _waits(found)), "next": _grant(name, found)}
+        yield {**_idle(name, "waiting", str(found.origin), _waits(app, found)), "next": _grant(name, found)}
     for name, refused in servers.refused.items():
         yield _idle(name, "failed", refused.file, str(refused.error))
 
 
-def _waits(found: Found) -> str:
+def _waits(app: App, found: Found) -> str:
     from clawft.config.servers import told  # loaded with the servers
 
-    return f"waits for approval to start {told(found.spec)}"
+    changed = app.files.has_changed(found)
+    why = f"is not what you approved (weft approvals diff {found.spec.name}), and " if changed else ""
+    return f"{why}waits for approval to start {told(found.spec)}"
 
 
 def _grant(name: str, found: Found) -> str:

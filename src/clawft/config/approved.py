@@ -48,6 +48,11 @@ def standing(book: Approvals, found: Found, sources: Sources) -> Standing:
     return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
 
 
+def has_changed(book: Approvals, found: Found, sources: Sources) -> bool:
+    """Whether it waits because it is not what was approved."""
+    return standing(book, found, sources) is Standing.CHANGED
+
+
 _RANK = {Standing.UNKNOWN: 0, Standing.NEW: 1, Standing.CHANGED: 2, Standing.APPROVED: 3}
 
 
@@ -146,11 +151,11 @@ def changed_since(book: Approvals, found: Found, sources: Sources) -> SpawnFaile
     return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
 
 
-def waiting_launch(name: str, found: Found) -> Waiting:
+def waiting_launch(name: str, found: Found, *, changed: bool) -> Waiting:
     """A server that waits, as the person is asked about it."""
     shown = shown_launch(found)
     lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
-    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found))
+    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found), changed)
 
 
 def _plain(value: Any) -> str:

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotConnected, PermissionDenied
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import Waiting
-    from clawft.config.layers import Sources
+    from clawft.config.layers import Found, Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
     from clawft.guard.approvals import Approvals
@@ -161,7 +161,17 @@ class ServerFiles:
         from clawft.config.approved import waiting_launch
 
         waiting = dict(self.servers.waiting)
-        return await asyncio.to_thread(lambda: {name: waiting_launch(name, found) for name, found in waiting.items()})
+        return await asyncio.to_thread(
+            lambda: {
+                name: waiting_launch(name, found, changed=self.has_changed(found)) for name, found in waiting.items()
+            }
+        )
+
+    def has_changed(self, found: Found) -> bool:
+        """Whether it waits because it is not what was approved."""
+        from clawft.config.approved import has_changed
+
+        return has_changed(self._approvals, found, self._sources)
 
     async def approve_launch(self, asked: Waiting) -> None:
         """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""
