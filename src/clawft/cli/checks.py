@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clawft.sandbox.probe import Means
 
 MAX_FILES = 2000
+LEAST_ROOM = 1024 * 1024
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
@@ -92,6 +93,8 @@ def home(folder: Path) -> Iterator[Finding]:
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
         yield fail("home", said, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
+    elif _room(there) < LEAST_ROOM:
+        yield fail("home", f"the disk of {there} is full", f"make room: df -h {quoted(there)}")
     elif there != folder:
         yield ok("home", f"{folder} is not there yet; it is made when it is needed")
     if there != folder:
@@ -125,6 +128,13 @@ def _exposed(path: Path) -> Finding | None:
     if mode & OTHERS:
         return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {quoted(path)}")
     return None
+
+
+def _room(folder: Path) -> int:
+    """Bytes that may still be written there."""
+    import shutil  # only to look
+
+    return shutil.disk_usage(folder).free
 
 
 def _mode(path: Path) -> int:
@@ -167,7 +177,11 @@ def configuration(folder: Path, agent: str) -> Iterator[Finding]:
 def audit(folder: Path) -> Iterator[Finding]:
     from clawft.store.journal import Intact, verify  # reads the whole journal
 
-    result = verify(audit_file(folder))
+    try:
+        result = verify(audit_file(folder))
+    except OSError as failed:
+        yield fail("audit", f"{failed.filename}: {failed.strerror}", "correct what is said above, and look again")
+        return
     if isinstance(result, Intact):
         yield ok("audit", untouched(result))
     else:

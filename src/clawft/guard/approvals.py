@@ -84,9 +84,11 @@ class Approvals:
     def _read(self) -> tuple[Approval, ...]:
         try:
             return read(self.path)
-        except (InvalidConfig, OSError) as wrong:
+        except InvalidConfig as wrong:
             log.error("%s", wrong)
-            return ()
+        except OSError as failed:
+            log.error("%s cannot be read, so it approves nothing: %s", self.path, failed.strerror)
+        return ()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
