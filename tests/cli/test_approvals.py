@@ -210,7 +210,11 @@ def test_approvals_travel_to_others_but_launches_stay(
     assert run("approvals", "import", str(file), **other).code == 0
     run("servers", "add", "one", "--", PYTHON, str(TINY), "--describe", str(stranger), **other)
     assert run("tools", "call", "one__echo", "text=1", **other).out == "tiny: 1\n"
+    again = run("approvals", "import", str(file), **other)
+    assert (again.code, again.err) == (0, "0 approvals are new, 1 were there\n")
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
+    assert run("approvals", "import", "-", stdin="x").err.endswith("hint: ask for a new `weft approvals export`\n")
+    assert run("approvals", "export", "nobody").code == 1
     altered = json.loads(file.read_text())
     altered["approvals"][0]["pin"] = "sha256:" + "0" * 64
     file.write_text(json.dumps(altered))

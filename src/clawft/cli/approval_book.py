@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.cli.options import with_app
 from clawft.cli.parser import Options
 from clawft.config.places import home_folder
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -19,6 +20,14 @@ if TYPE_CHECKING:  # help needs none of it
 
 LAUNCH = "(launch)"
 """What stands for a tool where the approval is about starting the server."""
+
+
+class NothingApproved(ClawftError):
+    blame = "the caller"
+
+
+def nothing_approved(server: str) -> NothingApproved:
+    return NothingApproved(f"nothing of {server} is approved", hint="weft approvals list")
 
 
 def book() -> Approvals:

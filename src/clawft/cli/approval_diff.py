@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.approval_book import LAUNCH, book, is_named, offered
+from clawft.cli.approval_book import LAUNCH, book, is_named, nothing_approved, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
-from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.guard.approval import Offered
@@ -20,10 +19,6 @@ if TYPE_CHECKING:  # help needs none of it
 
 PIPE_COLUMNS = 120
 ABSENT = "(not there)"
-
-
-class NothingApproved(ClawftError):
-    blame = "the caller"
 
 
 Change = dict[str, Any]
@@ -40,7 +35,7 @@ def options(parser: Parser) -> None:
 def diff(options: Options) -> int:
     chosen = [each for each in book().all() if _is_chosen(each, options)]
     if not chosen:
-        raise NothingApproved(f"nothing of {options.server or 'any server'} is approved", hint="weft approvals list")
+        raise nothing_approved(options.server or "any server")
     changes = list(_changes(chosen, options))
     if options.json:
         print_json({"changes": changes})

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.approval_book import book, described
+from clawft.cli.approval_book import book, described, nothing_approved
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # help needs none of it
 
 HERE = "."
 """In an exported file: the workspace of whoever imports it."""
+ANOTHER = "ask for a new `weft approvals export`"
 
 
 def export_options(parser: Parser) -> None:
@@ -38,6 +39,8 @@ def export(options: Options) -> int:
     workspace = str(Path(options.workspace).resolve())
     chosen = [each for each in book().all() if not options.servers or each.server in options.servers]
     live = [each for each in chosen if is_live(each, time.time()) and _travels(each, workspace, options)]
+    if options.servers and not live:
+        raise nothing_approved(" or ".join(options.servers))
     text = write_out(_there(each, workspace) for each in live)
     if options.output == "-":
         sys.stdout.write(text.decode())
@@ -72,8 +75,8 @@ def import_(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
     found = [_here(_genuine(each, options.file), options) for each in _read(options.file)]
     known = book()
-    mine = set(known.all())
-    new = [each for each in found if not any(_says_the_same(each, other) for other in mine)]
+    mine = {each.key: each for each in known.all()}
+    new = [each for each in found if not _says_the_same(each, mine.get(each.key))]
     if not options.dry_run:
         known.add(*new)
     rows = [described(each, time.time()) for each in new]
@@ -97,7 +100,7 @@ def _read(file: str) -> tuple[Approval, ...]:
         content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
-    return parse(content, file)
+    return parse(content, file, hint=ANOTHER)
 
 
 def _genuine(each: Approval, file: str) -> Approval:
@@ -108,7 +111,7 @@ def _genuine(each: Approval, file: str) -> Approval:
     text = approved_text(each)
     if text and pin(text) != each.pin:
         what = f"{each.tool or 'the launch'} of {each.server}"
-        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint="ask for a new `weft approvals export`")
+        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint=ANOTHER)
     return each
 
 
@@ -120,5 +123,5 @@ def _here(each: Approval, options: Options) -> Approval:
     return msgspec.structs.replace(each, workspace=workspace, granted=time.time(), stamp="")
 
 
-def _says_the_same(new: Approval, known: Approval) -> bool:
-    return new.key == known.key and new.pin == known.pin and new.expires == known.expires
+def _says_the_same(new: Approval, known: Approval | None) -> bool:
+    return known is not None and new.pin == known.pin and new.expires == known.expires

@@ -87,7 +87,7 @@ def _waits(name: str, found: Found, options: Options) -> dict[str, Any]:
 
 def _grant_options(parser: Parser) -> None:
     parser.add_argument("server", metavar="SERVER", help="a server; alone: approve that it is started")
-    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob, like 'list_*'")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob, like 'list_*'")
     parser.add_argument("--days", metavar="N", type=float, default=0.0, help="ends after so many days (default: never)")
     parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent alone (default: all)")
     parser.add_argument("--only-workspace", action="store_true", help="for this workspace alone (default: all)")
@@ -199,7 +199,7 @@ def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
 
 def _revoke_options(parser: Parser) -> None:
     parser.add_argument("server", metavar="SERVER", help="a server; alone: everything about it")
-    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob")
     json_option(parser)
 
 

@@ -27,6 +27,8 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_SHOWN_BYTES = 256 * 1024
 """Of an approved text; a longer one is pinned all the same, but cannot be compared later."""
 
+ANEW = "move the file away, and approve anew what you use"
+
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
 
@@ -129,13 +131,11 @@ def read(path: Path) -> tuple[Approval, ...]:
     return parse(content, str(path))
 
 
-def parse(content: bytes, where: str) -> tuple[Approval, ...]:
+def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
     try:
         document = msgspec.json.decode(content, type=_Document)
     except (msgspec.DecodeError, RecursionError) as wrong:
-        raise InvalidConfig(
-            f"{where} holds no approvals: {wrong}", hint="move the file away, and approve anew what you use"
-        ) from None
+        raise InvalidConfig(f"{where} holds no approvals: {wrong}", hint=hint) from None
     if document.version > VERSION or len(content) > MAX_FILE_BYTES:
         raise InvalidConfig(f"{where} was written by a later weft, or is too large", hint="pip install -U clawft")
     return document.approvals
