@@ -173,6 +173,21 @@ def test_what_all_tools_share_is_said_once_and_a_mistake_in_taking_back_is_named
     assert "did you mean kind?" in run("approvals", "revoke", "kidn").err
 
 
+@requirement("POOL-19", "POOL-20")
+def test_a_server_that_does_not_start_has_not_changed(run: Any, workspace: Path) -> None:
+    script = workspace / "server.py"
+    assert run("servers", "add", "one", "--", PYTHON, str(script)).code == 0
+    refused = run(*GRANT, "one", "echo")
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, "hint: weft servers test one")
+    script.write_text(TINY.read_text())
+    assert run(*GRANT, "one", "echo").code == 0
+    script.unlink()
+    shutil.rmtree(workspace.parent / "home" / "cache")
+    compared = run("approvals", "diff")
+    assert (compared.code, compared.out) == (0, "")
+    assert "its tools cannot be compared" in compared.err
+
+
 @requirement("POOL-19")
 def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, stranger: Path) -> None:
     run(*GRANT, "one", "echo")

@@ -82,7 +82,7 @@ def _day(when: float) -> str:
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
-    """What these servers say now: they are started for it. Of one that is not configured here, what it said last."""
+    """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
     from clawft.cli.starting import SETTLE_SECONDS, start_servers  # only where servers are started
 
     async def work(app: App) -> dict[str, Offered]:
@@ -90,7 +90,8 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
         if known:
             await start_servers(app, only=known)
             await app.pool.settled(SETTLE_SECONDS)
-        return {name: _whole(app.offered(name), app.beside(name)) for name in known}
+        told = {name: _whole(app.offered(name), app.beside(name)) for name in known}
+        return {name: found for name, found in told.items() if found.tools}
 
     now = with_app(options, work, servers=False)
     return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}

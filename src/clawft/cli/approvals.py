@@ -14,7 +14,7 @@ from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
 from clawft.config.nearest import nearest
-from clawft.errors import ClawftError, ServerNotFound, ToolNotFound
+from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found, Sources
@@ -144,7 +144,7 @@ def _tools(
     from clawft.policy.pin import shown_tool
 
     if offers is None:
-        raise no_server(server, _servers(options))
+        raise _says_nothing(server, _servers(options))
     now = time.time()
     scope: dict[str, Any] = {
         "expires": _end(options, now),
@@ -159,6 +159,12 @@ def _tools(
     if not found and not later:
         raise _no_tool(server, globs, [tool.name for tool in offers.tools])
     return [*found, *later]
+
+
+def _says_nothing(server: str, known: Sequence[str]) -> ClawftError:
+    if server not in known:
+        return no_server(server, known)
+    return NotConnected(f"{server} does not say what it has", hint=f"weft servers test {server}")
 
 
 def _no_tool(server: str, globs: Sequence[str], known: Sequence[str]) -> ToolNotFound:
