@@ -268,9 +268,7 @@ def test_words_of_a_server_stay_behind_their_bar_however_long_they_are(
     )
     assert run("servers", "add", "sly", "--", sys.executable, str(TINY), "--describe", "words").code == 0
     _, text = answered([*weft, "tools", "call", "sly__echo", "text=1"], "", workspace, environment)
-    shown = (
-        text.partition("It says of itself:")[2].replace("\r", "").strip("\n").split("\nIt would be called with:\n")[0]
-    )
+    shown = text.partition("It says of itself:")[2].replace("\r", "").strip("\n").split("\nIt also says:\n")[0]
     assert len(shown.split("\n")) > 2
     assert [line for line in shown.split("\n") if not line.startswith("│ ")] == []
 

@@ -9,14 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from clawft.catalog.names import fit
-from clawft.model import Question, Tool
+from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.beside import CALLED
+from clawft.policy.pin import UNSEEN
+from clawft.policy.told import told_beside
 
 SHOWN_CHARS = 4_000
-"""Of a tool's own words in a question; the command that shows all of them stands below."""
+"""Of a tool's own words in a question; the command that shows all of them stands below them."""
 
 LONGEST_NAME = 64
 SEEN = (
@@ -89,15 +92,24 @@ def question(subject: Subject, arguments: str) -> Question:
 
 
 def _message(subject: Subject, arguments: str) -> str:
-    said, beside = subject.tool.description or subject.tool.title, subject.tool.name in CALLED
-    parts = [
-        f"{why(subject)} Allow it?",
-        *(() if beside else _quoted("It says of itself:", said or "(nothing)")),
-        *(_quoted("It says of them:", said) if beside and said else ()),
-        *(_quoted("Its server says to every model:", subject.instructions) if subject.instructions else ()),
-        *_quoted("It would be asked for:" if beside else "It would be called with:", arguments),
+    tool, beside = subject.tool, subject.tool.name in CALLED
+    more = "" if beside else "\n".join(told_beside(_rest_of(tool)))
+    said = [
+        ("It says of them:" if beside else "It says of itself:", tool.description or ("" if beside else "(nothing)")),
+        ("It also says:", more),
+        ("Its server says to every model:", subject.instructions),
+        ("It would be asked for:" if beside else "It would be called with:", arguments),
     ]
-    return "\n".join(parts)
+    lines = [line for head, text in said if text for line in _quoted(head, text)]
+    is_cut = any(len(text) > SHOWN_CHARS for _, text in said[:2]) and not beside
+    whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if is_cut else []
+    return "\n".join([f"{why(subject)} Allow it?", *lines, *whole])
+
+
+def _rest_of(tool: Tool) -> Mapping[str, object]:
+    """Its definition without what is said elsewhere, or to nobody."""
+    known = msgspec.json.decode(tool.wire or EMPTY_OBJECT, type=dict[str, object])
+    return {name: value for name, value in known.items() if name not in ("name", "description", UNSEEN)}
 
 
 def why(subject: Subject) -> str:
