@@ -134,6 +134,20 @@ async def test_a_listen_ends_with_its_token_and_says_so(door: House) -> None:
 
 
 @requirement("GUARD-06", "QUAL-12")
+@pytest.mark.parametrize("end", [10**400, 1 << 70, 4_102_444_800.5], ids=["no float", "no word", "a fraction"])
+async def test_an_end_that_no_clock_will_see_harms_nothing(door: House, end: float) -> None:
+    port, headers = door.served.port, bearer(door.issuer.token(exp=end))
+    session = await open_session(port, headers=headers)
+    async with connect(port) as stream, connect(port) as listen:
+        await stream.send(session.get())
+        await listen.send(modern(port, 7, "subscriptions/listen", LISTEN, headers))
+        assert [(await each.answer_head())[0] for each in (stream, listen)] == [200, 200]
+        async with asyncio.timeout(PATIENCE_S):
+            assert await anext(chunk async for chunk in listen.chunks() if b"acknowledged" in chunk)
+        await lists_change(door, stream)
+
+
+@requirement("GUARD-06", "QUAL-12")
 async def test_a_call_that_was_let_in_is_answered_and_only_the_same_person_answers_its_question(door: House) -> None:
     port = door.served.port
     good = await open_session(port, headers=bearer(door.issuer.token()), elicitation={"form": {}})
