@@ -96,6 +96,8 @@ def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
         (("one", "eco"), "did you mean echo?"),
         (("one",), "weft approvals grant one '*'"),
         (("one", "echo", "--days", "-1"), "--days"),
+        (("one", "echo", "--days", "nan"), "--days is a number up to"),
+        (("one", "echo", "--days", "inf"), "--days is a number up to"),
     ],
 )
 def test_a_mistake_names_the_next_step(run: Any, stranger: Path, words: tuple[str, ...], told: str) -> None:

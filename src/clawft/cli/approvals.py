@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
 
 DAY = 24 * 60 * 60.0
+MAX_DAYS = 36_500
 NAMED = 12
 """Tools that an error names."""
 
@@ -177,8 +178,8 @@ def _no_tool(server: str, globs: Sequence[str], known: Sequence[str]) -> ToolNot
 
 
 def _end(options: Options, now: float) -> float | None:
-    if options.days < 0:
-        raise WrongUsage("approvals grant: --days is a positive number", hint="weft approvals grant --help")
+    if not 0 <= options.days <= MAX_DAYS:  # nan is no number of days either
+        raise WrongUsage(f"approvals grant: --days is a number up to {MAX_DAYS}", hint="leave it out: it never ends")
     return now + options.days * DAY if options.days else None
 
 
