@@ -198,6 +198,9 @@ def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, str
     refused = says(run)
     assert refused.code == 1
     assert "changed is description" in refused.err
+    (row,) = run("servers", "status", "--json").json["servers"]
+    assert (row["state"], row["withheld"], row["next"]) == ("connected", 1, "weft approvals diff one")
+    assert "weft approvals diff one" in run("servers", "status", "one").out
     shown = run("approvals", "diff", "one", "echo").out
     assert any(
         "Says it again." in line.split("│")[0] and "Says it again." in line.split("│")[-1]

@@ -132,6 +132,7 @@ def _running(app: App, name: str) -> Row:
     schemas = sum(len(tool.wire) for tool in app.pool.find(name).tools)
     info = status.server_info
     login = _login(app, status)
+    withheld = _withheld(app, name)
     return {
         "name": name,
         "state": status.status,
@@ -150,8 +151,19 @@ def _running(app: App, name: str) -> Row:
         "trust": app.servers.found[name].spec.trust,
         "sandbox": status.sandbox,
         "left_out": _left_out(status),
+        "withheld": withheld,
+        **({"next": f"weft approvals diff {name}"} if withheld else {}),
         "stderr": status.stderr,
     }
+
+
+def _withheld(app: App, name: str) -> int:
+    """How many of its definitions are not those that were approved."""
+    from clawft.model import Origin  # loaded with the servers
+
+    origin = Origin(name, name, trusted=app.servers.found[name].spec.trust == "trusted")
+    tools = (*app.offered(name).tools, *app.beside(name))
+    return sum(bool(app.approving.withheld(tool, origin, app.caller)) for tool in tools)
 
 
 def _left_out(status: ServerStatus) -> str:
@@ -224,7 +236,7 @@ def _print_table(found: list[Row]) -> None:
 
 
 def _said(row: Row) -> str:
-    return ": ".join(filter(None, (row["error"], _next(row)))) or _remark(row)
+    return ": ".join(filter(None, (row["error"] or _remark(row), _next(row))))
 
 
 def _next(row: Row) -> str:
@@ -232,8 +244,12 @@ def _next(row: Row) -> str:
 
 
 def _remark(row: Row) -> str:
-    told = str(row.get("left_out") or "")
-    return f"left out: {told}" if told else ""
+    left_out, withheld = row.get("left_out"), row.get("withheld")
+    told = [
+        f"withheld: {withheld} of its definitions, which are not what you approved" if withheld else "",
+        f"left out: {left_out}" if left_out else "",
+    ]
+    return "; ".join(filter(None, told))
 
 
 def _weakness(row: Row) -> str:
@@ -265,6 +281,7 @@ def _print_one(row: Row, options: Options) -> int:
         who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
         keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid")
         shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]
+        shown += [("withheld", f"{row['withheld']} definitions: not what you approved")] if row.get("withheld") else []
         print_fields([*shown, ("memory", size_of(row)), ("error", row["error"])])
         print_step(_next(row), indent=6)
         lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
