@@ -159,6 +159,20 @@ def pasted(command: str, folder: Path) -> str:
 
 
 @requirement("POOL-20")
+@pytest.mark.parametrize("words", ["list", "grant one echo", "revoke one", "diff", "export"])
+def test_a_book_that_cannot_be_read_is_said_once_and_touched_by_nobody(run: Any, home: Path, words: str) -> None:
+    book = home / "approvals.json"
+    book.write_text('{"version":1')
+    book.chmod(0o600)
+    done = run("approvals", *words.split())
+    first, hint = done.err.splitlines()
+    assert (done.code, done.out, book.read_text()) == (2, "", '{"version":1')
+    assert first.startswith(f"weft: {book} holds no approvals: ")
+    assert hint == "hint: move the file away, and approve anew what you use"
+    assert f"{book} holds no approvals" in str(run("doctor", "--json").json["findings"])
+
+
+@requirement("POOL-20")
 def test_a_glob_for_tools_grants_nothing_beside_them(run: Any, stranger: Path) -> None:
     assert run(*GRANT, "one", "e*", "p*").code == 0
     assert set(states(run("approvals", "list", "--json"))) == {"echo", "env", "pid"}

@@ -31,9 +31,11 @@ def nothing_approved(server: str) -> NothingApproved:
 
 
 def book() -> Approvals:
-    from clawft.guard.approvals import Approvals  # only where approvals are looked at
+    """Raises InvalidConfig where a running weft would go on without approvals."""
+    from clawft.guard.approvals import Approvals, read  # only where approvals are looked at
 
     found = Approvals(home_folder())
+    read(found.path)
     found.look()
     return found
 

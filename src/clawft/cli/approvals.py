@@ -99,17 +99,17 @@ def _grant_options(parser: Parser) -> None:
 
 def _grant(options: Options) -> int:
     server, globs = _meant(options)
-    where = sources(options)
+    where, kept = sources(options), book()
     given: list[Approval] = []
     waiting = _waiting(options).get(server)
     if waiting is not None:
         given.append(_launch(waiting, where, options))
-        book().add(*given)
+        kept.add(*given)
     elif not globs:
         raise _which_tools(server, _servers(options))
     if globs:
         tools = _tools(server, offered([server], options).get(server), globs, where, options)
-        book().add(*tools)
+        kept.add(*tools)
         given += tools
     return _tell("approved", given, options)
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
-from clawft.errors import quoted
+from clawft.errors import InvalidConfig, quoted
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -172,6 +172,15 @@ def configuration(folder: Path, agent: str) -> Iterator[Finding]:
         yield ok(
             "config", ", ".join(read) if read else f"no file, so defaults apply; {user_file(folder)} would be read"
         )
+
+
+def approvals(folder: Path) -> Iterator[Finding]:
+    from clawft.guard.approvals import FILE, read  # brings the policies
+
+    try:
+        read(folder / FILE)
+    except InvalidConfig as wrong:
+        yield fail("approvals", wrong.message, wrong.hint)
 
 
 def audit(folder: Path) -> Iterator[Finding]:

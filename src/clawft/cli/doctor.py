@@ -51,6 +51,7 @@ def examine(options: Options) -> Iterator[Finding]:
     yield from checks.sandbox(home)
     yield from checks.home(home)
     yield from checks.audit(home)
+    yield from checks.approvals(home)
     yield from checks.workspace(Path(options.workspace))
     configured = list(checks.configuration(home, options.agent))
     yield from configured

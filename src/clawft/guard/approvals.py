@@ -88,9 +88,7 @@ class Approvals:
             return read(self.path)
         except InvalidConfig as wrong:
             log.error("%s", wrong)
-        except OSError as failed:
-            log.error("%s cannot be read, so it approves nothing: %s", self.path, failed.strerror)
-        return ()
+            return ()
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -117,13 +115,16 @@ def _bounded(approval: Approval) -> Approval:
 
 
 def read(path: Path) -> tuple[Approval, ...]:
-    """Raises InvalidConfig for a file that is not ours alone, or no book."""
+    """Raises InvalidConfig for a file that is not ours alone, cannot be read, or is no book."""
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             found = os.fstat(file.fileno())
             content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
     except FileNotFoundError:
         return ()
+    except OSError as failed:
+        why = f"{path} cannot be read, so it approves nothing: {failed.strerror}"
+        raise InvalidConfig(why, hint=ANEW) from None
     if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):
         raise InvalidConfig(
             f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {quoted(path)}"
