@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli.options import with_app
 from clawft.cli.parser import Options
+from clawft.cli.screen import one_line
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.model import Tool
     from clawft.policy.approval import Approval
 
+MOMENTS, MINUTE = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00")
 LAUNCH = "(launch)"
 """What stands for a tool where the approval is about starting the server."""
 
@@ -50,8 +52,8 @@ def described(each: Approval, now: float, changed: Container[tuple[str, str]] = 
         "server": each.server,
         "tool": each.tool or LAUNCH,
         "state": _state(each, now, changed),
-        "granted": _day(each.granted),
-        "expires": _day(each.expires) if each.expires is not None else "",
+        "granted": _moment(each.granted),
+        "expires": _moment(each.expires) if each.expires is not None else "",
         "holds_for": ", ".join(narrowed) or "everyone",
         "agent": each.agent,
         "workspace": each.workspace,
@@ -79,8 +81,14 @@ def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
     return any(word in (tool, seen) or seen == f"{server}__{word}" or covers(word, tool) for word in words)
 
 
-def _day(when: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+def _moment(when: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(when))
+
+
+def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
+    """What stands in a table below this head; a moment to the minute."""
+    texts = {key: str(row[key.lower().replace(" ", "_")]) for key in head}
+    return [one_line(text[:MINUTE].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.approval_book import book, described, nothing_approved
+from clawft.cli.approval_book import book, cells_of, described, nothing_approved
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
-from clawft.cli.screen import one_line, print_json, print_table, tell
+from clawft.cli.screen import print_json, print_table, tell
 from clawft.errors import ConfigUnreadable, InvalidConfig, quoted
 
 if TYPE_CHECKING:  # help needs none of it
@@ -84,13 +84,10 @@ def import_(options: Options) -> int:
         print_json({"imported": rows, "dry_run": options.dry_run})
         return 0
     if rows:
-        print_table(("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR"), [_cells(row) for row in rows])
+        head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
+        print_table(head, [cells_of(row, head) for row in rows])
     tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
     return 0
-
-
-def _cells(row: dict[str, str]) -> list[str]:
-    return [one_line(str(row[key])) for key in ("server", "tool", "state", "expires", "holds_for")]
 
 
 def _read(file: str) -> tuple[Approval, ...]:

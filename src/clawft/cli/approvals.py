@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
-from clawft.cli.approval_book import LAUNCH, book, described, is_named, offered
+from clawft.cli.approval_book import LAUNCH, book, cells_of, described, is_named, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
@@ -47,7 +47,7 @@ def _list(options: Options) -> int:
         return 0
     if rows:
         head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
-        print_table(head, [[one_line(str(row[key.lower().replace(" ", "_")])) for key in head] for row in rows])
+        print_table(head, [cells_of(row, head) for row in rows])
     elif not waiting:
         tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
     for each in told:
