@@ -280,6 +280,9 @@ def test_a_server_of_the_workspace_starts_after_its_launch_was_approved(run: Any
     assert "waits for approval" in done.out
     assert "weft approvals grant theirs" in done.out
     assert "weft approvals grant theirs" in run("approvals", "list").err
+    assert "weft approvals grant theirs" in run("tools", "call", "theirs__echo", "text=1").err
+    assert run("servers", "add", "mine", "--trust", "--", PYTHON, str(TINY)).code == 0
+    assert run("tools", "call", "mine__echo", "text=1").err == ""
     granted = run(*GRANT, "theirs")
     assert granted.code == 0
     assert str(TINY) in granted.out

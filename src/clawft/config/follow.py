@@ -67,7 +67,8 @@ class ServerFiles:
         """All at once, or those named; none blocks another, or us, unless we must not run without it."""
         if not self.name_any:
             return
-        self._tell_unused(self.servers)
+        if not only:  # else it is not about the others
+            self._tell_unused(self.servers)
         self.waiting_changed()
         wanted = self.servers.wanted
         chosen = {name: spec for name, spec in wanted.items() if name in only or self._is_needed(spec)}
