@@ -14,13 +14,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, ListChanged, Topic
+from clawft.gateway.events import Event, ListChanged, RightsChanged, Topic
 from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed import Followed
 from clawft.guard.pipeline import unasked
-from clawft.model import Caller, Silent
+from clawft.model import LOCAL, Caller, Silent
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import SUBSCRIPTION
@@ -71,9 +71,13 @@ class Listen:
         self._mark = b'"_meta":{"%s":' % SUBSCRIPTION.encode() + request.id + b"}"
         self._releases: list[Callable[[], None]] = []
         self._open = False
+        self._patience: asyncio.Timeout | None = None
 
     async def run(self, until: float = math.inf) -> bytes:
-        """Until the caller closes the stream, cancels, or we shut down, or `until` this time; then its bare result."""
+        """Until the caller closes the stream, cancels, or we shut down, or `until` this time; then its bare result.
+
+        One of a person also ends when other rules hold: who comes again gets what these give.
+        """
         try:
             await self._watch_all()
             self._seen = Seen(self._gateway, self._caller)
@@ -87,7 +91,7 @@ class Listen:
 
     async def _end(self, until: float) -> None:
         try:
-            async with asyncio.timeout(until - time.time()):
+            async with asyncio.timeout(until - time.time()) as self._patience:
                 await self._gateway.closing.wait()
         except TimeoutError:
             pass  # the caller has to prove again who it is
@@ -133,6 +137,9 @@ class Listen:
             case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
                 self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
+            case RightsChanged() if self._caller.principal != LOCAL and self._patience is not None:
+                if not self._patience.expired():
+                    self._patience.reschedule(0)  # which is over
             case _:
                 pass
 

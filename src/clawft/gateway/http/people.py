@@ -50,6 +50,14 @@ class People:
         """Where we listen, which is what tokens are for unless something else was configured."""
         self._verifier.audience = self._verifier.audience or url
 
+    def set_rules(self, rules: Sequence[GrantRule]) -> bool:
+        """From now on these hold; False if they did already."""
+        if tuple(rules) == self._rules:
+            return False
+        self._rules = tuple(rules)
+        self._known.clear()
+        return True
+
     def behind(self, first: Authenticate) -> Authenticate:
         """Ask `first` (the token of the person at this machine), and then us."""
 

@@ -8,13 +8,14 @@ from functools import partial
 from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.core import Gateway
+from clawft.gateway.events import Event, RightsChanged
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.sessions import Session, Sessions
 from clawft.gateway.http.streams import EventStream, read_event_id
 from clawft.gateway.http.visit import Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Send
-from clawft.model import Caller
+from clawft.model import LOCAL, Caller
 from clawft.wire import handshake, jsonrpc
 from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
@@ -28,6 +29,14 @@ class SessionDoor:
         self._gateway = gateway
         self._closing = False
         self.sessions = Sessions(gateway)
+        gateway.events.subscribe(self._tell)
+
+    def _tell(self, event: Event) -> None:
+        """The streams of people end with the rules they were opened under; calls that were let in are answered."""
+        if isinstance(event, RightsChanged):
+            for session in self.sessions:
+                if session.conversation.caller.principal != LOCAL:
+                    session.aside.enter()  # which is the end for whoever reads
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
