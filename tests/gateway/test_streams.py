@@ -16,10 +16,24 @@ async def test_a_reader_gets_a_piece_at_a_time_and_the_rest_stays_counted() -> N
         stream.send(NEWS)
     waiting = SHELF.bytes - before
     stream.end()
-    reading = stream.read()
+    reading = stream.read(stream.enter())
     first = await anext(reading)
     assert PIECE_BYTES <= len(first) < PIECE_BYTES + 2 * len(NEWS)
     assert SHELF.bytes - before == waiting - len(first)
     rest = [frames async for frames in reading]
     assert len(first) + sum(map(len, rest)) == waiting
     assert SHELF.bytes == before
+
+
+@requirement("SHELL-19")
+async def test_an_old_connection_that_goes_takes_nothing_from_whoever_has_come_back() -> None:
+    stream = EventStream("1")
+    old = stream.enter()
+    stream.send(NEWS)
+    assert NEWS in await anext(stream.read(old))  # and its connection takes no more
+    new = stream.resume(after=0)
+    reading = stream.read(new)
+    assert NEWS in await anext(reading)
+    stream.leave(old)
+    stream.finish(NEWS)
+    assert NEWS in await anext(reading)
