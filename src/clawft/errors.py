@@ -327,3 +327,10 @@ class ModelFailed(DelegationFailed):
         self.http_status = http_status
         self.passing = passing
         self.wait = wait
+
+
+def quoted(word: object) -> str:
+    """As it has to stand in a command that a person is told to type."""
+    import shlex  # only where something went wrong
+
+    return shlex.quote(str(word))

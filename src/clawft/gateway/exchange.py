@@ -169,7 +169,7 @@ class Exchange:
         return self._finish(await dispatch.complete(self._gateway, caller, request.params))
 
     async def _listen(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        return self._finish(await Listen(self._gateway, caller, request, outlet).run())
+        return self._finish(await Listen(self._gateway, caller, request, outlet).run(self._base.until))
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         told = _read_task(request, caller)

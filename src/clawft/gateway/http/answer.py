@@ -23,7 +23,7 @@ LARGE_ANSWER = 256 * 1024
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_running", "_stream", "_visit")
+    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit")
 
     def __init__(
         self, visit: Visit, running: Running, key: bytes, new_stream: Callable[[], EventStream] = EventStream
@@ -51,7 +51,9 @@ class HttpAnswer:
         """The stream, begun with the first thing that is said on it."""
         if self._stream is None:
             self._stream = self._new_stream()
-            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, self._stream.read()))
+            self._reader = self._stream.enter()
+            frames = self._stream.read(self._reader)
+            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, frames))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -108,7 +110,7 @@ class HttpAnswer:
         """The caller has gone; a stream that can be resumed goes on without it."""
         self._gone = True
         if self._stream is not None:
-            self._stream.detach()
+            self._stream.leave(self._reader)
 
 
 class LoneAnswer(HttpAnswer):

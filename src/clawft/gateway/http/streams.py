@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from weakref import ReferenceType, ref
@@ -161,41 +163,51 @@ class EventStream:
 
     # ── the reading side ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def read(self) -> AsyncIterator[bytes]:
-        """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away."""
+    def enter(self) -> int:
+        """The number of a new reader. Whoever read before gets nothing more."""
         self._reader += 1
-        me = self._reading = self._reader
+        self._stir()
+        return self._reader
+
+    async def read(self, me: int, until: float = math.inf) -> AsyncIterator[bytes]:
+        """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away.
+
+        `until` this time at the latest: then it has to prove again who it is.
+        """
+        self._reading = me
         try:
             if not self._waiting:
                 yield b""  # the head goes out at once: a caller that opens a stream waits for it
-            while self._reader == me:  # else it has gone, or another reads in its place: what waits is not for it
+            while self._reader == me and time.time() < until:  # else it has gone, or what waits is for another reader
                 if self._waiting:
                     yield self._next_frames()
                 elif self.ended or self._dismissing:
                     return
-                elif not await self._woken():
+                elif not await self._woken(until):
                     yield sse.KEEP_ALIVE
         finally:
             if self._reading == me:
                 self._reading = 0
 
-    def resume(self, after: int) -> None:
+    def resume(self, after: int) -> int:
         """A reader comes back: what it has not seen is sent again, what it has seen is not.
 
         Its old connection may look alive to us; whoever reads there gets nothing more.
         """
-        self.detach()
+        me = self.enter()
         self._dismissing = False
         while self._waiting:
             self._next_frames()
         for event in self._kept:
             if event.number > after:
                 self._wait(event)
+        return me
 
-    def detach(self) -> None:
-        """The reader is gone; a resumable stream goes on without one."""
-        self._reader += 1
-        self._stir()
+    def leave(self, me: int) -> None:
+        """This reader is gone; a resumable stream goes on without one, or with the one that has come since."""
+        if self._reader == me:
+            self._reader += 1
+            self._stir()
 
     @property
     def busy(self) -> bool:
@@ -216,11 +228,11 @@ class EventStream:
         self._waiting_bytes = self._waiting_bytes - size if self._waiting else 0
         return b"".join(frames)
 
-    async def _woken(self) -> bool:
+    async def _woken(self, until: float) -> bool:
         """False if nothing happened for a while."""
         mine = self._wake = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+            async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, until - time.time())):
                 await mine
         except TimeoutError:
             return False
