@@ -252,8 +252,8 @@ class ProcessExited(LinkError):
 
 
 class RequestTimeout(LinkError):
-    def __init__(self, what: str, ms: int) -> None:
-        super().__init__(f"{what}: no answer within {ms} ms")
+    def __init__(self, what: str, ms: int, more: str = "") -> None:
+        super().__init__(f"{what}: no answer within {ms} ms{more}")
         self.ms = ms
 
 

@@ -382,4 +382,16 @@ ATTACKS = (
         ),
         _BARE + "test_ten_messages_that_are_each_allowed_are_too_much_together",
     ),
+    Attack(
+        37,
+        "those who do not read",
+        (
+            "security/test_deaf.py::test_ten_servers_that_do_not_read_have_the_room_of_one",
+            "security/test_deaf.py::test_nor_have_ten_sites_that_do_not_read",
+            "security/test_deaf.py::test_nor_have_they_when_clients_send_and_leave",
+            "security/test_deaf.py::test_streams_that_are_resumed_and_not_read_have_the_room_of_one",
+            "security/test_deaf.py::test_answers_that_nobody_takes_do_not_keep_others_from_theirs",
+        ),
+        _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
+    ),
 )

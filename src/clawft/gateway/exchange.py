@@ -71,7 +71,7 @@ class Exchange:
         entry = self._gateway.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(request, caller, told, target, entry)
+        return Heard(_USUAL, caller, told, target, entry)  # all that was asked is in its target
 
     def read_usual(self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None) -> Heard | None:
         """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.

@@ -40,7 +40,7 @@ class SessionDoor:
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
+    async def post(self, visit: Visit, message: Message) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, visit.caller, visit.send)
             return
@@ -48,15 +48,20 @@ class SessionDoor:
         if session is None:
             return
         if isinstance(message, Request):
-            await self._request(session, message, visit)
-        elif message is None:
-            await self._batch(session, body, visit.send)
+            answered = self._request(session, message, visit)
+            del message  # which may be large
+            await answered
         else:
             if isinstance(message, Notification):
                 session.conversation.notice(message)
             else:
                 session.conversation.fill(message)
             await asgi.answer(visit.send, 202)
+
+    async def post_batch(self, visit: Visit, body: bytes) -> None:
+        session = await self._session(visit)
+        if session is not None:
+            await self._batch(session, body, visit.send)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -83,7 +88,9 @@ class SessionDoor:
             await asgi.answer(visit.send, 200, answer, [JSON])
             return
         back = HttpAnswer(visit, conversation.running, request.id, session.new_stream)
-        await back.serve(request.id, conversation.answer(request, back), handshake.error_code)
+        id, work = request.id, conversation.answer(request, back)
+        del request  # which may be large
+        await back.serve(id, work, handshake.error_code)
 
     async def _batch(self, session: Session, body: bytes, send: Send) -> None:
         """2025-03-26 only: all answers together, as JSON."""

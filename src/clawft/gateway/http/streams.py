@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
 from clawft.wire import jsonrpc, sse
@@ -26,9 +27,10 @@ PIECE_BYTES = 64 * 1024
 class _Event:
     """One event of a stream. Without its bytes once it had to make room."""
 
-    __slots__ = ("framed", "kept", "number", "waiting")
+    __slots__ = ("framed", "kept", "number", "stream", "waiting")
 
-    def __init__(self, number: int, framed: bytes, *, kept: bool) -> None:
+    def __init__(self, stream: ReferenceType[EventStream], number: int, framed: bytes, *, kept: bool) -> None:
+        self.stream = stream
         self.number = number
         self.framed = framed
         self.kept = kept
@@ -49,7 +51,13 @@ class Shelf:
         while not self._events[0].framed:
             self._events.popleft()
         while len(self._events) > 1 and (self.bytes > self._max_bytes or len(self._events) > MAX_SHELVED):
-            self.drop(self._events.popleft())
+            self._give_up(self._events.popleft())
+
+    def _give_up(self, event: _Event) -> None:
+        self.drop(event)
+        stream = event.stream()
+        if stream is not None:
+            stream.forget_dropped()
 
     def drop(self, event: _Event) -> None:
         self.bytes -= len(event.framed)
@@ -65,6 +73,7 @@ class EventStream:
     def __init__(self, name: str = "", *, primed: bool = False) -> None:
         """A stream with a name numbers and keeps its events, so that it can be resumed; `primed` tells its start."""
         self._name = name
+        self._me: ReferenceType[EventStream] = ref(self)
         self._primed = primed
         self._count = 0
         self._kept: deque[_Event] = deque()
@@ -94,7 +103,7 @@ class EventStream:
         if not self._name:
             return
         self._open()
-        self._put(_Event(0, sse.retry(retry_ms), kept=False))
+        self._put(_Event(self._me, 0, sse.retry(retry_ms), kept=False))
         self._dismissing = True
         self._stir()
 
@@ -108,13 +117,13 @@ class EventStream:
         self.opened = True
         if self._primed:
             self._count += 1
-            self._put(_Event(self._count, sse.priming(self._id(self._count)), kept=False))
+            self._put(_Event(self._me, self._count, sse.priming(self._id(self._count)), kept=False))
 
     def _push(self, message: bytes, essential: bool) -> None:
         if not essential and self._waiting_bytes > MAX_WAITING:
             return
         self._count += 1
-        event = _Event(self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
+        event = _Event(self._me, self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
         if self._name:
             self._keep(event)
         self._put(event)
@@ -126,6 +135,14 @@ class EventStream:
             oldest.kept = False
             if not oldest.waiting:
                 SHELF.drop(oldest)
+
+    def forget_dropped(self) -> None:
+        """Those that had to make room: always the oldest."""
+        for events in (self._kept, self._waiting):
+            while events and not events[0].framed:
+                events.popleft()
+        if not self._waiting:
+            self._waiting_bytes = 0
 
     def _put(self, event: _Event) -> None:
         SHELF.add(event)
