@@ -83,6 +83,7 @@ POURED: dict[str, tuple[bytes, bytes]] = {
     "go on, go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     "hints without end": (b"", b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n"),
     "comments without end": (STREAM, chunk(b": x\r\n" * 1000)),
+    "lines of nothing that end in the other way": (STREAM, chunk(b"\r" * 60000)),
     "an event without end": (STREAM, chunk(b"data: " + b"x" * 65536)),
     "news without end": (STREAM, chunk(NEWS * 200)),
     "places to come back to": (STREAM, chunk(b"id: " + b"9" * 60000 + b"\r\ndata: \r\n\r\n")),
