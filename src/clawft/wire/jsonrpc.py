@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
 from clawft.wire import parts
-from clawft.wire.strings import clipped_json
+from clawft.wire.strings import clipped_json, without_halves
 from clawft.wire.visible import make_visible
 
 NULL = b"null"
@@ -123,7 +123,10 @@ def decode(line: bytes) -> Message:
     except msgspec.ValidationError as wrong:
         raise _misshapen(line, wrong) from None
     except msgspec.DecodeError as wrong:
-        raise ParseError(str(wrong)) from None
+        mended = without_halves(line)
+        if mended is None:
+            raise ParseError(str(wrong)) from None
+        return decode(mended)
     except RecursionError:
         raise _too_deep() from None
     if len(line) > parts.LONG and parts.are_many(line):
