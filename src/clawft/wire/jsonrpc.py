@@ -153,7 +153,8 @@ def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadE
 def likely_answer(line: bytes) -> bytes:
     """The id of a line that was meant as an answer and cannot be read; empty if it was meant as something else."""
     head = line[:_LIKELY]
-    if head[:1] != b"{" or b'"jsonrpc"' not in head or not (b'"result"' in head or b'"error"' in head):
+    answers = b'"result"' in head or b'"error"' in head or (len(line) <= _LIKELY and b'"method"' not in head)
+    if head[:1] != b"{" or b'"jsonrpc"' not in head or not answers:
         return b""
     found = _LIKELY_ID.search(head)
     return found[1] if found else b""
