@@ -17,7 +17,7 @@ from clawft.delegate.turns import Entry
 from clawft.errors import ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.guard.permission import Permission
-from clawft.link.http_in.server import HttpServer
+from clawft.link.http_in.server import HttpServer, of_asgi
 from clawft.model import Call, Caller, Silent
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
@@ -95,7 +95,7 @@ def scenario(text: str) -> Scenario:
 async def scripted_api(text: str) -> AsyncGenerator[tuple[str, Sequence[tuple[str, dict[str, Any]]]]]:
     """The address of an API that follows the script, and the requests it has had."""
     requests: list[tuple[str, dict[str, Any]]] = []
-    server = HttpServer(Endpoint(scenario(text), lambda path, body: requests.append((path, body))))
+    server = HttpServer(of_asgi(Endpoint(scenario(text), lambda path, body: requests.append((path, body)))))
     host, port = await server.start()
     try:
         yield f"http://{host}:{port}", requests

@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 
 from clawft.config.load import load
-from clawft.link.http_in.server import HttpServer
+from clawft.link.http_in.server import HttpServer, of_asgi
 from tests.docs.pages import ROOT
 from tests.requirements import requirement
 from tests.servers.pipe import PATIENCE_S, Pipe, call, modern_meta, request, text_of
@@ -109,7 +109,7 @@ def imported(path: Path) -> Any:
 @requirement("QUAL-14")
 async def test_mounted_serves_both_applications(home: Path) -> None:
     example = imported(EXAMPLES / "mounted.py")
-    server = HttpServer(example.app)
+    server = HttpServer(of_asgi(example.app))
     host, port = await server.start()
     body = json.loads(request(1, "tools/call", {"name": "stock", "arguments": {"item": "tea"}, "_meta": modern_meta()}))
     headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "stock"}

@@ -258,7 +258,7 @@ class App:
         people = People(settings.auth_issuer, self._login_of)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.news.state_changed = self._state_changed
-        gateway.arrivals = pool.arrivals
+        gateway.newcomers = pool.newcomers
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 

@@ -49,7 +49,7 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
 
     entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
-    server = HttpServer(served, limits=Limits(connections=room_for(Limits().connections)))
+    server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
     stop = stop_signal(app.kill_servers)
     await app.begin_serving()
     bound, bound_port = await server.start(host, port)

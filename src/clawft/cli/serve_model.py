@@ -39,9 +39,9 @@ def _serve(options: Options) -> int:
 async def _listen(options: Options, scenario: Any) -> int:
     from clawft.app import stop_signal  # loaded by now
     from clawft.delegate.endpoint import MAX_BODY, Endpoint
-    from clawft.link.http_in.server import HttpServer, Limits
+    from clawft.link.http_in.server import HttpServer, Limits, of_asgi
 
-    server = HttpServer(Endpoint(scenario, _log_to(options.log)), limits=Limits(body_bytes=MAX_BODY))
+    server = HttpServer(of_asgi(Endpoint(scenario, _log_to(options.log))), limits=Limits(body_bytes=MAX_BODY))
     stop = stop_signal()
     try:
         host, number = await server.start(options.host, options.port)

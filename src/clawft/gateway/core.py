@@ -61,7 +61,7 @@ from clawft.provider.base import (
 
 if TYPE_CHECKING:  # loaded with the first search, and with the first server
     from clawft.catalog.search import Index
-    from clawft.upstream.arrivals import Arrivals
+    from clawft.upstream.newcomers import Newcomers
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -100,7 +100,7 @@ class Gateway:
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.folders = Folders()
-        self.arrivals: Arrivals | None = None
+        self.newcomers: Newcomers | None = None
         """Servers that were started a moment ago, if there are any."""
         self.calls = 0
         self._providers: dict[str, Registered] = {}
@@ -189,12 +189,12 @@ class Gateway:
 
     def is_settled(self, caller: Caller) -> bool:
         """Is it known what there is for this caller, as far as it can be waited for?"""
-        return not caller.proof and (self.arrivals is None or not self.arrivals.awaited)
+        return not caller.proof and (self.newcomers is None or not self.newcomers.awaited)
 
     async def settle(self, caller: Caller) -> None:
         """Back when it is."""
-        while self.arrivals is not None and self.arrivals.awaited:
-            await self.arrivals.next()
+        while self.newcomers is not None and self.newcomers.awaited:
+            await self.newcomers.next()
         if caller.proof and self._personal:
             await self._personal.settle(caller)
 
@@ -337,8 +337,8 @@ class Gateway:
     async def _find_soon(self, name: str, caller: Caller) -> Entry | None:
         """A tool that is not there yet may come with a server, or with what this caller has of its own."""
         entry: Entry | None = None
-        while entry is None and self.arrivals is not None and self.arrivals.awaited:
-            await self.arrivals.next()
+        while entry is None and self.newcomers is not None and self.newcomers.awaited:
+            await self.newcomers.next()
             entry = self.find(name, caller)
         if entry is None and caller.proof:
             await self.settle(caller)

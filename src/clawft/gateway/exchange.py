@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
+from clawft.catalog.snapshot import Entry
 from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
+from clawft.gateway.known import Known
 from clawft.gateway.listening import Listen
 from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
@@ -22,17 +24,20 @@ from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, 
 from clawft.wire import headers as headers_of
 from clawft.wire import stateless
 from clawft.wire.calls import METHOD, UsualCall
-from clawft.wire.headers import BadMirror, Headers, Mirror
+from clawft.wire.headers import BadMirror, Headers, Mirror, Route
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
 from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
 
+MAX_CLIENTS = 32
+"""How many of those that one principal uses are remembered."""
+
 _encode = msgspec.json.encode
 
 
-_STATELESS = Era.STATELESS  # found once, and not for each request
+_STATELESS, _TASK = Era.STATELESS, Kind.TASK  # found once, and not for each request
 _USUAL = Request(b"", METHOD)
 
 
@@ -43,14 +48,17 @@ class Heard(Struct, frozen=True, gc=False):
     caller: Caller
     told: Told
     target: Target | None = None
+    entry: Entry | None = None
+    """The tool that is called, if there is one of this name."""
 
 
 class Exchange:
-    """Answers stateless requests of one principal. Holds no memory of them."""
+    """Answers stateless requests of one principal. Holds no memory of them, only of what clients say of themselves."""
 
     def __init__(self, gateway: Gateway, base: Caller) -> None:
         self._gateway = gateway
         self._base = base
+        self._callers = Known(self._caller, MAX_CLIENTS)
 
     def read(self, request: Request, headers: Headers | None = None) -> Heard:
         """Who calls, and what. Raises what the ladder of the dialect refuses."""
@@ -60,20 +68,25 @@ class Exchange:
         if request.method not in CALLS:
             return Heard(request, caller, told)
         target = dispatch.read_target(request.method, request.params)
-        if headers is not None and request.method == "tools/call":
-            self._check_params(target, caller, headers)
-        return Heard(request, caller, told, target)
+        entry = self._gateway.find(target.name, caller) if request.method == METHOD else None
+        if headers is not None and entry is not None:
+            self._check_params(entry, target, caller, headers)
+        return Heard(request, caller, told, target, entry)
 
-    def read_usual(self, usual: UsualCall, headers: Headers | None = None) -> Heard | None:
-        """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other."""
-        told = stateless.read_usual_caller(usual.name, usual.meta, headers)
-        if told is None:
+    def read_usual(self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None) -> Heard | None:
+        """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
+
+        `route` is what the headers tell of it.
+        """
+        told = stateless.read_usual_caller(usual.meta)
+        if told is None or (headers is not None and route != (told.revision, METHOD, usual.name)):
             return None
         target = Target(METHOD, usual.name, usual.arguments, usual.meta)
-        caller = self._caller(told)
-        if headers is not None:
-            self._check_params(target, caller, headers)
-        return Heard(_USUAL, caller, told, target)
+        caller = self._callers.of(told)
+        entry = self._gateway.find(usual.name, caller)
+        if headers is not None and entry is not None:
+            self._check_params(entry, target, caller, headers)
+        return Heard(_USUAL, caller, told, target, entry)
 
     def _caller(self, told: Told) -> Caller:
         base = self._base
@@ -83,7 +96,7 @@ class Exchange:
     def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
         if heard.target is not None:
-            return self._call(heard.target, heard.caller, heard.told, outlet)
+            return self._call(heard.target, heard.entry, heard.caller, heard.told, outlet)
         if heard.request.method in LISTS:
             return self._list(heard)
         return _OTHERS[heard.request.method](self, heard.request, heard.caller, outlet)
@@ -95,16 +108,16 @@ class Exchange:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _call(self, target: Target, caller: Caller, told: Told, outlet: Outlet) -> bytes:
+    async def _call(self, target: Target, entry: Entry | None, caller: Caller, told: Told, outlet: Outlet) -> bytes:
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
         talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, opened, brought)
         try:
-            if target.method == METHOD and self._wants_task(target, caller):
+            if entry is not None and self._wants_task(entry, target, caller):
                 reply = self._start_task(target, caller, {})
             else:
                 reply = await CALLS[target.method](self._gateway, caller, target, talk)
-                if reply.kind is Kind.TASK:
+                if reply.kind is _TASK:
                     reply = Followed(self._gateway, caller).begun(reply, target.name)
         except Detached:
             reply = self._start_task(target, caller, talk.used)
@@ -124,9 +137,8 @@ class Exchange:
     def _open(self, target: Target, state: str, caller: Caller) -> Opened:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
-    def _wants_task(self, target: Target, caller: Caller) -> bool:
-        entry = self._gateway.find(target.name, caller)
-        if entry is None or entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
+    def _wants_task(self, entry: Entry, target: Target, caller: Caller) -> bool:
+        if entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
             raise _needs_tasks(target.name)
@@ -138,11 +150,8 @@ class Exchange:
 
         return self._gateway.tasks.start(caller, run, known)
 
-    def _check_params(self, target: Target, caller: Caller, headers: Headers) -> None:
-        entry = self._gateway.find(target.name, caller)
-        if entry is None or b"x-mcp-header" not in entry.tool.wire:
-            return
-        if not self._gateway.find_visible(target.name, caller):
+    def _check_params(self, entry: Entry, target: Target, caller: Caller, headers: Headers) -> None:
+        if b"x-mcp-header" not in entry.tool.wire or not self._gateway.find_visible(target.name, caller):
             return
         found = _mirrors(entry.tool.input_schema)
         if not isinstance(found, BadMirror):

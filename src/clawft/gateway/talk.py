@@ -20,6 +20,7 @@ from clawft.wire.visible import make_visible
 OURSELVES = "clawft/"
 NOT_ASKED = Opened()
 NO_RESPONSES: Mapping[str, Raw] = {}
+NO_ANSWERS: Answers = {}
 
 Asker = Callable[["Outlet", Question], Awaitable[Mapping[str, Any]]]
 
@@ -36,13 +37,13 @@ class Reports:
     """Progress and log messages; both eras send the same notifications."""
 
     carried = b""
+    _last = float("-inf")
 
     def __init__(self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType) -> None:
         self._caller = caller
         self._outlet = outlet
         self._token = b"" if token is UNSET or not is_progress_token(token) else bytes(token)
         self.level = "" if level is UNSET else level
-        self._last = float("-inf")
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
         if not self._token or progress <= self._last:
@@ -117,17 +118,18 @@ class StatelessTalk(Reports):
         responses: Mapping[str, Raw] = NO_RESPONSES,
     ) -> None:
         super().__init__(caller, outlet, token, level)
-        self.carried = opened.carry
+        if opened.carry:
+            self.carried = opened.carry
         self._answers = opened.answers if responses is NO_RESPONSES else given(responses, opened)
         self._brought = responses if opened.carry or (responses and opened is NOT_ASKED) else None
-        self.used: dict[str, Mapping[str, Any]] = {}
+        self.used: Answers = NO_ANSWERS
         """The answers the tool has asked for so far: all that a retry needs."""
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Answers:
         if carry:
             return self._ask_carrying(questions, carry)
         open_questions = {key: q for key, q in questions.items() if not self._answered(key, q)}
-        self.used |= {key: self._answers[key] for key in questions if key not in open_questions}
+        self.used = {**self.used, **{key: self._answers[key] for key in questions if key not in open_questions}}
         for question in open_questions.values():
             require(self._caller, question)
         if open_questions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
 from clawft.link.share.load import Load
@@ -15,8 +15,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-SHORTCUT = "clawft.shortcut"
-"""Where our own server's `Shortcut` stands among the ASGI extensions of a scope."""
 MAX_BODY = 4 * 1024 * 1024
 WATCH_AFTER_SECONDS = 0.02
 """Answers that take longer than this are watched for a caller that leaves."""
@@ -29,26 +27,6 @@ EVENTS: tuple[Header, ...] = (
     (b"x-accel-buffering", b"no"),
     (b"connection", b"close"),
 )
-
-
-class Shortcut(Protocol):
-    """What our own server offers beside ASGI: whole things at once instead of message by message."""
-
-    def take_body(self) -> bytes | None:
-        """The whole body, if it is here already. Then `receive` has none left."""
-        ...
-
-    def answer(self, status: int, headers: tuple[Header, ...], body: bytes) -> bool:
-        """Give a short answer whole; False if it has to go through `send`."""
-        ...
-
-    def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
-        """Have it called when the client goes; what is returned takes that back."""
-        ...
-
-    def listen(self) -> None:
-        """It waits for news, not for an answer, and can come again: it gives way when there are too many."""
-        ...
 
 
 async def read_body(receive: Receive, limit: int = MAX_BODY) -> bytes:

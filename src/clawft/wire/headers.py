@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -80,15 +80,24 @@ def check_mirrors(method: str, version: str, params: Params, headers: Headers) -
             _check(headers, NAME, name, decode_value)
 
 
-def says_plainly(headers: Headers, version: str, method: str, name: str) -> bool:
-    """Whether all of them say it in the usual way."""
-    if headers.get(VERSION) != version.encode() or headers.get(METHOD) != method.encode():
-        return False
-    return _says_plainly(headers.get(NAME), name)
+class Route(NamedTuple):
+    """The version, method and name that headers tell in the usual way: as they are, in ASCII."""
+
+    version: str
+    method: str
+    name: str
+
+
+def route(headers: Headers) -> Route | None:
+    """None if one of the three is missing, or told in any other way."""
+    told = [headers.get(header, b"") for header in (VERSION, METHOD, NAME)]
+    if not all(told) or not b"".join(told).isascii() or told[-1].startswith(b"=?"):
+        return None
+    return Route(*(word.decode() for word in told))
 
 
 def _says_plainly(header: bytes | None, text: str) -> bool:
-    """The usual case, without decoding: an ASCII name, spelled as it is."""
+    """The same of one, without decoding."""
     return header == text.encode() and text.isascii() and not text.startswith("=?")
 
 

@@ -10,8 +10,7 @@ from msgspec import UNSET, Raw, Struct
 from clawft.errors import BadParams, ClawftError, UnsupportedRevision
 from clawft.model import Capabilities, Kind
 from clawft.wire import meta as metas
-from clawft.wire.calls import METHOD
-from clawft.wire.headers import Headers, check_mirrors, says_plainly
+from clawft.wire.headers import Headers, check_mirrors
 from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
@@ -60,18 +59,15 @@ def read_caller(request: Request, headers: Headers | None = None) -> Told:
     return _told_by(params.meta, version)
 
 
-def read_usual_caller(name: str, meta: bytes, headers: Headers | None) -> Told | None:
-    """The same for the usual tools/call; None if it stumbles over a rung, and has to climb all of them to learn which.
+def read_usual_caller(meta: bytes) -> Told | None:
+    """The same for the usual tools/call, but for its headers; None if it stumbles, and has to climb all of the ladder.
 
     A client says the same of itself with every request.
     """
     try:
-        told = _known(meta) if len(meta) <= MAX_KNOWN_META else None
+        return _known(meta) if len(meta) <= MAX_KNOWN_META else None
     except ClawftError:
         return None
-    if told is None or (headers is not None and not says_plainly(headers, told.revision, METHOD, name)):
-        return None
-    return told
 
 
 @lru_cache(maxsize=256)

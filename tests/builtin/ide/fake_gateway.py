@@ -9,7 +9,7 @@ from typing import Any
 
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Receive, Scope, Send
-from clawft.link.http_in.server import HttpServer
+from clawft.link.http_in.server import HttpServer, of_asgi
 
 TOKEN = "f" * 64
 
@@ -34,7 +34,7 @@ class FakeGateway:
 async def fake_gateway(home: Path) -> AsyncGenerator[FakeGateway]:
     """Serving, with its invitation written."""
     gateway = FakeGateway()
-    server = HttpServer(gateway.serve)
+    server = HttpServer(of_asgi(gateway.serve))
     host, port = await server.start()
     folder = home / "ide"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -15,7 +15,7 @@ import aiohttp
 
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Receive, Scope, Send
-from clawft.link.http_in.server import HttpServer
+from clawft.link.http_in.server import HttpServer, of_asgi
 
 PATIENCE_S = 20.0
 
@@ -78,7 +78,7 @@ class FakeWindow:
 async def window(*folders: Path, id: str = "abcdef123456") -> AsyncGenerator[FakeWindow]:
     """One that listens."""
     fake = FakeWindow(list(folders), id)
-    server = HttpServer(fake.serve)
+    server = HttpServer(of_asgi(fake.serve))
     host, port = await server.start()
     fake.callback = f"http://{host}:{port}/"
     try:

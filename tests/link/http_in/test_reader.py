@@ -63,6 +63,10 @@ def read(pieces: Sequence[bytes], known: KnownHeads) -> Found:
 
     reader = RequestReader(Limits(body_bytes=100), known, begin)
     for piece in pieces:
+        whole = reader.whole(piece) if reader.verdict is None and not reader.last else None
+        if whole is not None:
+            requests.append(Exchange(NoPeer(), whole[0], 0.0, whole[1]))
+            continue
         rest = piece
         while rest and reader.verdict is None and not reader.last:
             rest = rest[reader.feed(rest) :]
@@ -78,13 +82,13 @@ def split(stream: bytes, cuts: Sequence[int]) -> list[bytes]:
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(SENT), min_size=1, max_size=6), st.lists(st.integers(0, 2000), max_size=5))
 def test_what_was_learnt_changes_nothing_of_what_is_read(sent: list[bytes], cuts: list[int]) -> None:
-    pieces = split(b"".join(sent), cuts)
-    plain = read(pieces, Forgetful())
     known = KnownHeads()
     for each in SENT:
         read([each], known)
-    assert read(pieces, known) == plain
-    assert read(pieces, known) == plain
+    for pieces in (sent, split(b"".join(sent), cuts)):
+        plain = read(pieces, Forgetful())
+        assert read(pieces, known) == plain
+        assert read(pieces, known) == plain
 
 
 @requirement("SHELL-19")
@@ -94,6 +98,9 @@ def test_a_known_head_is_recognised_and_its_body_is_the_senders() -> None:
     found = known.find(SENT[1])
     assert found is not None
     assert SENT[1][found[1] :] == b"world"
+    assert known.whole(SENT[1]) == (found[0], b"world")
+    assert known.whole(SENT[1] + SENT[0]) is None
+    assert known.whole(SENT[1][:-1]) is None
     requests, *_ = read([SENT[1], SENT[0][:-2], SENT[0][-2:]], known)
     assert [body for _, body in requests] == [b"world", b"hello"]
 

@@ -18,7 +18,7 @@ from clawft.link.http_in import protocol
 from clawft.link.http_in.answer import frame
 from clawft.link.http_in.head import Head, Refusal, read_head
 from clawft.link.http_in.protocol import Connection
-from clawft.link.http_in.server import App, HttpServer, Limits, Receive, Scope, Send
+from clawft.link.http_in.server import App, HttpServer, Limits, Receive, Scope, Send, of_asgi
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # waits for time-outs
@@ -74,7 +74,7 @@ class Client:
 
 @asynccontextmanager
 async def serving(app: App, limits: Limits | None = None) -> AsyncGenerator[tuple[HttpServer, int]]:
-    server = HttpServer(app, limits=limits or Limits())
+    server = HttpServer(of_asgi(app), limits=limits or Limits())
     _, port = await server.start("127.0.0.1", 0)
     try:
         yield server, port
@@ -1068,7 +1068,7 @@ async def test_a_connection_that_ends_leaves_no_task_behind() -> None:
 
 @requirement("SHELL-19")
 async def test_stopped_server_starts_again_on_a_given_socket() -> None:
-    server = HttpServer(echo)
+    server = HttpServer(of_asgi(echo))
     await server.start("127.0.0.1", 0)
     with pytest.raises(RuntimeError, match="already started"):
         await server.start("127.0.0.1", 0)

@@ -24,8 +24,8 @@ class Refusal(Struct, frozen=True):
     """Seconds after which it may go better; the connection is closed until then."""
 
 
-Found = Caller | Refusal | None
-Authenticate = Callable[[Headers], Found | Awaitable[Caller | Refusal]]
+Answered = Caller | Refusal | Awaitable[Caller | Refusal]
+Authenticate = Callable[[Headers], Answered | None]
 """The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
 REALM = 'Bearer realm="clawft"'
 
@@ -61,7 +61,7 @@ class Access:
         name = _without_port(place)
         return name in self._hosts if self._hosts is not None else name == host
 
-    def caller(self, headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
+    def caller(self, headers: Headers) -> Answered:
         found = self._authenticate(headers)
         if found is None:
             return Refusal(401, "a bearer token is required; `weft gateway` prints the line that has it", REALM)

@@ -13,30 +13,25 @@ from clawft.link import asgi
 from clawft.link.asgi import JSON
 from clawft.link.share.load import ANSWERS, Load
 from clawft.wire import jsonrpc
+from clawft.wire.codes import status_of
 
 LARGE_ANSWER = 256 * 1024
 """Well above what is left of a text: a picture, say."""
 
 
-def always_ok(answer: bytes) -> int:
-    return 200
-
-
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_new_stream", "_pump", "_status", "_stream", "_visit")
+    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_running", "_stream", "_visit")
 
     def __init__(
-        self,
-        visit: Visit,
-        new_stream: Callable[[], EventStream] = EventStream,
-        status: Callable[[bytes], int] = always_ok,
+        self, visit: Visit, running: Running, key: bytes, new_stream: Callable[[], EventStream] = EventStream
     ) -> None:
-        """`status` gives the HTTP status of an answer."""
+        """It is known among those that run by its `key`."""
         self._visit = visit
+        self._running = running
+        self._key = key
         self._new_stream = new_stream
-        self._status = status
         self._stream: EventStream | None = None
         self._pump: asyncio.Task[None] | None = None
         self._gone = False
@@ -60,12 +55,16 @@ class HttpAnswer:
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def serve(self, running: Running, key: bytes, id: bytes, work: Work, code_of: CodeOf) -> None:
+    async def serve(self, id: bytes, work: Work, code_of: CodeOf) -> None:
         """Run the work in this very task and send its answer."""
-        message = await running.run_here(key, id, work, code_of)
-        sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
-        if sending is not None:
-            await sending
+        stop_watching = self._visit.watch(self.left)
+        try:
+            message = await self._running.run_here(self._key, id, work, code_of)
+            sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
+            if sending is not None:
+                await sending
+        finally:
+            stop_watching()
 
     def _send(self, message: bytes) -> Awaitable[None] | None:
         """None if there is nothing to wait for."""
@@ -74,8 +73,11 @@ class HttpAnswer:
         if self._gone:
             return None
         if message:
-            return self._visit.answer(self._status(message), message, JSON_HEADERS)
+            return self._visit.answer(self._status_of(message), message, JSON_HEADERS)
         return self._visit.answer(202)  # cancelled: nothing more is said about it, but HTTP wants an end
+
+    def _status_of(self, message: bytes) -> int:
+        return 200
 
     async def _send_large(self, id: bytes, message: bytes) -> None:
         load = Load(ANSWERS)
@@ -101,6 +103,19 @@ class HttpAnswer:
         self._gone = True
         if self._stream is not None:
             self._stream.detach()
+
+
+class LoneAnswer(HttpAnswer):
+    """To a request that stands alone: who leaves cancels it, and its status tells what came of it."""
+
+    __slots__ = ()
+
+    def left(self) -> None:
+        super().left()
+        self._running.cancel(self._key)
+
+    def _status_of(self, message: bytes) -> int:
+        return status_of(message)
 
 
 JSON_HEADERS = (JSON,)

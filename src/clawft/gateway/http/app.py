@@ -9,13 +9,14 @@ from functools import lru_cache
 
 from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
 from clawft.gateway.core import Gateway
-from clawft.gateway.http.access import Access, Refusal, bearer_of
+from clawft.gateway.http.access import Access, Answered, Refusal, bearer_of
 from clawft.gateway.http.session_door import SessionDoor
 from clawft.gateway.http.stateless_door import StatelessDoor
 from clawft.gateway.http.status import Status
 from clawft.gateway.http.turnstile import Turnstile
 from clawft.gateway.http.visit import Look, Visit
 from clawft.link import asgi
+from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.link.share.load import LARGE
 from clawft.link.share.waiting import LARGE_REQUESTS
@@ -60,37 +61,43 @@ class HttpApp:
         self._status = Status(gateway, self._stateless, self._sessions)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await _lifespan(receive, send)
-            return
-        headers: Sequence[Header] = scope["headers"]
+        """Under any ASGI server; ours calls `serve`."""
+        if scope["type"] == "http":
+            await self.serve(FromAsgi(scope, receive, send))
+        elif scope["type"] == "lifespan":
+            await _lifespan(receive, send)
+
+    def serve(self, arrival: Arrival) -> Awaitable[None]:
+        head = arrival.head
+        headers, path = head.headers, head.path
         look = self._known_look(headers) if isinstance(headers, tuple) else self._look(headers)
-        path: str = scope["path"].removeprefix(scope.get("root_path", ""))
         if look.out_of_place is not None:
-            await _refuse(send, look.out_of_place)
-        elif path != self._path and path != self._path + "/":
-            await self._beside(scope["method"], path, send)
+            return _refuse(arrival.send, look.out_of_place)
+        if path != self._path and path != self._path + "/":
+            return self._beside(head.method, path, arrival.send)
+        caller = self._access.caller(look.headers)
+        if isinstance(caller, Caller) and self._turnstile.stands_open(caller.principal):
+            return self._enter(Visit(arrival, look, caller))
+        return self._ask_in(arrival, look, caller)
+
+    async def _ask_in(self, arrival: Arrival, look: Look, caller: Answered) -> None:
+        """Who it is takes a moment to find out, or may not come in at once."""
+        if not isinstance(caller, Caller | Refusal):
+            caller = await caller
+        if isinstance(caller, Refusal):
+            await _refuse(arrival.send, self._in_doubt(arrival, look, caller))
         else:
-            caller = self._access.caller(look.headers)
-            if not isinstance(caller, Caller | Refusal):
-                caller = await caller
-            if isinstance(caller, Refusal):
-                await _refuse(send, self._in_doubt(scope, look, caller))
-            elif self._turnstile.stands_open(caller.principal):
-                await self._enter(Visit(scope, look, caller, receive, send))
-            else:
-                await self._enter_in_turn(Visit(scope, look, caller, receive, send))
+            await self._enter_in_turn(Visit(arrival, look, caller))
 
     async def drain(self, grace: float) -> None:
         """New requests are refused, running ones get `grace` seconds, streams end."""
         await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
-    def _in_doubt(self, scope: Scope, look: Look, refusal: Refusal) -> Refusal:
+    def _in_doubt(self, arrival: Arrival, look: Look, refusal: Refusal) -> Refusal:
         """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
         if refusal.status != UNAUTHORIZED or not bearer_of(look.headers):
             return refusal
-        client: tuple[str, int] | None = scope.get("client")
+        client = arrival.client
         return self._turnstile.slow_down(client[0] if client else "", refusal)
 
     async def _enter_in_turn(self, visit: Visit) -> None:
@@ -110,7 +117,7 @@ class HttpApp:
         return self._status.answer(method, path, send)
 
     def _enter(self, visit: Visit) -> Awaitable[None]:
-        method: str = visit.scope["method"]
+        method = visit.method
         if method == "POST":
             return self._post(visit)
         if method in ("GET", "DELETE") and not visit.look.stateless:
@@ -185,10 +192,12 @@ class HttpApp:
         accepted = [value for name, value in pairs if name == b"accept"]
         if len(accepted) > 1:
             headers[b"accept"] = b", ".join(accepted)
+        repeated = headers_of.repeated(pairs)
         return Look(
             headers,
             stateless=_is_stateless(headers),
-            repeated=headers_of.repeated(pairs),
+            repeated=repeated,
+            route=None if repeated else headers_of.route(headers),
             out_of_place=_ambiguous(pairs) or self._access.check_place(headers),
             unfit=_unfit(headers),
         )

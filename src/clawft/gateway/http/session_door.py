@@ -72,13 +72,8 @@ class SessionDoor:
         if answer is not None:
             await asgi.answer(visit.send, 200, answer, [JSON])
             return
-        back = HttpAnswer(visit, session.new_stream)
-        stop_watching = visit.watch(back.left)
-        try:
-            work = conversation.answer(request, back)
-            await back.serve(conversation.running, request.id, request.id, work, handshake.error_code)
-        finally:
-            stop_watching()
+        back = HttpAnswer(visit, conversation.running, request.id, session.new_stream)
+        await back.serve(request.id, conversation.answer(request, back), handshake.error_code)
 
     async def _batch(self, session: Session, body: bytes, send: Send) -> None:
         """2025-03-26 only: all answers together, as JSON."""
@@ -104,7 +99,7 @@ class SessionDoor:
         session = await self._session(visit)
         if session is None:
             return
-        if visit.scope["method"] == "DELETE":
+        if visit.method == "DELETE":
             self.sessions.end(session)
             await asgi.answer(visit.send, 204)
         elif not _takes_events(visit.headers.get(b"accept", b"")):

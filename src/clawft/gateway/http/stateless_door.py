@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Awaitable
+from functools import partial
 
 from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import Exchange, Heard
-from clawft.gateway.http.answer import HttpAnswer
+from clawft.gateway.http.answer import LoneAnswer
 from clawft.gateway.http.visit import Visit
+from clawft.gateway.known import Known
 from clawft.gateway.running import Running
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.wire import jsonrpc, stateless
 from clawft.wire.calls import UsualCall
-from clawft.wire.codes import status_of
 from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Message, Notification, Request
 
 MAX_IN_FLIGHT = 4_096
+MAX_PRINCIPALS = 64
+"""How many are remembered, with what their clients say of themselves."""
 LISTEN = "subscriptions/listen"
 
 
 class StatelessDoor:
     def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
         self.running = Running(MAX_IN_FLIGHT)
+        self._exchanges = Known(partial(Exchange, gateway), MAX_PRINCIPALS)
         self._keys = itertools.count(1)
 
     def post(self, visit: Visit, message: Message | None, body: bytes) -> Awaitable[None]:
@@ -38,7 +41,7 @@ class StatelessDoor:
         return _refuse(visit.send, None, wrong)
 
     def _request(self, visit: Visit, request: Request) -> Awaitable[None]:
-        exchange = Exchange(self._gateway, visit.caller)
+        exchange = self._exchanges.of(visit.caller)
         if request.method == LISTEN:
             visit.listen()
         try:
@@ -48,28 +51,17 @@ class StatelessDoor:
 
     def call(self, visit: Visit, usual: UsualCall) -> Awaitable[None] | None:
         """The same for the usual tools/call; None if it has to be read like any other request."""
-        if visit.look.repeated:
-            return None
-        exchange = Exchange(self._gateway, visit.caller)
+        exchange = self._exchanges.of(visit.caller)
         try:
-            heard = exchange.read_usual(usual, visit.headers)
+            heard = exchange.read_usual(usual, visit.headers, visit.look.route)
         except ClawftError as wrong:
             return _refuse(visit.send, usual.id, wrong)
         return None if heard is None else self._answer(visit, usual.id, exchange, heard)
 
-    async def _answer(self, visit: Visit, id: bytes, exchange: Exchange, heard: Heard) -> None:
-        back = HttpAnswer(visit, status=status_of)
+    def _answer(self, visit: Visit, id: bytes, exchange: Exchange, heard: Heard) -> Awaitable[None]:
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
-
-        def leave() -> None:
-            back.left()
-            self.running.cancel(key)
-
-        stop_watching = visit.watch(leave)
-        try:
-            await back.serve(self.running, key, id, exchange.answer(heard, back), stateless.error_code)
-        finally:
-            stop_watching()
+        back = LoneAnswer(visit, self.running, key)
+        return back.serve(id, exchange.answer(heard, back), stateless.error_code)
 
     async def drain(self, grace: float) -> None:
         await self.running.drain(grace)

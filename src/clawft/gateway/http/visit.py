@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from clawft.gateway.http.access import Refusal
 from clawft.link import asgi
-from clawft.link.asgi import Header, Receive, Scope, Send, Shortcut
+from clawft.link.arrival import Arrival
+from clawft.link.asgi import Header, Send
 from clawft.link.households import household
 from clawft.link.share.load import Load
 from clawft.model import Caller
-from clawft.wire.headers import Headers
+from clawft.wire.headers import Headers, Route
 
 
 class Look(Struct, frozen=True):
@@ -22,6 +23,8 @@ class Look(Struct, frozen=True):
     stateless: bool
     repeated: str
     """A header that routes and occurs twice."""
+    route: Route | None
+    """Where they lead, if they say so in the usual way."""
     out_of_place: Refusal | None
     """Why this host or origin is refused."""
     unfit: Refusal | None
@@ -29,29 +32,34 @@ class Look(Struct, frozen=True):
 
 
 class Visit:
-    __slots__ = ("_shortcut", "caller", "headers", "look", "receive", "scope", "send")
+    __slots__ = ("_arrival", "caller", "headers", "look")
 
-    def __init__(self, scope: Scope, look: Look, caller: Caller, receive: Receive, send: Send) -> None:
-        self.scope = scope
+    def __init__(self, arrival: Arrival, look: Look, caller: Caller) -> None:
         self.look = look
         self.headers = look.headers
         self.caller = caller
-        self.receive = receive
-        self.send = send
-        self._shortcut: Shortcut | None = scope.get("extensions", _NONE).get(asgi.SHORTCUT)
+        self._arrival = arrival
+
+    @property
+    def send(self) -> Send:
+        return self._arrival.send
+
+    @property
+    def method(self) -> str:
+        return self._arrival.head.method
 
     def whole_body(self, limit: int) -> bytes | None:
         """The body, if it is all there. Raises MessageTooLong above the limit."""
-        body = self._shortcut.take_body() if self._shortcut is not None else None
+        body = self._arrival.take_body()
         return None if body is None else asgi.within(limit, body)
 
     def body(self, limit: int) -> Awaitable[bytes]:
         """The whole body. Raises MessageTooLong above the limit, LinkClosed if the caller leaves."""
-        return asgi.read_body(self.receive, limit)
+        return asgi.read_body(self._arrival.receive, limit)
 
     def large_body(self, limit: int, load: Load) -> Awaitable[bytes]:
         """The same for one that counts. Raises Busy where there is no room for it."""
-        return asgi.read_large(self.receive, limit, load)
+        return asgi.read_large(self._arrival.receive, limit, load)
 
     def announced(self) -> int:
         """How long the body will be; -1 where that is not said."""
@@ -60,25 +68,19 @@ class Visit:
 
     def place(self) -> str:
         """Where it comes from."""
-        client: tuple[str, int] | None = self.scope.get("client")
+        client = self._arrival.client
         return household(client[0]) if client else "here"
 
     def answer(self, status: int, body: bytes = b"", headers: tuple[Header, ...] = ()) -> Awaitable[None] | None:
         """One whole answer; None if it is on its way already."""
-        if self._shortcut is not None and self._shortcut.answer(status, headers, body):
+        if self._arrival.answer(status, headers, body):
             return None
         return asgi.answer(self.send, status, body, headers)
 
     def watch(self, gone: Callable[[], object]) -> Callable[[], object]:
         """Have `gone` called when the caller leaves; call what this returns when that is no longer of interest."""
-        if self._shortcut is not None:
-            return self._shortcut.tell_when_gone(gone)
-        return asgi.Watch(self.receive, gone).stop
+        return self._arrival.tell_when_gone(gone)
 
     def listen(self) -> None:
-        """Only news come from here on; see `Shortcut`."""
-        if self._shortcut is not None:
-            self._shortcut.listen()
-
-
-_NONE: dict[str, Shortcut] = {}
+        """Only news come from here on; see `Arrival`."""
+        self._arrival.listen()

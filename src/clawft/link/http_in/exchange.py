@@ -1,11 +1,10 @@
-"""One request and its answer, as an ASGI application sees them: `scope`, `receive`, `send`."""
+"""One request and its answer: what whoever serves it sees of them (see `link.arrival`), and the connection."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
-from clawft.link.asgi import SHORTCUT
 from clawft.link.http_in.answer import (
     BODYLESS,
     CONTINUE,
@@ -19,15 +18,12 @@ from clawft.link.http_in.answer import (
 from clawft.link.http_in.head import Head, Refusal
 
 Address = tuple[str, int]
-Scope = dict[str, Any]
 Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Serve = Callable[["Exchange"], Awaitable[None]]
+"""Answers one request."""
 
 PIECE_BYTES: Final = 64 * 1024
 """A longer body goes out in pieces of this size, each waiting until the client took the one before."""
-ASGI: Final = {"version": "3.0", "spec_version": "2.4"}
 BROKEN: Final = Refusal(500, "the server failed to answer this request; its log says why")
 
 log = logging.getLogger("clawft.http")
@@ -53,23 +49,23 @@ class Exchange:
     """Collects the body the connection reads, writes the answer the application sends."""
 
     __slots__ = (
-        "_changed", "_delivered", "_framing", "_headers", "_left", "_peer", "_pieces", "_status", "_tell",
-        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "received", "whole",
+        "_changed", "_delivered", "_framing", "_headers", "_left", "_pieces", "_status", "_tell",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "peer", "received", "whole",
     )  # fmt: skip
 
-    def __init__(self, peer: Peer, head: Head, began: float) -> None:
+    def __init__(self, peer: Peer, head: Head, began: float, body: bytes | None = None) -> None:
+        """`body`: where all of it is here already."""
         self.head = head
         self.began = began
-        self.received = 0
-        self.buffered = 0
-        self.whole = False
+        self.received = self.buffered = len(body) if body else 0
+        self.whole = body is not None
         self.expects = head.expects
         self.keep_alive = head.keep_alive
         self.gone = False
         self.ended = False
         self.listens = False
-        self._peer = peer
-        self._pieces: list[bytes] = []
+        self.peer = peer
+        self._pieces: list[bytes] = [body] if body else []
         self._delivered = False
         self._changed: asyncio.Event | None = None
         self._status = 0
@@ -78,23 +74,9 @@ class Exchange:
         self._left = 0
         self._tell: Callable[[], object] | None = None
 
-    def scope(self) -> Scope:
-        head = self.head
-        return {
-            "type": "http",
-            "asgi": ASGI,
-            "http_version": head.version,
-            "method": head.method,
-            "scheme": "http",
-            "path": head.path,
-            "raw_path": head.raw_path,
-            "query_string": head.query,
-            "root_path": "",
-            "headers": head.headers,
-            "client": self._peer.client,
-            "server": self._peer.server,
-            "extensions": {SHORTCUT: self},
-        }
+    @property
+    def client(self) -> Address | None:
+        return self.peer.client
 
     # The connection's side
 
@@ -125,7 +107,7 @@ class Exchange:
         """Answer in the application's place. False when its own answer is under way and can only be cut off."""
         fresh = not self.started
         if fresh and not self.gone:
-            self._peer.write(refusal_answer(refusal))
+            self.peer.write(refusal_answer(refusal))
         self.keep_alive = False
         self.leave()
         return fresh
@@ -156,9 +138,9 @@ class Exchange:
         return not self._delivered and (self.whole or bool(self._pieces))
 
     def _ask_for_more(self) -> None:
-        self._peer.hear()
+        self.peer.hear()
         if self.expects and not self.started:
-            self._peer.write(CONTINUE)
+            self.peer.write(CONTINUE)
         self.expects = False
 
     async def send(self, message: Message) -> None:
@@ -216,7 +198,7 @@ class Exchange:
             raise RuntimeError(f"the body is not the {framing.length} bytes that content-length promised")
 
     async def _write(self, prefix: bytes, body: bytes, suffix: bytes, *, last: bool) -> None:
-        peer = self._peer
+        peer = self.peer
         if len(body) <= PIECE_BYTES:
             peer.write(b"".join((prefix, body, suffix)))
         else:
@@ -228,7 +210,7 @@ class Exchange:
             await peer.drained()
 
     async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
-        peer = self._peer
+        peer = self.peer
         peer.write(prefix)
         for at in range(0, len(body), PIECE_BYTES):
             peer.write(body[at : at + PIECE_BYTES])
@@ -236,7 +218,7 @@ class Exchange:
                 await peer.drained()
         peer.write(suffix)
 
-    # The application's side, in short: see `clawft.link.asgi.Shortcut`
+    # The same in short
 
     def take_body(self) -> bytes | None:
         if not self.whole or self._delivered:
@@ -252,9 +234,10 @@ class Exchange:
         self._status = status
         self._headers = headers
         self._framing = framing = self._frame(len(body), whole=True)
-        self._peer.write(framing.head + body)
+        self.peer.write(framing.head + body)
         self.ended = True
-        self.wake()
+        if self._changed is not None:
+            self._changed.set()
         return True
 
     def tell_when_gone(self, callback: Callable[[], object]) -> Callable[[], object]:
@@ -286,7 +269,7 @@ class Exchange:
         if self.started:
             return False
         self.keep_alive = False
-        self._peer.write(refusal_answer(BROKEN))
+        self.peer.write(refusal_answer(BROKEN))
         return True
 
 

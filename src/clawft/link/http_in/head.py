@@ -88,6 +88,13 @@ class KnownHeads:
         head = self._heads.get(data[:end])
         return None if head is None else (head, end)
 
+    def whole(self, data: bytes) -> tuple[Head, bytes] | None:
+        """The request that these bytes are, its body beside its head, if they are just one."""
+        found = self.find(data)
+        if found is None or len(data) != found[1] + found[0].length:
+            return None
+        return found[0], data[found[1] :]
+
     def keep(self, data: bytes, head: Head) -> None:
         """Remember the head that was parsed out of these bytes, if it can only be read in one way."""
         first = data[: data.find(END_OF_HEAD) + len(END_OF_HEAD)]

@@ -99,7 +99,12 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
             return
         self._heard = self._now()
-        self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
+        known = self._reader.whole(data) if self.current is None else None
+        if known is None:
+            self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
+        else:
+            self._head_since = 0.0
+            self._take_on(Exchange(self, known[0], self._heard, known[1]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
@@ -190,14 +195,17 @@ class Connection(asyncio.Protocol):
         if self.current is not None or self._close_by or self._gone:
             return
         if self._reader.found:
-            self.current = self._reader.found.popleft()
-            if self.task is None:
-                self.task = self._roster.loop.create_task(self._serve())
-            else:
-                self._wake()
+            self._take_on(self._reader.found.popleft())
         elif self._reader.verdict is not None:
             self.write(refusal_answer(self._reader.verdict))
             self._linger()
+
+    def _take_on(self, exchange: Exchange) -> None:
+        self.current = exchange
+        if self.task is None:
+            self.task = self._roster.loop.create_task(self._serve())
+        else:
+            self._wake()
 
     def _wake(self) -> None:
         idle, self._idle = self._idle, None
@@ -224,7 +232,7 @@ class Connection(asyncio.Protocol):
         try:
             if self.blocked_since:  # who does not take its answers is given no more of them
                 await self.drained()
-            await self._roster.app(exchange.scope(), exchange.receive, exchange.send)
+            await self._roster.serve(exchange)
         except Exception as error:  # noqa: BLE001 - whatever the application raises becomes a 500 and a log line
             exchange.crash(error)
         finally:
@@ -247,7 +255,8 @@ class Connection(asyncio.Protocol):
             self._linger()
 
     def _next(self) -> None:
-        self._advance()
+        if self._reader.found or self._reader.verdict is not None:
+            self._advance()
         if self._held and (self.current is None or self._reader.reading is self.current):
             held = self._let_go()
             self._heard = self._now()

@@ -53,6 +53,10 @@ class RequestReader:
         self._barren_bytes = 0
         self._received = 0
 
+    def whole(self, data: bytes) -> tuple[Head, bytes] | None:
+        """The head and body that `data` is, if it is just one request, between two, whose head is known."""
+        return self._known.whole(data) if self.reading is None and not self.in_head else None
+
     def feed(self, data: bytes | memoryview) -> int:
         """Read a slice of `data`; how many bytes were taken."""
         if self._unparsed:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from clawft.link.http_in.exchange import App
+from clawft.link.http_in.exchange import Serve
 from clawft.link.http_in.head import KnownHeads, Limits, Refusal
 from clawft.link.http_in.porch import Porch
 from clawft.link.http_in.turns import Turns
@@ -26,8 +26,8 @@ FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are op
 class Roster:
     """What all connections of one server share."""
 
-    def __init__(self, app: App, limits: Limits) -> None:
-        self.app = app
+    def __init__(self, serve: Serve, limits: Limits) -> None:
+        self.serve = serve
         self.limits = limits
         self.known = KnownHeads()
         self.loop = asyncio.get_running_loop()

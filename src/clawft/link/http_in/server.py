@@ -1,4 +1,4 @@
-"""A fast HTTP/1.1 server for one ASGI application, made to stand on an untrusted port.
+"""A fast HTTP/1.1 server for one application, made to stand on an untrusted port.
 
 Parsing is llhttp's (strict), time and space are bounded by `Limits`, and requests of one connection are answered one
 after the other. No TLS, no HTTP/2, no WebSocket, no lifespan: the program that starts the server owns the application.
@@ -9,12 +9,13 @@ import logging
 import socket
 from typing import Final
 
-from clawft.link.http_in.exchange import Address, App, Message, Receive, Scope, Send
+from clawft.link.http_in.asgi import App, Receive, Scope, Send, of_asgi
+from clawft.link.http_in.exchange import Address, Message, Serve
 from clawft.link.http_in.head import Limits
 from clawft.link.http_in.protocol import Connection, address_of
 from clawft.link.http_in.roster import Roster
 
-__all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send"]
+__all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send", "of_asgi"]
 
 NOWHERE: Final = ("", 0)
 """The address of a Unix socket, which has no host and port."""
@@ -28,10 +29,10 @@ log = logging.getLogger("clawft.http")
 
 
 class HttpServer:
-    """Serves `app` from `start` to `stop`; a stopped server can be started again."""
+    """Serves from `start` to `stop`; a stopped server can be started again."""
 
-    def __init__(self, app: App, *, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen, safe to share
-        self._app = app
+    def __init__(self, serve: Serve, *, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen, safe to share
+        self._serve = serve
         self._limits = limits
         self._listener: asyncio.Server | None = None
         self._roster: Roster | None = None
@@ -41,7 +42,7 @@ class HttpServer:
         """Listen; returns the address once clients can connect. `sock`, a bound socket, takes the place of both."""
         if self._listener is not None:
             raise RuntimeError("the server is already started")
-        roster = Roster(self._app, self._limits)
+        roster = Roster(self._serve, self._limits)
         self._listener = await _listen(roster, host, port, sock)
         self._roster = roster
         self._sweep(roster)

@@ -24,7 +24,7 @@ from clawft.builtin.ide.vscode.rendezvous import TOKEN_BYTES, invite
 from clawft.errors import IdeError, LinkClosed, MessageTooLong
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
-from clawft.link.http_in.server import HttpServer
+from clawft.link.http_in.server import HttpServer, of_asgi
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 HEARTBEAT_SECONDS = 10
@@ -58,7 +58,7 @@ class Reception:
         self._hub = hub
         self._home = home
         self._token = secrets.token_hex(TOKEN_BYTES)
-        self._server = HttpServer(self._serve)
+        self._server = HttpServer(of_asgi(self._serve))
         self._host = b""
         self._windows: dict[str, VsCodeIde] = {}
         self._file: Path | None = None

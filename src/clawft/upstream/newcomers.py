@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # which start through us
     from clawft.upstream.upstream import Upstream
 
-ARRIVAL_SECONDS = 2.0
+WAIT_SECONDS = 2.0
 """How long after its start a server is waited for; then the others are shown without it, and news follow."""
 
 
-class Arrivals:
+class Newcomers:
     def __init__(self) -> None:
         self._coming: list[Upstream] = []
 
@@ -48,4 +48,4 @@ class Arrivals:
 
 
 def _left(one: Upstream, now: float) -> float:
-    return one.since + ARRIVAL_SECONDS - now
+    return one.since + WAIT_SECONDS - now

@@ -1,0 +1,36 @@
+"""Any ASGI application behind our own server."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from clawft.link.http_in.exchange import Exchange, Message, Serve
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+VERSIONS: Final = {"version": "3.0", "spec_version": "2.4"}
+
+
+def of_asgi(app: App) -> Serve:
+    return lambda exchange: app(_scope_of(exchange), exchange.receive, exchange.send)
+
+
+def _scope_of(exchange: Exchange) -> Scope:
+    head, peer = exchange.head, exchange.peer
+    return {
+        "type": "http",
+        "asgi": VERSIONS,
+        "http_version": head.version,
+        "method": head.method,
+        "scheme": "http",
+        "path": head.path,
+        "raw_path": head.raw_path,
+        "query_string": head.query,
+        "root_path": "",
+        "headers": head.headers,
+        "client": peer.client,
+        "server": peer.server,
+        "extensions": {},
+    }
