@@ -8,7 +8,7 @@ import pytest
 
 from clawft.catalog.names import Form
 from clawft.config.keys import BY_NAME, KEYS
-from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems
+from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems, read_bytes
 from clawft.config.settings import Settings
 from clawft.errors import ConfigUnreadable, InvalidConfig
 from clawft.policy.grant import GrantRule
@@ -245,6 +245,14 @@ def test_a_file_without_end_is_not_read(home: Path, workspace: Path) -> None:
     os.symlink("/dev/zero", home / "config.toml")
     with pytest.raises(ConfigUnreadable, match="is larger than"):
         load(home, workspace, "default")
+
+
+@requirement("CONF-12", "QUAL-12")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".mcp.json")
+    with pytest.raises(ConfigUnreadable, match="is a pipe"):
+        read_bytes(tmp_path / ".mcp.json")
 
 
 @requirement("CONF-15")

@@ -1,11 +1,13 @@
 """Which arguments of a launch are scripts."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from clawft.config import scripts as module
-from clawft.config.scripts import MAX_SCRIPTS, UNREAD, digests, scripts
+from clawft.config.approved import MAX_PROGRAM_BYTES
+from clawft.config.scripts import MAX_SCRIPTS, NO_FILE, UNREAD, digest, digests, scripts
 from tests.requirements import requirement
 
 
@@ -42,8 +44,30 @@ def test_there_are_bounds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
         (folder / name).write_text(name)
     assert list(scripts("/opt/tool", many, str(folder))) == many[:MAX_SCRIPTS]
     monkeypatch.setattr(module, "MAX_SCRIPT_BYTES", 3)
-    assert digests({"server.py": str(folder / "server.py")}) == {"server.py": UNREAD}
+    assert digests({"server.py": str(folder / "server.py")})["server.py"].startswith(UNREAD)
     assert digests({"gone": str(folder / "gone")}) == {"gone": "cannot be read: No such file or directory"}
+
+
+@requirement("POOL-19")
+def test_a_script_that_is_too_large_is_another_one_once_it_was_touched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its length and the time of its last change can be set by whoever changes it."""
+    monkeypatch.setattr(module, "MAX_SCRIPT_BYTES", 3)
+    script = folder / "server.py"
+    approved, seen = digests({"x": str(script)}), script.stat()
+    assert digests({"x": str(script)}) == approved
+    script.write_text("evil".ljust(seen.st_size))
+    os.utime(script, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    assert digests({"x": str(script)}) != approved
+
+
+@requirement("POOL-19", "QUAL-12")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_program_that_is_no_file_is_not_read(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    for path in (str(folder / "pipe"), os.devnull, "/dev/zero"):
+        assert digest(path, MAX_PROGRAM_BYTES) == NO_FILE
 
 
 # ── named in other ways ──────────────────────────────────────────────────────────────────────────────────────────────

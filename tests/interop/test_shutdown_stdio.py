@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +15,27 @@ from typing import IO, Any
 import psutil
 import pytest
 
+from clawft.gateway.running import MAX_IN_FLIGHT
 from tests.requirements import requirement
+from tests.security.siege import hostile
 from tests.servers.pipe import Json, Pipe, call, mcp_server, request, text_of
-from tests.servers.weft import MCP_SERVER, RSS_LIMIT, STOP_S, children_named, environment, is_gone, peak_memory
+from tests.servers.weft import (
+    MCP_SERVER,
+    RSS_LIMIT,
+    STOP_S,
+    children_named,
+    environment,
+    is_gone,
+    outliving,
+    peak_memory,
+)
 
 pytestmark = pytest.mark.slow
 
 AT_ONCE_S = 3.0
 """Far less than the grace of 5 s, more than a busy machine needs."""
+FULL_S = 1.0
+"""After so long without being read a pipe counts as full."""
 HELLO = request(
     1,
     "initialize",
@@ -105,6 +120,56 @@ async def test_a_second_signal_ends_it_at_once_with_its_children(tmp_path: Path,
         assert await asyncio.wait_for(pipe.process.wait(), AT_ONCE_S) == 128 + number
         assert is_gone(child)
         assert "Traceback" not in pipe.stderr()
+
+
+@requirement("SHELL-14", "LINK-09", "QUAL-13")
+async def test_a_second_signal_does_not_wait_for_servers_that_do_not_want_to_go(tmp_path: Path) -> None:
+    told = json.dumps({"mcpServers": {"hostile": hostile("stubborn")}})
+    async with mcp_server(tmp_path, "--mcp-config", told) as pipe:
+        await pipe.open()
+        assert "hostile__poke" in json.dumps(await pipe.ask("tools/list"))
+        family = psutil.Process(pipe.pid).children(recursive=True)
+        pipe.process.send_signal(signal.SIGTERM)
+        await pipe.stdout.read()  # it has nothing more to say: now it waits for the server
+        pipe.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(pipe.process.wait(), AT_ONCE_S / 2) == 128 + signal.SIGTERM
+        assert await asyncio.to_thread(outliving, family, AT_ONCE_S) == []
+
+
+@requirement("SHELL-14", "QUAL-12")
+async def test_the_end_of_input_is_noticed_behind_more_calls_than_may_run(tmp_path: Path) -> None:
+    """Nothing is read then: the end has to be looked for."""
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        waiting = [call(id, "probe__wait", {"token": "x", "seconds": 600}) for id in range(2 * MAX_IN_FLIGHT)]
+        await pipe.send(*waiting)
+        began = time.monotonic()
+        answers = await pipe.rest()
+        assert await pipe.end() == 0
+        assert time.monotonic() - began < STOP_S
+        assert len(answers) >= MAX_IN_FLIGHT
+        assert all("shutting down" in answer["error"]["message"] for answer in answers)
+
+
+@requirement("SHELL-14", "QUAL-12")
+def test_the_end_of_input_is_noticed_while_nobody_reads_our_answers(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    with process_on(tmp_path, stdin=subprocess.PIPE, stdout=write) as process:
+        os.close(write)
+        assert process.stdin is not None
+        fill(process.stdin.fileno(), HELLO, request(2, "tools/list"))
+        process.stdin.close()
+        assert peak_memory(process.pid) < RSS_LIMIT
+        assert process.wait(STOP_S) == 0
+    os.close(read)
+
+
+def fill(pipe: int, first: bytes, again: bytes) -> None:
+    """Write until nothing has been taken for a while."""
+    os.write(pipe, first)
+    os.set_blocking(pipe, False)
+    while select.select([], [pipe], [], FULL_S)[1]:
+        os.write(pipe, again)
 
 
 @requirement("SHELL-15", "SHELL-14")

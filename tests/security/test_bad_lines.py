@@ -28,7 +28,7 @@ ANSWERED: dict[str, tuple[bytes, int]] = {
     "UTF-16": ('{"jsonrpc":"2.0","id":1,"method":"ping"}'.encode("utf-16-le"), PARSE),
     "invalid UTF-8 in the method": (b'{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', PARSE),
     "invalid UTF-8 in an argument": (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xc3("}}', PARSE),
-    "half a surrogate": (rb'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\ud800"}}', PARSE),
+    "halves of characters": (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"' + rb"\ud800" * 2_000 + b'"}', PARSE),
     "a control character": (b'{"jsonrpc":"2.0","id":"a\x01b","method":"ping"}', PARSE),
     "NaN": (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', PARSE),
     "Infinity": (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}', PARSE),

@@ -77,7 +77,7 @@ async def test_one_that_meddles_reaches_only_its_own_call(tmp_path: Path, case: 
 
 @requirement("LINK-05", "SESS-10")
 @pytest.mark.parametrize(
-    ("case", "text"), [("both", "x"), ("both", "request"), ("nul", "surrogate"), ("odder", "x"), ("curious", "x")]
+    ("case", "text"), [("both", "x"), ("both", "request"), ("both", "neither"), ("odder", "x"), ("curious", "x")]
 )
 async def test_an_answer_that_is_none_fails_its_call_at_once(tmp_path: Path, case: str, text: str) -> None:
     async with siege(tmp_path, rogue(case, timeout=LONG_MS)) as besieged:
@@ -94,6 +94,13 @@ async def test_an_answer_in_odd_spelling_is_one(tmp_path: Path, case: str, text:
     async with siege(tmp_path, rogue(case, timeout=LONG_MS)) as besieged:
         await besieged.until_listed("hostile__poke")
         assert said(await besieged.poke("x")) == text
+
+
+@requirement("LINK-05", "WIRE-21")
+async def test_half_a_character_does_not_cost_the_whole_answer(tmp_path: Path) -> None:
+    async with siege(tmp_path, rogue("nul", timeout=LONG_MS)) as besieged:
+        await besieged.until_listed("hostile__poke")
+        assert said(await besieged.poke("surrogate")) == "a\ufffdb"
 
 
 @requirement("GUARD-08", "GUARD-10")

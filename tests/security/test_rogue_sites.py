@@ -76,6 +76,12 @@ WRITTEN: dict[str, Callable[[Asked], bytes]] = {
     "a stream to come back to at once": lambda asked: STREAM + chunk(b"id: 1\r\nretry: 0\r\n\r\n") + b"0\r\n\r\n",
     "another's answer": lambda asked: framed(message(asked.id + 1, "forged")),
 }
+BROKEN_OFF: dict[str, bytes] = {
+    "nothing at all": b"",
+    "half a status": b"HTTP/1.",
+    "half a head": b"HTTP/1.1 200 OK\r\nX-Secret: of another\r\n",
+    "half a body": JSON + b"Content-Length: 100\r\n\r\n{",
+}
 POURED: dict[str, tuple[bytes, bytes]] = {
     "chunks of nothing": (CHUNKED, chunk(b" ")),
     "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"y" * 1000 + b"\r\n"),
@@ -83,6 +89,7 @@ POURED: dict[str, tuple[bytes, bytes]] = {
     "go on, go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     "hints without end": (b"", b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n"),
     "comments without end": (STREAM, chunk(b": x\r\n" * 1000)),
+    "lines of nothing that end in the other way": (STREAM, chunk(b"\r" * 60000)),
     "an event without end": (STREAM, chunk(b"data: " + b"x" * 65536)),
     "news without end": (STREAM, chunk(NEWS * 200)),
     "places to come back to": (STREAM, chunk(b"id: " + b"9" * 60000 + b"\r\ndata: \r\n\r\n")),
@@ -100,6 +107,9 @@ async def vice(asked: Asked) -> None:
         first, piece = POURED[case]
         await asked.write(first)
         await asked.pour(piece)
+    elif case in BROKEN_OFF:
+        await asked.write(BROKEN_OFF[case])
+        asked.close()
     else:
         await asked.write(WRITTEN[case](asked) if case in WRITTEN else message_of_good_will(asked))
 
@@ -119,13 +129,14 @@ async def besieged(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[S
 
 
 @requirement("LINK-16", "QUAL-03", "QUAL-12")
-@pytest.mark.parametrize("case", [*WRITTEN, *POURED])
+@pytest.mark.parametrize("case", [*WRITTEN, *POURED, *BROKEN_OFF])
 async def test_bytes_that_are_no_answer_are_an_error_of_that_site(besieged: Siege, case: str) -> None:
     answer = await besieged.poke_fairly(case, FAIR_S)
     assert is_error(answer), answer
     assert "hostile" in said(answer)
     assert len(json.dumps(answer)) < 2_000
     assert TOKEN not in json.dumps(answer)
+    assert "X-Secret" not in said(answer)
     assert "forged" not in said(answer) or case == "a length too short"
 
 

@@ -4,16 +4,18 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from clawft.upstream.session.session import MAX_ROUNDS
 from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.security.test_hostile_servers import is_error, said
-from tests.servers.pipe import Json, Pipe, mcp_server, modern_meta, text_of
-from tests.servers.taskmaster import LARGE, RESULTS, SHAPES, STOLEN
+from tests.servers.pipe import Json, Pipe, call, line, mcp_server, modern_meta, text_of
+from tests.servers.taskmaster import ENDLESS, LARGE, RESULTS, SHAPES, SLOW, STOLEN
 from tests.servers.weft import ROOT, RSS_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -95,3 +97,33 @@ async def test_so_is_a_result_that_is_none_or_another_s(agent: Follower, case: s
     assert "elder: " in said(answer)
     assert STOLEN not in said(answer)
     await agent.honest_answers()
+
+
+async def asked_by(folder: Path, case: str) -> tuple[list[str], Json]:
+    """What an agent that can be asked is asked by such a task, until it has its answer."""
+    told = json.dumps({"mcpServers": {"modern": taskmaster("stateless", timeout=30_000)}})
+    async with mcp_server(folder, "--mcp-config", told) as pipe:
+        await pipe.open(elicitation={})
+        await pipe.send(call("poke", "modern__poke", {"text": case}))
+        asked: list[str] = []
+        while (message := await pipe.read()).get("id") != "poke":
+            if message.get("method") == "elicitation/create":
+                asked.append(message["params"]["message"])
+                answer = {"action": "accept", "content": {"word": "yes"}}
+                await pipe.send(line({"jsonrpc": "2.0", "id": message["id"], "result": answer}))
+        return asked, message
+
+
+@requirement("RES-12", "QUAL-12")
+async def test_a_task_that_asks_without_end_is_given_up(tmp_path: Path) -> None:
+    asked, answer = await asked_by(tmp_path, ENDLESS)
+    assert is_error(answer)
+    assert "still asks" in said(answer)
+    assert len(asked) == MAX_ROUNDS
+
+
+@requirement("RES-12")
+async def test_nobody_is_asked_again_because_a_task_is_slow_to_hear_the_answer(tmp_path: Path) -> None:
+    asked, answer = await asked_by(tmp_path, SLOW)
+    assert text_of(answer) == "heard"
+    assert len(asked) == 1

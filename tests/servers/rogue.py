@@ -51,10 +51,12 @@ class Nul(Server):
 
 
 class Both(Server):
-    """A result and an error in one; and an answer that is a request too."""
+    """A result and an error in one, or neither; and an answer that is a request too."""
 
     def call(self, id: object, params: Json) -> None:
-        if params["arguments"].get("text") == "request":
+        if params["arguments"].get("text") == "neither":
+            send({"id": id})
+        elif params["arguments"].get("text") == "request":
             send({"id": id, "method": "ping", "result": text("both")})
         else:
             send({"id": id, "result": text("both"), "error": {"code": 1, "message": "both"}})

@@ -2,7 +2,7 @@
 
 usage: python -m tests.servers.taskmaster stateless|handshake
 
-The text of a call says what `tasks/get` (or, of 2025-11-25, `tasks/result`) answers; see `SHAPES` and `RESULTS`.
+The text of a call says what `tasks/get` (or, of 2025-11-25, `tasks/result`) answers; see the tables.
 Any other text is an honest task that never ends.
 """
 
@@ -32,6 +32,7 @@ SHAPES: dict[str, Callable[[str], Any]] = {
     "nameless": lambda id: {"status": "completed", "result": text(STOLEN), **TIMES},
     "id of another kind": lambda id: shape(id, "completed", result=text(STOLEN)) | {"taskId": 5},
     "status of another kind": lambda id: shape(id, 5),
+    "status nobody knows": lambda id: shape(id, "dancing"),
     "no result": lambda id: shape(id, "completed"),
     "result of another kind": lambda id: shape(id, "completed", result=5),
     "result is a task": lambda id: shape(id, "completed", result={**shape("u", "working"), "resultType": "task"}),
@@ -44,6 +45,9 @@ LARGE: dict[str, Callable[[str], Json]] = {
     "novel of a result": lambda id: shape(id, "completed", result=text(NOVEL)),
     "novel of a member": lambda id: shape(id, "working", novel=NOVEL),
 }
+ENDLESS, SLOW = "asks without end", "slow to hear answers"
+"""Tasks that ask: something new each time, and the same until it was looked at for some time after its answer."""
+UNHEARD = 5
 RESULTS: dict[str, Any] = {
     "list": [],
     "number": 5,
@@ -52,11 +56,18 @@ RESULTS: dict[str, Any] = {
 }
 
 
+def asking(id: str, key: str) -> Json:
+    form = {"type": "object", "properties": {"word": {"type": "string"}}}
+    question = {"method": "elicitation/create", "params": {"mode": "form", "message": key, "requestedSchema": form}}
+    return shape(id, "input_required", inputRequests={key: question})
+
+
 class Taskmaster(Modern):
     """Of the extension: followed by `tasks/get`."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
+        self._looks = 0
 
     def capabilities(self) -> Json:
         return {"tools": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -67,11 +78,21 @@ class Taskmaster(Modern):
         send({"id": id, "result": shape(task, "working") | {"resultType": "task"}})
 
     def other(self, message: Json) -> None:
+        if message.get("method") == "tasks/update":
+            return send({"id": message["id"], "result": {"resultType": "complete"}})
         if message.get("method") != "tasks/get":
             return super().other(message)
         task = message["params"]["taskId"]
+        if self._kinds[task] in (ENDLESS, SLOW):
+            return send({"id": message["id"], "result": self._ask(task)})
         told = (SHAPES | LARGE).get(self._kinds[task])
         send({"id": message["id"], "result": told(task) if told is not None else shape(task, "working")})
+
+    def _ask(self, task: str) -> Json:
+        self._looks += 1
+        if self._kinds[task] == ENDLESS:
+            return asking(task, f"question {self._looks}")
+        return asking(task, "the word") if self._looks < UNHEARD else shape(task, "completed", result=text("heard"))
 
 
 class Elder(Server):

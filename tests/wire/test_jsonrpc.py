@@ -121,9 +121,8 @@ def test_a_broken_answer_is_never_answered_under_an_id_that_is_ours() -> None:
         b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":01}}',
         b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xff"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\xed\xa0\x80"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\udc00 lone"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\\ud800"',
+        b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"\\ud800" * 2_000 + b'"}}',
         b"\xef\xbb\xbf{}",
         b'{"jsonrpc":"2.0","id":1,"method":"x","params":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
         b'{"jsonrpc":"2.0","id":1,"method":"x","extra":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
@@ -134,6 +133,18 @@ def test_a_broken_answer_is_never_answered_under_an_id_that_is_ours() -> None:
 def test_broken_json_is_a_parse_error(line: bytes) -> None:
     with pytest.raises(ParseError):
         decode(line)
+
+
+@requirement("WIRE-21", "SHELL-13")
+@pytest.mark.parametrize("half", [rb"\ud83d", rb"\uDC00 lone", rb"\ud83d\u0041"])
+def test_half_a_character_is_json_and_the_request_has_its_answer(half: bytes) -> None:
+    """Programs that cut their text within an emoji write it."""
+    message = decode(b'{"jsonrpc":"2.0","id":"7","method":"x","params":{"a":"%b","b":"\\\\ud83d"}}' % half)
+    assert isinstance(message, Request)
+    assert message.id == b'"7"'
+    told = msgspec.json.decode(message.params)
+    assert told["a"].startswith("\ufffd")
+    assert told["b"] == r"\ud83d"
 
 
 @requirement("WIRE-08")

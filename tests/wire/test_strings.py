@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from clawft.wire import strings
-from clawft.wire.strings import clipped, clipped_json, unescaped
+from clawft.wire.strings import MAX_MENDED_BYTES, clipped, clipped_json, unescaped, without_halves
 from tests.growth import grows_linearly
 from tests.requirements import requirement
 
@@ -52,3 +52,28 @@ def test_any_content_is_taken_apart_in_linear_time(unit: str, monkeypatch: pytes
     spelled = json.dumps(unit).encode()[1:-1]
     assert grows_linearly(lambda size: unescaped(memoryview(spelled * (size // len(spelled)))), 100_000)
     assert unescaped(memoryview(spelled * (200_000 // len(spelled)))).decode() == unit * (200_000 // len(spelled))
+
+
+HALVES = st.lists(st.sampled_from([*LETTERS, "\ud83d", "\ude00", "\udfff"]), max_size=40).map("".join)
+
+
+@requirement("WIRE-21")
+@given(HALVES, st.booleans())
+def test_half_a_character_gives_way_to_a_sign_and_nothing_else_changes(text: str, upper: bool) -> None:
+    spelled = json.dumps({"a": text})
+    spelled = spelled.replace("\\ud", "\\uD") if upper else spelled
+    meant = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    mended = without_halves(spelled.encode())
+    told = json.loads(spelled if mended is None else mended)["a"]
+    assert len(told) == len(json.loads(spelled)["a"])
+    assert told.replace("\ufffd", "") == meant.replace("\ufffd", "")
+    told.encode()
+
+
+@requirement("QUAL-12")
+@pytest.mark.parametrize("part", [rb"\\", rb"\ud800", rb"\ud83d\ude00", rb"\u0041", rb"x\n", rb"\u"])
+def test_looking_for_halves_takes_little_time_whatever_there_is(part: bytes) -> None:
+    def look(size: int) -> object:
+        return without_halves(rb"\udc00" + part * (size // len(part)))
+
+    assert grows_linearly(look, MAX_MENDED_BYTES // 8)

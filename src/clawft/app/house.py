@@ -258,6 +258,7 @@ class App:
         people = People(settings.auth_issuer, self._login_of)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.news.state_changed = self._state_changed
+        gateway.newcomers = pool.newcomers
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 
@@ -322,11 +323,22 @@ class App:
         """`token` None means open to all, which is for loopback only."""
         return await serve_http(self, host, port, token, ready)
 
+    def kill_servers(self) -> None:
+        """Without asking them to go first."""
+        if "pool" in self.__dict__:
+            from clawft.link.process import kill_all  # loaded with the first server
+
+            kill_all()
+
+    async def stop_servers(self) -> None:
+        """Back when none is left."""
+        if "pool" in self.__dict__:
+            await self.pool.close()
+
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         await self.files.close()
-        if "pool" in self.__dict__:
-            await self.pool.close()
+        await self.stop_servers()
         if "offers" in self.__dict__:
             await self.offers.close()
         await self.editors.close()

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 GC_THRESHOLDS = (50_000, 20, 20)
@@ -27,13 +27,14 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(work)
 
 
-def stop_signal() -> asyncio.Future[None]:
-    """Done at the first SIGTERM or SIGINT; the second ends us at once."""
+def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[None]:
+    """Done at the first SIGTERM or SIGINT; the second ends us at once, after `at_once`."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()
 
     def on_signal(number: int) -> None:
         if stop.done():
+            at_once()
             sys.exit(128 + number)
         stop.set_result(None)
 

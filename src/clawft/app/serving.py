@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # which serves through us
 
 GRACE_SECONDS = 5.0
 """How long running calls may take after we were asked to stop."""
+LAST_SECONDS = 4.0
+"""How long what is written may take to reach a caller then, while the servers end."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 _CROWDED = "too many requests in flight"
@@ -25,7 +27,7 @@ _CROWDED = "too many requests in flight"
 
 async def serve_stdio(app: App) -> int:
     """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
-    stop = stop_signal()
+    stop = stop_signal(app.kill_servers)
     await app.begin_serving()
     writer = LineWriter()
     caller = PipeCaller(app.gateway, app.caller, writer.write, writer.unread)
@@ -34,9 +36,9 @@ async def serve_stdio(app: App) -> int:
     async with app.editors.let_in():
         await asyncio.wait({reader.ended, writer.broken, stop}, return_when=asyncio.FIRST_COMPLETED)
     app.gateway.closing.set()
-    await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS)  # nobody waits for an answer then
+    await caller.running.drain(0 if writer.broken.done() else GRACE_SECONDS - reader.late)  # else nobody waits for it
     caller.close()
-    await writer.finish(GRACE_SECONDS)
+    await asyncio.gather(writer.finish(LAST_SECONDS), app.stop_servers())
     return 0
 
 
@@ -50,7 +52,7 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
-    stop = stop_signal()
+    stop = stop_signal(app.kill_servers)
     await app.begin_serving()
     bound, bound_port = await server.start(host, port)
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"

@@ -18,16 +18,18 @@ from msgspec import Raw
 
 from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
-from clawft.config.scripts import digests, scripts, stamp
+from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.launch import loaders
-from clawft.policy.pin import PREFIX, Shown, canonical, pin
+from clawft.policy.pin import Shown, canonical, pin
 from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
+MAX_PROGRAM_BYTES = 1024 * 1024 * 1024
+"""Of a program whose content is looked at; node, for one, has a tenth of it."""
 
 
 def launches(book: Approvals, sources: Sources) -> Callable[[Found], bool]:
@@ -126,11 +128,8 @@ def _stamp(spec: UpstreamSpec) -> str:
 
 
 def _digest(command: str) -> str:
-    import hashlib  # loads OpenSSL; only where a launch is judged
-
     try:
-        with open(_program(command), "rb") as file:
-            return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(_program(command), MAX_PROGRAM_BYTES)
     except OSError:
         return MISSING
 

@@ -4,6 +4,8 @@ Every value remembers where it came from. A file of the workspace has no say her
 must not be able to change what is allowed in it.
 """
 
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,7 +100,9 @@ def read(path: Path) -> Document | None:
 def read_bytes(path: Path) -> bytes | None:
     """None if there is no such file. Raises ConfigUnreadable."""
     try:
-        with path.open("rb") as file:
+        with open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as file:
+            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+                raise ConfigUnreadable(f"{path} is a pipe", hint="put a file in its place, or remove it")
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -109,6 +113,9 @@ def read_bytes(path: Path) -> bytes | None:
     if len(content) > MAX_FILE_BYTES:
         raise ConfigUnreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="is this the right file?")
     return content
+
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
 
 
 def _workspace(folder: Path) -> Path:

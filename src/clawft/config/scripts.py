@@ -16,7 +16,8 @@ from clawft.policy.pin import PREFIX
 
 MAX_SCRIPTS = 32
 MAX_SCRIPT_BYTES = 32 * 1024 * 1024
-UNREAD = "too large to be read"
+UNREAD = "too large to be read; last changed"
+NO_FILE = "it is no plain file"
 
 INTERPRETERS = ("python", "pypy", "node", "nodejs", "deno", "bun", "ruby", "perl", "php", "lua", "java", "sh", "bash")
 ENDINGS = frozenset(
@@ -89,13 +90,24 @@ def _is_program(path: str) -> bool:
         return False
 
 
-def _digest(path: str) -> str:
+def digest(path: str, most: int) -> str:
+    """What is in a file. Raises OSError. One that is too large may change unseen, but not without being touched."""
     import hashlib  # loads OpenSSL; only where a launch is judged
 
+    with open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as file:
+        seen = os.fstat(file.fileno())
+        if not stat.S_ISREG(seen.st_mode):
+            return NO_FILE
+        if seen.st_size > most:
+            return f"{UNREAD} {stamp(path)}"
+        return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
+
+
+def _digest(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > MAX_SCRIPT_BYTES:
-                return UNREAD
-            return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
+        return digest(path, MAX_SCRIPT_BYTES)
     except OSError as failed:
         return f"cannot be read: {failed.strerror}"

@@ -59,8 +59,9 @@ from clawft.provider.base import (
     ResourceProvider,
 )
 
-if TYPE_CHECKING:  # loaded with the first search
+if TYPE_CHECKING:  # loaded with the first search, and with the first server
     from clawft.catalog.search import Index
+    from clawft.upstream.newcomers import Newcomers
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
@@ -99,6 +100,8 @@ class Gateway:
         self.pages = Pages(key, page_size)
         self.tasks = Board(self.events)
         self.folders = Folders()
+        self.newcomers: Newcomers | None = None
+        """Servers that were started a moment ago, if there are any."""
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self._personal = Personal(form)
@@ -184,8 +187,14 @@ class Gateway:
         everything = self._providers.values()
         return self._personal.all_seen(everything, caller) if self._personal else everything
 
+    def is_settled(self, caller: Caller) -> bool:
+        """Is it known what there is for this caller, as far as it can be waited for?"""
+        return not caller.proof and (self.newcomers is None or not self.newcomers.awaited)
+
     async def settle(self, caller: Caller) -> None:
-        """Back when it is known what this caller has of its own."""
+        """Back when it is."""
+        while self.newcomers is not None and self.newcomers.awaited:
+            await self.newcomers.next()
         if caller.proof and self._personal:
             await self._personal.settle(caller)
 
@@ -316,10 +325,7 @@ class Gateway:
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
-        entry = self.find(name, caller)
-        if entry is None and caller.proof:
-            await self.settle(caller)
-            entry = self.find(name, caller)
+        entry = self.find(name, caller) or await self._find_soon(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
         call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
@@ -327,6 +333,17 @@ class Gateway:
             return await entry.run(call)
         except (ToolError, MissingCapability) as failed:
             return told(failed, caller)
+
+    async def _find_soon(self, name: str, caller: Caller) -> Entry | None:
+        """A tool that is not there yet may come with a server, or with what this caller has of its own."""
+        entry: Entry | None = None
+        while entry is None and self.newcomers is not None and self.newcomers.awaited:
+            await self.newcomers.next()
+            entry = self.find(name, caller)
+        if entry is None and caller.proof:
+            await self.settle(caller)
+            entry = self.find(name, caller)
+        return entry
 
     async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
         """The long end of a call that was started the short way."""

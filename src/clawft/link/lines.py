@@ -117,6 +117,16 @@ class LineReader(asyncio.Protocol):
             self._transport.resume_reading()
         self._end_when_done()
 
+    @property
+    def is_held(self) -> bool:
+        return bool(self._holders)
+
+    def give_up_input(self) -> None:
+        """It counts as over, with what waits here and what was not read."""
+        self._over = True
+        self._held.clear()
+        self._end_when_done()
+
     def _end_when_done(self) -> None:
         if self._over and not self._held and not self.ended.done():
             self.ended.set_result(None)

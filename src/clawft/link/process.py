@@ -84,6 +84,7 @@ class Child:
         self.pid = process.pid
         self.stderr = Tail()
         self.ended: asyncio.Future[int] = self._loop.create_future()
+        _living.add(self)
         self._watch_end()
 
     @property
@@ -161,10 +162,20 @@ class Child:
         self._loop.call_soon_threadsafe(self._note_end, status)
 
     def _note_end(self, status: int) -> None:
+        _living.discard(self)
         if self._temporary:
             self._loop.run_in_executor(None, partial(_remove, self._temporary))
         if not self.ended.done():
             self.ended.set_result(status)
+
+
+_living: set[Child] = set()
+
+
+def kill_all() -> None:
+    """Every child of ours, without asking first: for whoever cannot wait for the ladder."""
+    for child in tuple(_living):
+        child.kill()
 
 
 def _remove(folder: str) -> None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import stat
 import sys
 import threading
+from collections.abc import Callable
 from typing import IO
 
 from clawft.link.lines import Accept, LineReader, LineWriter, grow
 
 READ_BYTES = 65_536
+LOOK_SECONDS = 0.5
+"""How often we look whether a caller has left, while we read nothing of it."""
+LEFT_SECONDS = 3.0
+"""A caller that has left, and takes nothing of what waits for it for so long, has no further requests."""
 
 
-async def open_stdio(accept: Accept, writer: LineWriter) -> LineReader:
+async def open_stdio(accept: Accept, writer: LineWriter) -> CallerReader:
     """Serve on our own stdin and stdout. Nothing else may be printed on stdout from now on."""
     loop = asyncio.get_running_loop()
     output = _take_stdout()
@@ -24,13 +30,57 @@ async def open_stdio(accept: Accept, writer: LineWriter) -> LineReader:
         transport = BlockingWrites(output, writer)
     writer.attach(transport)
     grow(sys.stdin.fileno(), output.fileno())
-    if _is_pipe(sys.stdin.buffer):
-        _, reader = await loop.connect_read_pipe(lambda: LineReader(accept), sys.stdin.buffer)
+    is_pipe = _is_pipe(sys.stdin.buffer)
+    reader = CallerReader(accept, _has_left if is_pipe else None)
+    writer.throttle(reader)  # before anything is read: the first piece may hold thousands of requests
+    if is_pipe:
+        await loop.connect_read_pipe(lambda: reader, sys.stdin.buffer)
     else:
-        reader = LineReader(accept)
         reader.connection_made(BlockingReads(sys.stdin.fileno(), reader))
-    writer.throttle(reader)
     return reader
+
+
+class CallerReader(LineReader):
+    """The lines of our caller. While it is held nothing is read, so the end of input has to be looked for."""
+
+    def __init__(self, accept: Accept, has_left: Callable[[], bool] | None = None) -> None:
+        """`has_left` sees its end without reading; None for a file, which can be read whenever there is time."""
+        super().__init__(accept)
+        self.late = 0.0
+        """How long its end was there before we took notice."""
+        self._has_left = has_left
+        self._loop = asyncio.get_running_loop()
+        self._held_since = 0.0
+        self._looking = False
+
+    def hold(self, who: str) -> None:
+        if not self.is_held:
+            self._held_since = self._loop.time()
+        super().hold(who)
+        if self._has_left is not None and not self._looking:
+            self._looking = True
+            self._loop.call_later(LOOK_SECONDS, self._look, self._has_left)
+
+    def _look(self, has_left: Callable[[], bool]) -> None:
+        self._looking = self.is_held
+        if not self._looking:
+            return
+        if not has_left():
+            self._held_since = self._loop.time()
+        elif self._loop.time() - self._held_since >= LEFT_SECONDS:
+            self.late = LEFT_SECONDS
+            self.give_up_input()
+            return
+        self._loop.call_later(LOOK_SECONDS, self._look, has_left)
+
+
+def _has_left() -> bool:
+    """Nobody can write to our stdin any more; what was written may still be there to be read."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    look = select.poll()
+    look.register(0, select.POLLHUP)
+    return any(seen & select.POLLHUP for _, seen in look.poll(0))
 
 
 def _take_stdout() -> IO[bytes]:

@@ -52,7 +52,7 @@ def _link(path: str) -> str:
 
 def _interpreter(path: str) -> list[str]:
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a pipe is not waited for
             first = file.read(FIRST_LINE).partition(b"\n")[0]
     except OSError:
         return []

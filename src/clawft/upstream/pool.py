@@ -27,6 +27,7 @@ from clawft.errors import (
 from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.store.secrets import conceal
+from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
@@ -108,6 +109,7 @@ class Pool:
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
         self._turn = asyncio.Lock()
+        self.newcomers = Newcomers()
         self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
 
@@ -145,6 +147,7 @@ class Pool:
             upstream = self._running[name] = Upstream(spec, self, self._cache)
             self.news.added(upstream)
             upstream.start(rest=crowded and self._cache.is_fresh(spec))
+            self.newcomers.expect(upstream)
 
     async def _stop(self, name: str) -> None:
         upstream = self._running.pop(name)

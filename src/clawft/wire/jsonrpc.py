@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
 from clawft.wire import parts
-from clawft.wire.strings import clipped_json
+from clawft.wire.strings import clipped_json, without_halves
 from clawft.wire.visible import make_visible
 
 NULL = b"null"
@@ -125,7 +125,10 @@ def decode(line: bytes) -> Message:
     except msgspec.ValidationError as wrong:
         raise _misshapen(line, wrong) from None
     except msgspec.DecodeError as wrong:
-        raise ParseError(str(wrong)) from None
+        mended = without_halves(line)
+        if mended is None:
+            raise ParseError(str(wrong)) from None
+        return decode(mended)
     except RecursionError:
         raise _too_deep() from None
     if len(line) > parts.LONG and parts.are_many(line):
@@ -152,7 +155,8 @@ def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadE
 def likely_answer(line: bytes) -> bytes:
     """The id of a line that was meant as an answer and cannot be read; empty if it was meant as something else."""
     head = line[:_LIKELY]
-    if head[:1] != b"{" or b'"jsonrpc"' not in head or not (b'"result"' in head or b'"error"' in head):
+    answers = b'"result"' in head or b'"error"' in head or (len(line) <= _LIKELY and b'"method"' not in head)
+    if head[:1] != b"{" or b'"jsonrpc"' not in head or not answers:
         return b""
     found = _LIKELY_ID.search(head)
     return found[1] if found else b""

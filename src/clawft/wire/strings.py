@@ -13,7 +13,17 @@ import msgspec
 from msgspec import Raw
 
 PIECE = 64 * 1024
+MAX_MENDED_BYTES = 512 * 1024
+"""Of a message that is looked through for half characters."""
+MAX_HALVES = 1_000
+"""Half characters in one message: one or two are an accident."""
 
+_HALF = re.compile(
+    rb"((?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)"
+    rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+"""All that is whole, and then half of a character that JSON spells in two halves."""
+_IN_ITS_PLACE = rb"\ufffd"
 _BROKEN_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z")
 _BROKEN_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
 _LONGEST = len(rb"\ud83d\ude00")
@@ -36,6 +46,23 @@ def clipped_json(value: Raw, most: int) -> str:
     piece = head[is_string : most + is_string]
     text = _string.decode(b'"' + _unbroken(piece) + b'"') if is_string else piece.decode(errors="ignore")
     return f"{text}… ({len(whole) - most} more bytes)"
+
+
+def without_halves(message: bytes) -> bytes | None:
+    """JSON with a sign in place of each half of a character; None if it has none, or more than anybody means.
+
+    A program that cuts its text within an emoji writes such halves. They are JSON, but nothing that UTF-8 can say.
+    """
+    if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
+        return None
+    pieces: list[bytes] = []
+    at = 0
+    while (found := _HALF.match(message, at)) is not None:
+        pieces += (found[1], _IN_ITS_PLACE)
+        at = found.end()
+        if len(pieces) > 2 * MAX_HALVES:
+            return None
+    return b"".join((*pieces, message[at:])) if pieces else None
 
 
 def is_escaped(inside: memoryview) -> bool:

@@ -10,7 +10,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.errors import ProtocolFailure
 from clawft.wire import meta as metas
 
+ASKING = "input_required"
 FINAL = frozenset({"completed", "failed", "cancelled"})
+STATES = FINAL | {"working", ASKING}
 RELATED = metas.PREFIX + "related-task"
 OLDER = {"ttlMs": "ttl", "pollIntervalMs": "pollInterval"}
 """Members that the experiment calls otherwise."""
@@ -41,6 +43,8 @@ def read(shape: bytes, id: str | None = None) -> Seen:
         raise ProtocolFailure(f"a task that cannot be read: {wrong}") from None
     if len(shape) - _size(seen.result) - _size(seen.input_requests) > MAX_TOLD_BYTES:
         raise ProtocolFailure(f"a task that is told in more than {MAX_TOLD_BYTES} bytes")
+    if seen.status not in STATES:
+        raise ProtocolFailure(f"a task in a state that nobody knows: {seen.status[:50]}")
     if id is not None and seen.task_id != id:
         raise ProtocolFailure("asked for one task, it told of another")
     return seen

@@ -43,7 +43,7 @@ async def events_of(response: ClientResponse, limit: int, noise: Noise, sender: 
                         turn.end()
                         yield event
                     await turn.wait(reader.held)
-                    if piece.count(b"\n") > MANY_LINES and (pause := noise.heard(len(piece), began)):
+                    if _lines_in(piece) > MANY_LINES and (pause := noise.heard(len(piece), began)):
                         await asyncio.sleep(pause)
         except (aiohttp.ClientError, OSError) as broken:
             log.debug("a stream broke off: %s", broken)
@@ -53,9 +53,14 @@ async def events_of(response: ClientResponse, limit: int, noise: Noise, sender: 
 
 def _pieces(chunk: bytes) -> Iterable[bytes]:
     """Many short lines are looked at a few at a time; one long one stays whole."""
-    if len(chunk) <= _PIECE or chunk.count(b"\n") <= MANY_LINES:
+    if len(chunk) <= _PIECE or _lines_in(chunk) <= MANY_LINES:
         return (chunk,)
     return (chunk[start : start + _PIECE] for start in range(0, len(chunk), _PIECE))
+
+
+def _lines_in(chunk: bytes) -> int:
+    """About: either sign ends a line, and both together end one."""
+    return chunk.count(b"\n") + chunk.count(b"\r")
 
 
 class Place:

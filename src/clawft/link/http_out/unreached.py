@@ -27,6 +27,8 @@ def reason(error: BaseException) -> str:
         return "it did not open the connection in time"
     if isinstance(error, aiohttp.ClientConnectorError):
         return _of_system(error.os_error)
+    if isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str):
+        return "it closed the connection before its answer was whole"  # not with the headers that came, of any kind
     if _CODING in str(error):
         return f"its answer is packed in a way that was not asked for, or not as it says ({_coding(str(error))})"
     return str(error) or type(error).__name__

@@ -33,8 +33,8 @@ from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.question.rounds import MAX_AT_ONCE
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
-from clawft.upstream.session.peer import Asked, read_asked
-from clawft.upstream.session.session import Session
+from clawft.upstream.session.peer import Asked, Wanted, read_asked
+from clawft.upstream.session.session import MAX_ROUNDS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import jsonrpc, tasks
@@ -168,10 +168,11 @@ class ForeignTasks:
     async def finish(self, call: Call, session: Session, shape: bytes, seconds: float) -> Reply:
         """Ask for the task until it has ended. If nobody waits any more, or it takes too long, it is cancelled."""
         id = tasks.read(shape).task_id
+        answered = _Answered()
         try:
             async with asyncio.timeout(seconds * HARD_LIMIT_FACTOR):
                 while tasks.read(shape, id).status not in tasks.FINAL:
-                    await self._wait(call, session, shape)
+                    await self._wait(call, session, shape, answered)
                     shape = await self._ask(session, "tasks/get", {"taskId": id}, call.caller)
         except TimeoutError:
             self._cancel_aside(session, id, call.caller)
@@ -181,17 +182,15 @@ class ForeignTasks:
             raise
         return await worked_on(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
-    async def _wait(self, call: Call, session: Session, shape: bytes) -> None:
+    async def _wait(self, call: Call, session: Session, shape: bytes, answered: _Answered) -> None:
+        """Until it is worth asking for the task again: for a moment, or for the answers to what it asks."""
         seen = tasks.read(shape)
-        if seen.status != "input_required":
-            pause = POLL_SECONDS if seen.poll_interval_ms is None else seen.poll_interval_ms / 1000
-            await asyncio.sleep(min(max(pause, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS))
-            return
-        wanted = read_asked(shape)
-        if not wanted.input_requests:
-            raise ProtocolFailure("a task that waits for input, but does not say for what")
-        carry = carried.encode(carried.Working(seen.task_id))
         try:
+            wanted = answered.not_yet(shape) if seen.status == tasks.ASKING else None
+            if wanted is None:
+                await asyncio.sleep(_pause(seen))
+                return
+            carry = carried.encode(carried.Working(seen.task_id))
             answers = await self._conversing.rounds(call).members(wanted, carry)
         except InputRequired:
             raise
@@ -257,6 +256,34 @@ class ForeignTasks:
             await self._ask(session, "tasks/cancel", {"taskId": id}, caller)
         except (LinkError, ProtocolFailure) as wrong:
             log.info("%s: the task %s could not be cancelled: %s", self._spec.name, id, wrong)
+
+
+class _Answered:
+    """What a task has asked while we follow it: each question is put once, and not without end."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] = set()
+        self._rounds = 0
+
+    def not_yet(self, shape: bytes) -> Wanted | None:
+        """What is new in it; None if it has not got round to the answers it was given."""
+        wanted = read_asked(shape)
+        if not wanted.input_requests:
+            raise ProtocolFailure("a task that waits for input, but does not say for what")
+        new = {key: asked for key, asked in wanted.input_requests.items() if key not in self._keys}
+        if not new:
+            return None
+        if self._rounds >= MAX_ROUNDS:
+            raise ProtocolFailure(f"a task that still asks after {MAX_ROUNDS} rounds")
+        self._rounds += 1
+        self._keys |= new.keys()
+        return msgspec.structs.replace(wanted, input_requests=new)
+
+
+def _pause(seen: tasks.Seen) -> float:
+    """Before the task is asked for again."""
+    told = POLL_SECONDS if seen.poll_interval_ms is None else seen.poll_interval_ms / 1000
+    return min(max(told, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
 
 
 class _Unasked:

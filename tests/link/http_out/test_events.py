@@ -1,0 +1,56 @@
+"""Streams of lines that say nothing: however they end, they cost the server that sends them, not its neighbours."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+from aiohttp import ClientResponse
+
+from clawft.link.http_out.events import events_of
+from clawft.link.share.noise import Noise
+from clawft.link.share.turns import Sender
+from clawft.wire.framing import DEFAULT_LIMIT
+from tests.requirements import requirement
+
+PIECE = 8 * 1024
+
+
+class Listener(Noise):
+    """Keeps the account, and lets nobody wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def heard(self, size: int, began: float) -> float:
+        self.sizes.append(size)
+        return 0.0
+
+
+class Stream:
+    """As much of a response as is read."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.content = self
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    def close(self) -> None:
+        pass
+
+
+async def events_in(body: bytes, noise: Noise) -> list[Any]:
+    response = cast("ClientResponse", Stream(body))
+    return [event async for event in events_of(response, DEFAULT_LIMIT, noise, Sender())]
+
+
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_lines_of_nothing_are_read_in_pieces_and_paid_for(end: bytes) -> None:
+    noise = Listener()
+    assert asyncio.run(events_in(end * 30_000, noise)) == []
+    assert sum(noise.sizes) == len(end) * 30_000
+    assert max(noise.sizes) <= PIECE

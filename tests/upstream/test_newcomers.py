@@ -1,0 +1,81 @@
+"""The first look at a gateway that has just been started: what is on its way is waited for, but not for long."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import requirement
+from tests.security.siege import honest
+from tests.servers.pipe import Json, Pipe, mcp_server, modern_meta, request, text_of
+
+pytestmark = pytest.mark.asyncio
+
+SILENT: Json = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+PATIENT_S = 15.0
+"""Far less than the minute a server has to open, far more than the moment it is waited for."""
+
+
+def servers(**entries: Json) -> tuple[str, str]:
+    return "--mcp-config", json.dumps({"mcpServers": entries})
+
+
+def names_in(answer: Json) -> set[str]:
+    return {tool["name"] for tool in answer["result"]["tools"]}
+
+
+async def first_list(pipe: Pipe) -> set[str]:
+    await pipe.open()
+    return names_in(await pipe.ask("tools/list"))
+
+
+@requirement("POOL-09", "POOL-15")
+async def test_whoever_looks_only_once_sees_the_tools_of_servers_that_were_never_started_before(tmp_path: Path) -> None:
+    async with mcp_server(tmp_path, *servers(one=honest("one"), two=honest("two"))) as pipe:
+        assert {"one__echo", "two__echo"} <= await first_list(pipe)
+
+
+@requirement("POOL-09", "POOL-15")
+async def test_so_does_a_client_of_the_stateless_era(tmp_path: Path) -> None:
+    async with mcp_server(tmp_path, *servers(one=honest("one"))) as pipe:
+        await pipe.send(request(1, "tools/list", {"_meta": modern_meta()}))
+        assert "one__echo" in names_in(await pipe.answer(1))
+
+
+@requirement("POOL-15")
+async def test_a_call_finds_a_tool_that_comes_with_its_server(tmp_path: Path) -> None:
+    async with mcp_server(tmp_path, *servers(one=honest("one"), silent=SILENT)) as pipe:
+        await pipe.open()
+        answer = await pipe.ask("tools/call", {"name": "one__echo", "arguments": {"text": "at once"}})
+        assert text_of(answer) == "one: at once"
+
+
+@requirement("POOL-15", "POOL-05")
+async def test_a_server_that_says_nothing_is_not_waited_for_long(tmp_path: Path) -> None:
+    async with mcp_server(tmp_path, *servers(one=honest("one"), silent=SILENT)) as pipe:
+        began = time.monotonic()
+        assert "one__echo" in await first_list(pipe)
+        assert time.monotonic() - began < PATIENT_S
+        async with asyncio.timeout(PATIENT_S):
+            answer = await pipe.ask("tools/call", {"name": "silent__echo", "arguments": {}})
+        assert "unknown tool" in answer["error"]["message"]
+
+
+@requirement("POOL-09")
+async def test_what_is_remembered_is_not_waited_for(tmp_path: Path) -> None:
+    """The second time the same server says nothing any more; its tools are there all the same."""
+    mute = tmp_path / "mute"
+    changing = (
+        f"import os, sys; os.path.exists({str(mute)!r}) and sys.stdin.read(); "
+        f"os.execv(sys.executable, [sys.executable, *{honest('one')['args']!r}])"
+    )
+    entry: Json = {"command": sys.executable, "args": ["-c", changing]}
+    async with mcp_server(tmp_path, *servers(one=entry)) as pipe:
+        assert "one__echo" in await first_list(pipe)
+        await pipe.end()
+    mute.touch()
+    async with mcp_server(tmp_path, *servers(one=entry)) as pipe:
+        assert "one__echo" in await first_list(pipe)
