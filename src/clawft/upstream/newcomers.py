@@ -6,7 +6,6 @@ Many clients look once and never again; without this the first look of all would
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # which start through us
@@ -18,34 +17,38 @@ WAIT_SECONDS = 2.0
 
 class Newcomers:
     def __init__(self) -> None:
-        self._coming: list[Upstream] = []
+        self._coming: set[asyncio.Task[None]] = set()
+        self._fewer = asyncio.Event()
 
     def expect(self, started: Upstream) -> None:
         """It was started now; if its lists are remembered, nobody need wait for it."""
         if started.answers is None:
-            self._coming.append(started)
+            coming = asyncio.get_running_loop().create_task(_comes(started))
+            self._coming.add(coming)
+            coming.add_done_callback(self._came)
+
+    def _came(self, coming: asyncio.Task[None]) -> None:
+        self._coming.discard(coming)
+        self._fewer.set()
+        self._fewer = asyncio.Event()
 
     @property
     def awaited(self) -> bool:
         """Is any of them worth waiting for?"""
-        if not self._coming:
-            return False
-        now = time.monotonic()
-        self._coming = [one for one in self._coming if not one.tried.is_set() and _left(one, now) > 0]
         return bool(self._coming)
 
     async def next(self) -> None:
         """Back when one of them is there, or is not waited for any longer."""
-        now = time.monotonic()
-        tries = [asyncio.ensure_future(one.tried.wait()) for one in self._coming]
-        try:
-            await asyncio.wait(
-                tries, timeout=min(_left(one, now) for one in self._coming), return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            for one in tries:
-                one.cancel()
+        await self._fewer.wait()
+
+    def close(self) -> None:
+        for coming in self._coming:
+            coming.cancel()
 
 
-def _left(one: Upstream, now: float) -> float:
-    return one.since + WAIT_SECONDS - now
+async def _comes(started: Upstream) -> None:
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await started.tried.wait()
+    except TimeoutError:
+        pass  # it may still come, but nobody waits

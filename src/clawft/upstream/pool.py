@@ -190,6 +190,7 @@ class Pool:
         return await self._change(dict, again=frozenset({name}), seconds=seconds)
 
     async def close(self) -> None:
+        self.newcomers.close()
         await asyncio.gather(self.set_servers({}), self.private.close())
 
     def _known(self, name: str) -> UpstreamSpec:
