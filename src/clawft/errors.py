@@ -252,8 +252,8 @@ class ProcessExited(LinkError):
 
 
 class RequestTimeout(LinkError):
-    def __init__(self, what: str, ms: int) -> None:
-        super().__init__(f"{what}: no answer within {ms} ms")
+    def __init__(self, what: str, ms: int, more: str = "") -> None:
+        super().__init__(f"{what}: no answer within {ms} ms{more}")
         self.ms = ms
 
 
@@ -327,3 +327,10 @@ class ModelFailed(DelegationFailed):
         self.http_status = http_status
         self.passing = passing
         self.wait = wait
+
+
+def quoted(word: object) -> str:
+    """As it has to stand in a command that a person is told to type."""
+    import shlex  # only where something went wrong
+
+    return shlex.quote(str(word))

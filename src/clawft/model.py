@@ -6,6 +6,7 @@ the JSON bytes they arrived as, so that what we do not understand survives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -111,6 +112,8 @@ class Caller(Struct, frozen=True):
     session: str = ""
     proof: str = ""
     """Names the token a person came with, for servers that are called in their name. Never the token."""
+    until: float = math.inf
+    """When that token expires."""
 
 
 # ── what is offered ──────────────────────────────────────────────────────────────────────────────────────────────────

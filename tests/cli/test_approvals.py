@@ -96,12 +96,87 @@ def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
         (("one", "eco"), "did you mean echo?"),
         (("one",), "weft approvals grant one '*'"),
         (("one", "echo", "--days", "-1"), "--days"),
+        (("one", "echo", "--days", "nan"), "--days is a number up to"),
+        (("one", "echo", "--days", "inf"), "--days is a number up to"),
     ],
 )
 def test_a_mistake_names_the_next_step(run: Any, stranger: Path, words: tuple[str, ...], told: str) -> None:
     done = run(*GRANT, *words)
     assert done.code != 0
     assert told in done.err
+
+
+ODD = (
+    *(
+        "with space",
+        "quo'te",
+        'dou"ble',
+        "star*",
+        "[ab]",
+        "nä\u00efve",
+        "日本",
+        "a/b",
+        "d.o.t",
+        "a__b",
+        "__c",
+        "~",
+        "#",
+    ),
+    *("semi;touch spilt", "$(touch spilt)", "back`touch spilt`tick", "new\nline", "x" * 100),
+    *("-delete", "--days", "-"),
+)
+
+
+@requirement("POOL-17", "POOL-20")
+def test_the_command_of_a_refusal_works_as_it_is_for_tools_of_any_name(run: Any, workspace: Path) -> None:
+    """Pasted into a shell, where it does nothing but grant this one tool."""
+    names = workspace / "names"
+    names.write_text(json.dumps(ODD))
+    assert run("servers", "add", "one", "--", PYTHON, str(TINY), "--also", str(names)).code == 0
+    listed = [each["name"] for each in run("tools", "list", "--json").json["tools"]]
+    odd = [name for name in listed if name.startswith("one__")][4:]
+    assert len(odd) == len(ODD)
+    for name in odd:
+        refused = run("tools", "call", name)
+        granted = pasted(refused.err.split("`")[1], workspace)
+        assert granted.count("approved: ") == 1, name
+        assert run("tools", "call", name).out.startswith("called ")
+    assert not (workspace / "spilt").exists()
+    assert len(states(run("approvals", "list", "--json"))) == len(ODD)
+    assert run("approvals", "revoke", "one", odd[0]).code == 0
+    assert run("tools", "call", odd[0]).code == 1
+
+
+def pasted(command: str, folder: Path) -> str:
+    """What it prints, typed at a shell where `weft` is this one."""
+    script = folder / "bin" / "weft"
+    if not script.exists():
+        script.parent.mkdir()
+        script.write_text(f'#!/bin/sh\nexec {PYTHON} -m clawft "$@"\n')
+        script.chmod(0o700)
+    words = ["sh", "-c", f'PATH="$PWD/bin:$PATH"; {command}']
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("words", ["list", "grant one echo", "revoke one", "diff", "export"])
+def test_a_book_that_cannot_be_read_is_said_once_and_touched_by_nobody(run: Any, home: Path, words: str) -> None:
+    book = home / "approvals.json"
+    book.write_text('{"version":1')
+    book.chmod(0o600)
+    done = run("approvals", *words.split())
+    first, hint = done.err.splitlines()
+    assert (done.code, done.out, book.read_text()) == (2, "", '{"version":1')
+    assert first.startswith(f"weft: {book} holds no approvals: ")
+    assert hint == "hint: move the file away, and approve anew what you use"
+    assert f"{book} holds no approvals" in str(run("doctor", "--json").json["findings"])
+
+
+@requirement("POOL-20")
+def test_a_glob_for_tools_grants_nothing_beside_them(run: Any, stranger: Path) -> None:
+    assert run(*GRANT, "one", "e*", "p*").code == 0
+    assert set(states(run("approvals", "list", "--json"))) == {"echo", "env", "pid"}
+    assert run("approvals", "revoke", "one", "*").code == 0
 
 
 @requirement("POOL-20")
@@ -114,6 +189,21 @@ def test_what_all_tools_share_is_said_once_and_a_mistake_in_taking_back_is_named
     assert "did you mean kind?" in run("approvals", "revoke", "kidn").err
 
 
+@requirement("POOL-19", "POOL-20")
+def test_a_server_that_does_not_start_has_not_changed(run: Any, workspace: Path) -> None:
+    script = workspace / "server.py"
+    assert run("servers", "add", "one", "--", PYTHON, str(script)).code == 0
+    refused = run(*GRANT, "one", "echo")
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, "hint: weft servers test one")
+    script.write_text(TINY.read_text())
+    assert run(*GRANT, "one", "echo").code == 0
+    script.unlink()
+    shutil.rmtree(workspace.parent / "home" / "cache")
+    compared = run("approvals", "diff")
+    assert (compared.code, compared.out) == (0, "")
+    assert "its tools cannot be compared" in compared.err
+
+
 @requirement("POOL-19")
 def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, stranger: Path) -> None:
     run(*GRANT, "one", "echo")
@@ -122,6 +212,9 @@ def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, str
     refused = says(run)
     assert refused.code == 1
     assert "changed is description" in refused.err
+    (row,) = run("servers", "status", "--json").json["servers"]
+    assert (row["state"], row["withheld"], row["next"]) == ("connected", 1, "weft approvals diff one")
+    assert "weft approvals diff one" in run("servers", "status", "one").out
     shown = run("approvals", "diff", "one", "echo").out
     assert any(
         "Says it again." in line.split("│")[0] and "Says it again." in line.split("│")[-1]
@@ -151,7 +244,11 @@ def test_approvals_travel_to_others_but_launches_stay(
     assert run("approvals", "import", str(file), **other).code == 0
     run("servers", "add", "one", "--", PYTHON, str(TINY), "--describe", str(stranger), **other)
     assert run("tools", "call", "one__echo", "text=1", **other).out == "tiny: 1\n"
+    again = run("approvals", "import", str(file), **other)
+    assert (again.code, again.err) == (0, "0 approvals are new, 1 were there\n")
     assert run("approvals", "import", str(tmp_path / "none.json")).code == 2
+    assert run("approvals", "import", "-", stdin="x").err.endswith("hint: ask for a new `weft approvals export`\n")
+    assert run("approvals", "export", "nobody").code == 1
     altered = json.loads(file.read_text())
     altered["approvals"][0]["pin"] = "sha256:" + "0" * 64
     file.write_text(json.dumps(altered))
@@ -183,6 +280,9 @@ def test_a_server_of_the_workspace_starts_after_its_launch_was_approved(run: Any
     assert "waits for approval" in done.out
     assert "weft approvals grant theirs" in done.out
     assert "weft approvals grant theirs" in run("approvals", "list").err
+    assert "weft approvals grant theirs" in run("tools", "call", "theirs__echo", "text=1").err
+    assert run("servers", "add", "mine", "--trust", "--", PYTHON, str(TINY)).code == 0
+    assert run("tools", "call", "mine__echo", "text=1").err == ""
     granted = run(*GRANT, "theirs")
     assert granted.code == 0
     assert str(TINY) in granted.out
@@ -213,8 +313,10 @@ def test_any_change_of_the_launch_waits_again(run: Any, workspace: Path, change:
     assert run(*GRANT, "theirs").code == 0
     assert "theirs" not in run("approvals", "list").err
     file.write_text(config(theirs={key: value for key, value in {**entry, **change}.items() if value}))
-    (waiting,) = run("approvals", "list", "--json").json["waiting"]
-    assert waiting["server"] == "theirs"
+    listed = run("approvals", "list", "--json").json
+    (waiting,) = listed["waiting"]
+    assert (waiting["server"], waiting["changed"], listed["approvals"][0]["state"]) == ("theirs", True, "changed")
+    assert "is not what you approved (weft approvals diff theirs)" in run("servers", "status").out
     (changed,) = run("approvals", "diff", "--json").json["changes"]
     assert set(change) & {field["field"] for field in changed["fields"]}
     file.write_text(config(theirs=entry))

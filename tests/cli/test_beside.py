@@ -173,6 +173,25 @@ async def test_watching_and_completing_are_uses_too(
         assert method in record.read_text()
 
 
+@requirement("RES-11")
+async def test_a_template_that_two_servers_have_is_completed_by_the_one_it_is_listed_for(tmp_path: Path) -> None:
+    args = {name: [str(WHISPER), "0", str(tmp_path / name)] for name in ("one", "two")}
+    told = {"mcpServers": {name: {"command": PYTHON, "args": given} for name, given in args.items()}}
+    async with mcp_server(tmp_path, "--mcp-config", json.dumps(told)) as pipe:
+        await pipe.open()
+        await until_listed(pipe, "one__poke")
+        await until_listed(pipe, "two__poke")
+        listed = (await pipe.ask("resources/templates/list"))["result"]["resourceTemplates"]
+        own = TEMPLATE["ref"]["uri"]
+        wrapped = next(each["uriTemplate"] for each in listed if each["uriTemplate"].startswith("weft-of://two/w"))
+        for uri, asked, other in ((own, "one", "two"), (wrapped, "two", "one")):
+            before = (tmp_path / other).read_text()
+            params = {"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "x", "value": "a"}}
+            assert (await pipe.ask("completion/complete", params))["result"]["completion"]["values"]
+            assert "completion/complete" in (tmp_path / asked).read_text()
+            assert (tmp_path / other).read_text() == before
+
+
 @requirement("POOL-18")
 async def test_the_person_is_asked_before_a_resource_is_watched_but_not_for_each_letter_typed(tmp_path: Path) -> None:
     assert (await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(WHISPER))).returncode == 0

@@ -61,6 +61,36 @@ def test_what_a_run_used_is_proposed_stored_and_enough(tmp_path: Path, home: Pat
 
 
 @requirement("POOL-22")
+def test_one_that_ends_where_it_may_not_write_is_learned_all_the_same(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    code = (
+        "import pathlib, runpy, sys\n"
+        f"home = pathlib.Path({str(home)!r})\n"
+        "(home / '.state/log').write_text('x')\n"
+        "(home / '.more/deep').mkdir(parents=True, exist_ok=True)\n"
+        "script = sys.argv[1]; sys.argv = ['honest']; runpy.run_path(script, run_name='__main__')"
+    )
+    (home / ".more").mkdir()
+    assert weft(tmp_path, home, "servers", "add", "one", "--", sys.executable, "-c", code, HONEST).returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn")
+    assert learned.returncode == 0, learned.stderr
+    assert learned.stdout == 'sandbox = { read = [], write = ["~/.more", "~/.state"], network = [] }\n'
+    again = [line for line in learned.stderr.splitlines() if "once more" in line]
+    assert [line.rpartition(" ")[2] for line in again] == ["~/.state", "~/.more"]
+
+
+@requirement("POOL-22")
+def test_one_that_does_not_start_anyway_says_why(tmp_path: Path, home: Path) -> None:
+    if shutil.which("strace") is None:
+        system.missing("strace")
+    assert weft(tmp_path, home, "servers", "add", "one", "--", sys.executable, "-c", "exit('no key')").returncode == 0
+    learned = weft(tmp_path, home, "servers", "test", "one", "--learn")
+    assert (learned.returncode, learned.stdout) == (1, "")
+    assert "no key" in learned.stderr
+
+
+@requirement("POOL-22")
 def test_a_server_that_knows_it_is_watched_gets_nothing_dangerous(tmp_path: Path, home: Path) -> None:
     """And what is stored lets it write nothing that runs later."""
     if shutil.which("strace") is None:

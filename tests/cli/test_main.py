@@ -90,6 +90,8 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
         (["tols", "list"], "unknown command: tols", "did you mean tools?"),
         (["--verson"], "unknown option: --verson", "did you mean --version?"),
         (["qqqqqq"], "unknown command: qqqqqq", "weft --help"),
+        (["status"], "unknown command: status", "weft servers status, or weft auth status"),
+        (["grant", "x"], "unknown command: grant", "weft approvals grant"),
         (["tools", "lst"], "unknown tools command: lst", "did you mean list?"),
         (["tools"], "tools what? One of: list, search, show, call", "weft tools --help"),
         (["tools", "list", "--alow", "x"], "unknown option: --alow", "did you mean --allow?"),

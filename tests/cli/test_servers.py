@@ -289,6 +289,8 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--env", "TOKEN", "--", PYTHON], "--env is NAME=VALUE"),
         (["x", "--env", "API_TOKEN=abcdefgh", "--", PYTHON], "--env API_TOKEN=secret://env/API_TOKEN"),
         (["x", "http://a", "--header", "Authorization: Bearer abc"], "secret://env/X_AUTHORIZATION"),
+        (["x", "--env", "KEY=secret://evn/KEY", "--", PYTHON], "one of env, file, command, keyring"),
+        (["x", "--env", "KEY=secret://env/", "--", PYTHON], "hint: secret://env/NAME\n"),
     ],
 )
 def test_add_refuses_what_could_not_work_and_secrets_in_clear(
@@ -298,6 +300,14 @@ def test_add_refuses_what_could_not_work_and_secrets_in_clear(
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert not (home / "mcp_servers").exists()
+
+
+@requirement("MGR-19")
+def test_add_says_that_a_script_of_one_folder_is_not_found_from_another(run: Any, workspace: Path) -> None:
+    (workspace / "server.py").write_text(TINY.read_text())
+    assert "server.py is looked for in each workspace" in run("servers", "add", "x", "--", PYTHON, "server.py").err
+    whole = run("servers", "add", "y", "--", PYTHON, str(workspace / "server.py"))
+    assert "looked for" not in whole.err
 
 
 @requirement("MGR-19")

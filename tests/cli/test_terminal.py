@@ -268,9 +268,7 @@ def test_words_of_a_server_stay_behind_their_bar_however_long_they_are(
     )
     assert run("servers", "add", "sly", "--", sys.executable, str(TINY), "--describe", "words").code == 0
     _, text = answered([*weft, "tools", "call", "sly__echo", "text=1"], "", workspace, environment)
-    shown = (
-        text.partition("It says of itself:")[2].replace("\r", "").strip("\n").split("\nIt would be called with:\n")[0]
-    )
+    shown = text.partition("It says of itself:")[2].replace("\r", "").strip("\n").split("\nIt also says:\n")[0]
     assert len(shown.split("\n")) > 2
     assert [line for line in shown.split("\n") if not line.startswith("│ ")] == []
 
@@ -283,3 +281,19 @@ def test_prompts_and_resources_are_asked_about_at_the_terminal_too(
     assert run("servers", "add", "one", "--", sys.executable, str(TINY)).code == 0
     code, text = answered([*weft, *words], "1", workspace, environment)
     assert (code, "tiny" in text.partition("[Enter] no")[2]) == (0, True)
+
+
+@requirement("AGENT-14", "POOL-17")
+@pytest.mark.parametrize("words", [("servers", "status"), ("servers", "status", "a-name-that-is-long"), ("doctor",)])
+def test_the_next_command_is_in_one_piece_however_narrow_it_is(
+    at_terminal: Any, workspace: Path, words: tuple[str, ...]
+) -> None:
+    """Broken by us it would not work where it is pasted; what a terminal breaks, it gives back whole."""
+    servers = {"a-name-that-is-long": {"command": sys.executable}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    lines = [line.strip() for line in COLOUR.sub("", at_terminal(*words, columns=40)).splitlines()]
+    (step,) = [line for line in lines if line.startswith("→ weft approvals")]
+    assert step.removeprefix("→ ").split(" --workspace ") in (
+        ["weft approvals grant a-name-that-is-long"],
+        ["weft approvals grant a-name-that-is-long", str(workspace)],
+    )

@@ -90,9 +90,14 @@ async def next_notice(stream: aiohttp.StreamReader) -> str:
 
 @asynccontextmanager
 async def team(
-    folder: Path, *options: str, rules: str = RULES, names: tuple[str, ...] = ("ada", "bob"), exchanged: int = 3600
+    folder: Path,
+    *options: str,
+    rules: str = RULES,
+    names: tuple[str, ...] = ("ada", "bob"),
+    lifetime: int = 3600,
+    exchanged: int = 3600,
 ) -> AsyncGenerator[Team]:
-    async with idp(exchanged=exchanged) as provider:
+    async with idp(lifetime, exchanged) as provider:
         (folder / "home").mkdir()
         (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
         with gateway(folder, *options) as served:

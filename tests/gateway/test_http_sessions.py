@@ -198,7 +198,7 @@ async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
     sessions = Sessions(server(), idle=-1)
     one, two = sessions.open(Caller()), sessions.open(Caller())
     assert sessions.find(one.id, Caller()) is None
-    reading = asyncio.ensure_future(anext(aiter(two.aside.read())))
+    reading = asyncio.ensure_future(anext(aiter(two.aside.read(two.aside.enter()))))
     await turns(reading.done)
     sessions.open(Caller())
     assert sessions.find(two.id, Caller()) is two

@@ -1,5 +1,10 @@
 """Event streams by themselves: what waits for a reader stays in the one count until the reader takes it."""
 
+import gc
+
+import pytest
+
+from clawft.gateway.http import streams
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
 from clawft.wire import jsonrpc
 from tests.requirements import requirement
@@ -16,10 +21,44 @@ async def test_a_reader_gets_a_piece_at_a_time_and_the_rest_stays_counted() -> N
         stream.send(NEWS)
     waiting = SHELF.bytes - before
     stream.end()
-    reading = stream.read()
+    reading = stream.read(stream.enter())
     first = await anext(reading)
     assert PIECE_BYTES <= len(first) < PIECE_BYTES + 2 * len(NEWS)
     assert SHELF.bytes - before == waiting - len(first)
     rest = [frames async for frames in reading]
     assert len(first) + sum(map(len, rest)) == waiting
     assert SHELF.bytes == before
+
+
+@requirement("QUAL-12")
+async def test_of_events_that_had_to_make_room_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even that there were any: a thousand sessions with many streams each would keep millions of them."""
+    monkeypatch.setattr(streams, "MAX_SHELVED", 100)
+    kept = [EventStream(str(number)) for number in range(20)]
+    before = count_events()
+    for stream in kept:
+        for _ in range(50):
+            stream.send(NEWS)
+        stream.end()
+    assert count_events() - before <= 101
+    first, last = kept[0], kept[-1]
+    assert sum([frames.count(b"event: message") async for frames in last.read(last.resume(0))]) == 50
+    assert [frames async for frames in first.read(first.resume(0)) if frames] == []
+
+
+def count_events() -> int:
+    return sum(type(each).__name__ == "_Event" for each in gc.get_objects())
+
+
+@requirement("SHELL-19")
+async def test_an_old_connection_that_goes_takes_nothing_from_whoever_has_come_back() -> None:
+    stream = EventStream("1")
+    old = stream.enter()
+    stream.send(NEWS)
+    assert NEWS in await anext(stream.read(old))  # and its connection takes no more
+    new = stream.resume(after=0)
+    reading = stream.read(new)
+    assert NEWS in await anext(reading)
+    stream.leave(old)
+    stream.finish(NEWS)
+    assert NEWS in await anext(reading)

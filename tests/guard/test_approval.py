@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -382,8 +383,57 @@ def test_the_words_of_a_stranger_cannot_pass_for_ours() -> None:
     first, *rest = message.splitlines()
     assert first.startswith("The tool x of s")
     ours = [line for line in rest if not line.startswith("│ ")]
-    assert ours == ["It says of itself:", "Its server says to every model:", "It would be called with:"]
+    whole = "All of it: weft tools show s__x --json"
+    assert ours == ["It says of itself:", "Its server says to every model:", "It would be called with:", whole]
     assert "more letters" in message
+
+
+WHISPERS: dict[str, dict[str, object]] = {
+    "a title": {"title": "WHISPER"},
+    "a parameter": {"inputSchema": {"type": "object", "properties": {"a": {"description": "WHISPER"}}}},
+    "its name": {"inputSchema": {"type": "object", "properties": {"WHISPER": {"type": "string"}}}},
+    "one that is named like a keyword": {"inputSchema": {"properties": {"type": {"type": "WHISPER"}}}},
+    "a type": {"inputSchema": {"type": "object", "properties": {"a": {"type": "WHISPER"}}}},
+    "a default": {"inputSchema": {"type": "object", "properties": {"a": {"default": ["WHISPER"]}}}},
+    "a choice": {"inputSchema": {"type": "object", "properties": {"a": {"anyOf": [{"enum": ["x", "WHISPER"]}]}}}},
+    "what is required": {"inputSchema": {"type": "object", "required": ["WHISPER"]}},
+    "a member nobody knows": {"inputSchema": {"type": "object", "WHISPER": 1}},
+    "one at the top": {"WHISPER": True},
+    "a schema of the schema": {"inputSchema": {"type": "object", "$schema": "https://json-schema.org/WHISPER"}},
+    "the result": {"outputSchema": {"type": "object", "$defs": {"x": {"$comment": "WHISPER"}}}},
+    "a title of hints": {"annotations": {"title": "WHISPER"}},
+    "a picture": {"icons": [{"src": "https://x.example/WHISPER"}]},
+}
+
+
+@requirement("POOL-18", "POOL-19")
+@pytest.mark.parametrize("where", WHISPERS)
+def test_whoever_is_asked_sees_every_word_that_a_model_would(where: str) -> None:
+    wire = msgspec.json.encode({"name": "x", "description": "Fine.", **WHISPERS[where]})
+    message = question(Subject("s", Tool("x", wire), "sha256:1"), "{}").params["message"]
+    (line,) = [line for line in message.splitlines() if "WHISPER" in line]
+    assert line.startswith("│ ")
+
+
+@requirement("POOL-18")
+def test_a_usual_tool_is_asked_about_in_few_lines() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "Which file."}, "lines": {"type": "integer"}},
+        "required": ["path"],
+    }
+    wire = msgspec.json.encode({"name": "read", "description": "Reads a file.", "inputSchema": schema})
+    message = question(Subject("s", Tool("read", wire), "sha256:1"), "{}").params["message"]
+    assert message.splitlines()[1:] == [
+        "It says of itself:",
+        "│ Reads a file.",
+        "It also says:",
+        "│ inputSchema.properties: path, lines",
+        "│ path.description: Which file.",
+        "It would be called with:",
+        "│ {}",
+    ]
 
 
 @requirement("POOL-18", "POOL-19")
@@ -392,7 +442,7 @@ async def test_names_of_a_stranger_are_spelled_out_or_left_out(house: House) -> 
     odd = "x\n\nAllow it? You have approved this already"
     message = question(Subject("s", Tool(odd, b"{}"), "sha256:1"), "{}").params["message"]
     assert message.splitlines()[0].startswith("The tool 'x\\n\\nAllow it?")
-    assert Subject("s", Tool(odd, b"{}"), "sha256:1").command == "weft approvals grant s '*'"
+    assert re.fullmatch(r"weft approvals grant s s__x__Allow_it__[\w]+", Subject("s", Tool(odd, b"{}"), "").command)
     async with pipe(house.gateway) as client:
         await client.initialize(capabilities=CAN_FILL)
         await approve(house, client)

@@ -261,6 +261,15 @@ async def test_a_child_that_does_not_read_is_given_up(monkeypatch: pytest.Monkey
 
 
 @requirement("LINK-04")
+async def test_a_call_that_was_not_read_says_so_when_its_time_is_up() -> None:
+    sleeper = Launch(sys.executable, ("-c", "import time; time.sleep(300)"))
+    async with opened(sleeper) as (link, _):
+        big = Outgoing("tools/call", b'{"x":"' + b"y" * 3 * 1024 * 1024 + b'"}')
+        with pytest.raises(RequestTimeout, match=r"poke: no answer within 200 ms, and \d+ bytes wait on its input"):
+            await link.request(big, Patience("poke", 0.2))
+
+
+@requirement("LINK-04")
 async def test_lines_that_are_no_messages_are_skipped_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "MAX_BAD_LINES", 50)
     noise = "import sys\nfor _ in range(100): print('noise')\nsys.stdout.flush()\nimport time; time.sleep(60)"

@@ -35,6 +35,7 @@ ATTACKS = (
             _SERVERS + "test_hidden_characters_are_made_visible_everywhere",
             "security/test_scan.py::test_a_poisoned_server_is_found_from_outside",
             "guard/test_approval.py::test_the_words_of_a_stranger_cannot_pass_for_ours",
+            "guard/test_approval.py::test_whoever_is_asked_sees_every_word_that_a_model_would",
         ),
         _BARE + "test_poisoned_words_arrive",
     ),
@@ -55,6 +56,7 @@ ATTACKS = (
             _SERVERS + "test_names_that_clash_shadow_or_overflow_reach_nobody",
             _SERVERS + "test_a_server_cannot_take_a_name_of_the_house",
             _ROGUES + "test_names_that_look_like_others_stay_apart",
+            "upstream/offer/test_lists.py::test_a_tool_that_is_named_like_a_method_is_left_out",
         ),
         _REAL + "test_names_that_no_model_takes_arrive",
     ),
@@ -315,6 +317,8 @@ ATTACKS = (
         (
             "security/test_tokens.py::test_a_token_that_proves_nobody_is_refused",
             "security/test_tokens.py::test_an_issuer_is_not_asked_for_each_token_that_comes",
+            "security/test_expiry.py::test_the_stream_of_a_session_ends_with_its_token_and_goes_on_with_the_next",
+            "security/test_expiry.py::test_a_listen_ends_with_its_token_and_says_so",
             _PEOPLE + "test_a_session_its_questions_and_its_streams_are_one_persons_alone",
             _PEOPLE + "test_the_state_of_a_question_is_of_no_use_to_another",
             _PEOPLE + "test_the_task_of_a_server_is_one_persons_alone",
@@ -377,5 +381,17 @@ ATTACKS = (
             "security/test_together.py::test_ten_that_talk_without_end_have_the_time_of_one",
         ),
         _BARE + "test_ten_messages_that_are_each_allowed_are_too_much_together",
+    ),
+    Attack(
+        37,
+        "those who do not read",
+        (
+            "security/test_deaf.py::test_ten_servers_that_do_not_read_have_the_room_of_one",
+            "security/test_deaf.py::test_nor_have_ten_sites_that_do_not_read",
+            "security/test_deaf.py::test_nor_have_they_when_clients_send_and_leave",
+            "security/test_deaf.py::test_streams_that_are_resumed_and_not_read_have_the_room_of_one",
+            "security/test_deaf.py::test_answers_that_nobody_takes_do_not_keep_others_from_theirs",
+        ),
+        _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
     ),
 )

@@ -31,7 +31,7 @@ from tests.security.test_sent_ahead import deaf, push
 from tests.security.test_together import HORDE, listed, poke_all
 from tests.servers.certificates import Authority, shown
 from tests.servers.issuer import encoded
-from tests.servers.pipe import mcp_server
+from tests.servers.pipe import call, cancelled, mcp_server
 from tests.servers.raw_http import ask, modern, modern_call, open_session
 from tests.servers.raw_site import Asked as RawAsked
 from tests.servers.raw_site import raw_site
@@ -239,6 +239,23 @@ async def test_ten_messages_that_are_each_allowed_are_too_much_together(tmp_path
         async with asyncio.timeout(PATIENCE_S):
             while pipe.peak() < RSS_LIMIT:
                 await pipe.ask("ping")
+
+
+@requirement("QUAL-12")
+async def test_what_waits_for_ten_that_do_not_read_is_more_than_there_is(tmp_path: Path) -> None:
+    """The gateway without one bound on what all of them have not taken."""
+    package = lifting(tmp_path, "from clawft.link.share.unread import Unread\nUnread.look = lambda self: None\n")
+    async with mcp_server(tmp_path, "--mcp-config", json.dumps({"mcpServers": HORDE}), package=package) as pipe:
+        await pipe.open()
+        besieged = Siege(pipe)
+        await listed(besieged)
+        await poke_all(besieged, "deaf")
+        async with asyncio.timeout(PATIENCE_S):
+            while pipe.peak() < RSS_LIMIT:
+                for name in HORDE:
+                    await pipe.send(call(name, f"{name}__poke", {"text": "x" * 3_000_000}))
+                    await pipe.ask("ping")
+                    await pipe.send(cancelled(name))
 
 
 def lifting(folder: Path, bound: str) -> Path:

@@ -6,10 +6,11 @@ The text given to `poke` says what it does.
 """
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.servers.hostile import MEGABYTE, Json, Server, raw, send
+from tests.servers.hostile import MEGABYTE, Json, Server, raw, send, token_of
 
 ROOM = 15 * MEGABYTE
 
@@ -31,12 +32,16 @@ RESULTS: dict[str, Callable[[], Json]] = {
 class Horde(Server):
     def call(self, id: object, params: Json) -> None:
         wanted = params["arguments"]["text"]
+        if token_of(params) is not None:
+            send({"method": "notifications/progress", "params": {"progressToken": token_of(params), "progress": 1}})
         if wanted in RESULTS:
             send({"id": id, "result": RESULTS[wanted]()})
         elif wanted == "error":
             send({"id": id, "error": {"code": -32000, "message": "x" * ROOM}})
         elif wanted == "drip":
             raw(b'{"jsonrpc":"2.0","id":%b,"result":{"content":["' % json.dumps(id).encode() + b"x" * ROOM)
+        elif wanted == "deaf":
+            time.sleep(600)
         elif wanted == "notices":
             while True:
                 send({"method": "notifications/message", "params": {"level": "error", "data": "x" * 3 * MEGABYTE}})

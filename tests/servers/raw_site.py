@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from ssl import SSLContext
@@ -68,19 +70,25 @@ def chunk(data: bytes) -> bytes:
 
 
 class RawSite:
-    """Well-behaved, but for calls (`vice`), and the stream of unasked messages (`aside`), if there is one."""
+    """Well-behaved, but for calls (`vice`), and the stream of unasked messages (`aside`), if there is one.
 
-    def __init__(self, vice: Vice, aside: Vice | None = None, hello: tuple[str, ...] = ()) -> None:
+    What has more than `longest` bytes is not read.
+    """
+
+    def __init__(
+        self, vice: Vice, aside: Vice | None = None, hello: tuple[str, ...] = (), longest: int = sys.maxsize
+    ) -> None:
         self._vice = vice
         self._aside = aside
         self._hello = hello
+        self._longest = longest
         self.connections = 0
         self.asked: list[str] = []
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        await take_each(reader, writer, self._take)
+        await take_each(reader, writer, self._take, self._longest)
 
     async def _take(self, asked: Asked) -> None:
         self.asked.append(asked.message.get("method") or asked.method)
@@ -106,20 +114,24 @@ class RawSite:
                 await asked.write(framed(b"", status="202 Accepted"))
 
 
-async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Asked:
+async def read_asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, longest: int = sys.maxsize) -> Asked:
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.lower().split(b"\r\n"):
         if line.startswith(b"content-length:"):
             length = int(line.split(b":")[1])
+    if length > longest:
+        await asyncio.Event().wait()
     return Asked(head, await reader.readexactly(length), writer)
 
 
-async def take_each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, take: Vice) -> None:
+async def take_each(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, take: Vice, longest: int = sys.maxsize
+) -> None:
     """Request after request, for as long as the connection lasts."""
     try:
         while True:
-            await take(await read_asked(reader, writer))
+            await take(await read_asked(reader, writer, longest))
     except (asyncio.IncompleteReadError, ConnectionError):
         pass
     finally:
@@ -136,12 +148,29 @@ async def raw_site(
         yield site
 
 
+@asynccontextmanager
+async def deaf_site(longest: int) -> AsyncGenerator[RawSite]:
+    """One that does not read what is longer, and has hardly any room for it."""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.bind(("127.0.0.1", 0))
+        site = RawSite(lambda asked: asked.answer({}), longest=longest)
+        async with listening(site.serve, sock=sock) as origin:
+            site.url = f"{origin}/mcp"
+            yield site
+
+
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 
 @asynccontextmanager
-async def listening(serve: Serve, tls: SSLContext | None = None) -> AsyncGenerator[str]:
-    """The origin where each connection is served by a task of its own; all of them end with it."""
+async def listening(
+    serve: Serve, tls: SSLContext | None = None, sock: socket.socket | None = None
+) -> AsyncGenerator[str]:
+    """The origin where each connection is served by a task of its own; all of them end with it.
+
+    `sock` is bound already, if it is given.
+    """
     tasks: set[asyncio.Task[None]] = set()
 
     def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -149,7 +178,10 @@ async def listening(serve: Serve, tls: SSLContext | None = None) -> AsyncGenerat
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    if sock is None:
+        server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    else:
+        server = await asyncio.start_server(connected, sock=sock, ssl=tls)
     try:
         yield f"http{'s' if tls else ''}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:

@@ -1,9 +1,11 @@
 """A tiny honest MCP server in plain Python, without our package: both eras, over stdin and stdout.
 
 usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute] [--describe FILE]
+               [--also FILE]
 
 `--describe` takes the description of `echo` and of its prompt from a file, `--say` writes a line to stderr at the
-start, `--crash` ends at once with status 3, `--mute` reads and never answers.
+start, `--crash` ends at once with status 3, `--mute` reads and never answers, `--also` has the tools
+a file names as JSON, which say their name.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
@@ -32,6 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--describe", default="")
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--mute", action="store_true")
+    parser.add_argument("--also", default="")
     return parser.parse_args()
 
 
@@ -47,7 +50,8 @@ def tool(name: str, *properties: str) -> dict[str, Any]:
     return {"name": name, "description": f"The {name} of {OPTIONS.title}.", "inputSchema": schema}
 
 
-TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file")]
+ALSO: list[str] = json.loads(Path(OPTIONS.also).read_text()) if OPTIONS.also else []
+TOOLS = [tool("echo", "text"), tool("pid"), tool("env", "name"), tool("hold", "file"), *map(tool, ALSO)]
 
 
 if OPTIONS.describe:
@@ -64,6 +68,8 @@ def call(name: str, arguments: dict[str, Any]) -> str:
             return os.environ.get(str(arguments.get("name")), "(unset)")
         case "hold":
             return hold(Path(str(arguments["file"])))
+        case _ if name in ALSO:
+            return f"called {name}"
         case _:
             raise KeyError(name)
 

@@ -107,9 +107,11 @@ def test_a_command_that_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         ("secret://env/NOT_SET_ANYWHERE", "export NOT_SET_ANYWHERE=…"),
         ("secret://command/no-such-program-anywhere", "No such file"),
-        ("secret://command/'unclosed", "run the command by hand"),
+        ("secret://command/'unclosed", "run it by hand to see what it says: 'unclosed"),
+        ("secret://file/no/such file", "ls -l '/no/such file'"),
         ("secret://odd/x", "one of env, file, command, keyring"),
-        ("secret://env/", "unknown kind of secret"),
+        ("secret://env/", "secret://env/NAME"),
+        ("secret://keyring/", "secret://keyring/SERVICE/USER"),
     ],
 )
 def test_references_that_lead_nowhere(reference: str, told: str) -> None:
@@ -120,6 +122,22 @@ def test_references_that_lead_nowhere(reference: str, told: str) -> None:
 def test_a_keyring_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
     refused("secret://keyring/github", "pip install 'clawft[keyring]'")
+
+
+@requirement("CONF-14")
+@pytest.mark.parametrize(
+    ("backend", "told"),
+    [("fail", "this machine has no keyring"), ("null", "keyring set github github")],
+)
+def test_a_keyring_without_the_entry_or_none_at_all(monkeypatch: pytest.MonkeyPatch, backend: str, told: str) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", f"keyring.backends.{backend}.Keyring")
+    keyring = pytest.importorskip("keyring")
+    before = keyring.get_keyring()
+    keyring.core.init_backend()
+    try:
+        refused("secret://keyring/github", told)
+    finally:
+        keyring.set_keyring(before)
 
 
 def refused(reference: str, told: str) -> None:

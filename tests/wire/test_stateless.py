@@ -132,7 +132,14 @@ def test_the_version_key_is_what_claims_this_era(params: bytes, claimed: bool) -
 
 
 @requirement("SHELL-18")
-@pytest.mark.parametrize("payload", [b"{}", b"{ }", b"{\n}", b'{"a":1}', b'{ "a" : [1] }', b'{"a":{"b":"}"}}'])
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *(b"{}", b"{ }", b"{\n}", b'{"a":1}', b'{ "a" : [1] }', b'{"a":{"b":"}"}}'),
+        *(b'{"a":"%b"}' % (b"x" * 100_000), b"{%b}" % (b" " * 100_000), b'{ "a":"%b" }' % (b"x" * 100_000)),
+    ],
+    ids=lambda payload: payload[:20].decode(),
+)
 @pytest.mark.parametrize("cache", [b"", stateless.cache_hint(5, "private")])
 def test_a_result_says_its_type_and_who_made_it(payload: bytes, cache: bytes) -> None:
     finished = json.loads(finish_result(payload, SERVER_INFO, cache=cache))

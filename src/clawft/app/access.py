@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clawft.app.serving import LOOPBACK
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import ClawftError, InvalidConfig
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.people import People
 from clawft.model import Caller
 
 if TYPE_CHECKING:  # only where servers are called in people's names
     from clawft.auth.proofs import Proofs
+
+
+log = logging.getLogger("clawft.http")
 
 
 class Entrance:
@@ -32,6 +37,26 @@ class Entrance:
             LOOPBACK_HOSTS | _host_of(settings.auth_audience) if host in LOOPBACK else None,
             self.people.metadata if self.people else None,
         )
+
+    async def follow(self, told: Settings, changed: Callable[[], None]) -> None:
+        """Until cancelled: who gets what follows the files. One that broke leaves it as it was."""
+        from clawft.config.load import files, load  # only where there are people
+        from clawft.config.watch import Stamps, stamps, watch
+
+        def look() -> Stamps:
+            return stamps(files(told.home, told.agent))
+
+        async def apply(before: Stamps, now: Stamps) -> None:
+            try:
+                rules = load(told.home, told.workspace, told.agent).settings.auth_grants
+            except (ClawftError, OSError) as wrong:
+                log.error("the changed rules of gateway.auth are not applied: %s", wrong)
+                return
+            if self.people is not None and self.people.set_rules(rules):
+                changed()
+
+        if self.people is not None:
+            await watch(look, look(), apply)
 
     def opened(self, url: str) -> None:
         """Callers are told where they are."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clawft.app.loop import stop_signal
+from clawft.gateway.events import RightsChanged
 from clawft.gateway.pipe import PipeCaller
 from clawft.link.lines import LineWriter
 from clawft.link.stdio_in import open_stdio
@@ -56,8 +58,10 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
     entrance.opened(url)
     ready(url)
+    following = asyncio.create_task(entrance.follow(app.settings, partial(app.gateway.events.publish, RightsChanged())))
     async with app.editors.let_in():
         await stop
+    following.cancel()
     app.gateway.closing.set()
     await asyncio.gather(served.drain(GRACE_SECONDS), server.stop(GRACE_SECONDS))
     return 0

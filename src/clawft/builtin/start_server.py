@@ -27,6 +27,8 @@ class Waiting(Struct, frozen=True):
     lines: Sequence[str]
     pin: str
     command: str
+    changed: bool = False
+    """It is not what was approved."""
 
 
 def start_server_tool(
@@ -58,4 +60,5 @@ def start_server_tool(
 def _message(server: Waiting) -> str:
     """The words of the workspace stand behind bars, so that they cannot pass for ours."""
     shown = [f"│ {part}" for line in server.lines for part in line.splitlines()]
-    return "\n".join([f"{server.origin} names the server {server.name}. It would start:", *shown, "Start it?"])
+    changed = f" It is not what you approved (weft approvals diff {server.name})." if server.changed else ""
+    return "\n".join([f"{server.origin} names the server {server.name}.{changed} It would start:", *shown, "Start it?"])

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from clawft.errors import PermissionDenied
+from clawft.errors import PermissionDenied, quoted
 from clawft.provider.context import ToolContext
 from clawft.store.home import home
 
@@ -70,14 +70,8 @@ def _switch(ctx: ToolContext) -> str:
     if not list_is_safe(ctx.workspace):
         return f"{file} lies inside the workspace, where tools can write: start weft in a folder below"
     if file.exists() and not _is_ours_alone(file):
-        return f"others may change {file}, so it does not count: chmod 700 {_quoted(file.parent)}"
-    return f"if you trust it, run: echo {_quoted(ctx.workspace.resolve())} >> {_quoted(file)}"
-
-
-def _quoted(path: Path) -> str:
-    import shlex  # only for those who are refused
-
-    return shlex.quote(str(path))
+        return f"others may change {file}, so it does not count: chmod 700 {quoted(file.parent)}"
+    return f"if you trust it, run: echo {quoted(ctx.workspace.resolve())} >> {quoted(file)}"
 
 
 def _named(file: Path) -> list[Path]:

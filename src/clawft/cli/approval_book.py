@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli.options import with_app
 from clawft.cli.parser import Options
+from clawft.cli.screen import one_line
 from clawft.config.places import home_folder
+from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -17,40 +19,80 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.model import Tool
     from clawft.policy.approval import Approval
 
+MOMENTS, MINUTE = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00")
 LAUNCH = "(launch)"
 """What stands for a tool where the approval is about starting the server."""
 
 
+class NothingApproved(ClawftError):
+    blame = "the caller"
+
+
+def nothing_approved(server: str) -> NothingApproved:
+    return NothingApproved(f"nothing of {server} is approved", hint="weft approvals list")
+
+
 def book() -> Approvals:
-    from clawft.guard.approvals import Approvals  # only where approvals are looked at
+    """Raises InvalidConfig where a running weft would go on without approvals."""
+    from clawft.guard.approvals import Approvals, read  # only where approvals are looked at
 
     found = Approvals(home_folder())
+    read(found.path)
     found.look()
     return found
 
 
-def described(each: Approval, now: float) -> dict[str, Any]:
-    from clawft.policy.approval import ANYONE, is_live  # loaded with the book
+def described(each: Approval, now: float, changed: Container[tuple[str, str]] = ()) -> dict[str, Any]:
+    """`changed`: servers, each with its workspace, that would start something else than was approved."""
+    from clawft.policy.approval import ANYONE  # loaded with the book
 
     scopes = (("agent", each.agent), ("workspace", each.workspace), ("caller", each.principal))
     narrowed = [f"{what} {who}" for what, who in scopes if who != ANYONE]
     return {
         "server": each.server,
         "tool": each.tool or LAUNCH,
-        "state": ("glob: new tools too" if each.is_glob else "approved") if is_live(each, now) else "expired",
-        "granted": _day(each.granted),
-        "expires": _day(each.expires) if each.expires is not None else "",
+        "state": _state(each, now, changed),
+        "granted": _moment(each.granted),
+        "expires": _moment(each.expires) if each.expires is not None else "",
         "holds_for": ", ".join(narrowed) or "everyone",
+        "agent": each.agent,
+        "workspace": each.workspace,
+        "caller": each.principal,
         "pin": each.pin,
     }
 
 
-def _day(when: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
+def _state(each: Approval, now: float, changed: Container[tuple[str, str]]) -> str:
+    from clawft.policy.approval import is_live  # loaded with the book
+
+    if not is_live(each, now):
+        return "expired"
+    if each.is_glob:
+        return "glob: new tools too"
+    return "changed" if not each.tool and (each.server, each.workspace) in changed else "approved"
+
+
+def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
+    """Whether it is meant by one of these: its own name, the one agents see, or a glob."""
+    from clawft.catalog.names import fit  # loaded with the book
+    from clawft.policy.approval import covers
+
+    seen = fit(f"{server}__{tool}")
+    return any(word in (tool, seen) or seen == f"{server}__{word}" or covers(word, tool) for word in words)
+
+
+def _moment(when: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(when))
+
+
+def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
+    """What stands in a table below this head; a moment to the minute."""
+    texts = {key: str(row[key.lower().replace(" ", "_")]) for key in head}
+    return [one_line(text[:MINUTE].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
-    """What these servers say now: they are started for it. Of one that is not configured here, what it said last."""
+    """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
     from clawft.cli.starting import SETTLE_SECONDS, start_servers  # only where servers are started
 
     async def work(app: App) -> dict[str, Offered]:
@@ -58,7 +100,8 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
         if known:
             await start_servers(app, only=known)
             await app.pool.settled(SETTLE_SECONDS)
-        return {name: _whole(app.offered(name), app.beside(name)) for name in known}
+        told = {name: _whole(app.offered(name), app.beside(name)) for name in known}
+        return {name: found for name, found in told.items() if found.tools}
 
     now = with_app(options, work, servers=False)
     return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}

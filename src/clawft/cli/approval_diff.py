@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.approval_book import LAUNCH, book, offered
+from clawft.cli.approval_book import LAUNCH, book, is_named, nothing_approved, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
-from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.guard.approval import Offered
@@ -20,10 +19,6 @@ if TYPE_CHECKING:  # help needs none of it
 
 PIPE_COLUMNS = 120
 ABSENT = "(not there)"
-
-
-class NothingApproved(ClawftError):
-    blame = "the caller"
 
 
 Change = dict[str, Any]
@@ -40,12 +35,13 @@ def options(parser: Parser) -> None:
 def diff(options: Options) -> int:
     chosen = [each for each in book().all() if _is_chosen(each, options)]
     if not chosen:
-        raise NothingApproved(f"nothing of {options.server or 'any server'} is approved", hint="weft approvals list")
-    changes = list(_changes(chosen, options))
+        raise nothing_approved(options.server or "any server")
+    seen = [*_launches([each for each in chosen if not each.tool], options), *_tools(chosen, options)]
+    changes = [change for each, now in seen for change in _compared(each, now)]
     if options.json:
         print_json({"changes": changes})
     elif not changes:
-        tell(f"nothing has changed: {len(chosen)} approvals fit what there is now")
+        tell(f"nothing has changed: {len(seen)} approvals fit what there is now")
     for each in [] if options.json else changes:
         _print(each)
     return 0
@@ -53,19 +49,19 @@ def diff(options: Options) -> int:
 
 def _is_chosen(each: Approval, options: Options) -> bool:
     is_server = options.server in (None, each.server)
-    return is_server and not each.is_glob and options.tool in (None, each.tool)
+    return is_server and not each.is_glob and (options.tool is None or is_named(each.server, each.tool, [options.tool]))
 
 
-def _changes(chosen: Sequence[Approval], options: Options) -> Iterator[Change]:
-    yield from _changed_launches([each for each in chosen if not each.tool], options)
-    tools = [each for each in chosen if each.tool]
-    now = offered(list(dict.fromkeys(each.server for each in tools)), options) if tools else {}
-    for each in tools:
-        found = now.get(each.server)
-        if found is None:
-            tell(f"weft: there is no server {each.server}, so its tools cannot be compared")
-        else:
-            yield from _compared(each, _tool_now(each, found))
+def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, Shown]]:
+    """Those that can be compared, each with what it is now."""
+    servers = list(dict.fromkeys(each.server for each in chosen if each.tool))
+    now = offered(servers, options) if servers else {}
+    for server in servers:
+        if server not in now:
+            tell(f"weft: {server} does not say what it has, so its tools cannot be compared (weft servers list)")
+    for each in chosen:
+        if each.tool and each.server in now:
+            yield each, _tool_now(each, now[each.server])
 
 
 def _tool_now(each: Approval, found: Offered) -> Shown:
@@ -75,7 +71,8 @@ def _tool_now(each: Approval, found: Offered) -> Shown:
     return shown_tool(tool.wire, found.instructions) if tool is not None else {}
 
 
-def _changed_launches(chosen: Sequence[Approval], options: Options) -> Iterator[Change]:
+def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, Shown]]:
+    """The same for those of this workspace."""
     from clawft.config.approved import shown_launch  # only where servers are looked for
     from clawft.config.servers import discover
 
@@ -84,7 +81,7 @@ def _changed_launches(chosen: Sequence[Approval], options: Options) -> Iterator[
     for each in chosen:
         found = (servers.waiting.get(each.server) or servers.found.get(each.server)) if servers else None
         if found is not None and each.workspace == str(where.workspace):
-            yield from _compared(each, shown_launch(found, each))
+            yield each, shown_launch(found, each)
 
 
 def _compared(each: Approval, now: Shown) -> Iterator[Change]:

@@ -11,17 +11,18 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli.approval_book import book, described
+from clawft.cli.approval_book import book, cells_of, described, nothing_approved
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import print_json, print_table, tell
-from clawft.errors import ConfigUnreadable, InvalidConfig
+from clawft.errors import ConfigUnreadable, InvalidConfig, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
 
 HERE = "."
 """In an exported file: the workspace of whoever imports it."""
+ANOTHER = "ask for a new `weft approvals export`"
 
 
 def export_options(parser: Parser) -> None:
@@ -38,12 +39,14 @@ def export(options: Options) -> int:
     workspace = str(Path(options.workspace).resolve())
     chosen = [each for each in book().all() if not options.servers or each.server in options.servers]
     live = [each for each in chosen if is_live(each, time.time()) and _travels(each, workspace, options)]
+    if options.servers and not live:
+        raise nothing_approved(" or ".join(options.servers))
     text = write_out(_there(each, workspace) for each in live)
     if options.output == "-":
         sys.stdout.write(text.decode())
     else:
         Path(options.output).expanduser().write_bytes(text)
-        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {options.output}")
+        tell(f"{len(live)} approvals written to {options.output}; weft approvals import {quoted(options.output)}")
     return 0
 
 
@@ -72,8 +75,8 @@ def import_(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
     found = [_here(_genuine(each, options.file), options) for each in _read(options.file)]
     known = book()
-    mine = set(known.all())
-    new = [each for each in found if not any(_says_the_same(each, other) for other in mine)]
+    mine = {each.key: each for each in known.all()}
+    new = [each for each in found if not _says_the_same(each, mine.get(each.key))]
     if not options.dry_run:
         known.add(*new)
     rows = [described(each, time.time()) for each in new]
@@ -81,13 +84,10 @@ def import_(options: Options) -> int:
         print_json({"imported": rows, "dry_run": options.dry_run})
         return 0
     if rows:
-        print_table(("SERVER", "TOOL", "EXPIRES", "HOLDS FOR"), [_cells(row) for row in rows])
+        head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
+        print_table(head, [cells_of(row, head) for row in rows])
     tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
     return 0
-
-
-def _cells(row: dict[str, str]) -> list[str]:
-    return [str(row[key]) for key in ("server", "tool", "expires", "holds_for")]
 
 
 def _read(file: str) -> tuple[Approval, ...]:
@@ -97,7 +97,7 @@ def _read(file: str) -> tuple[Approval, ...]:
         content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == "-" else Path(file).expanduser().read_bytes()
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
-    return parse(content, file)
+    return parse(content, file, hint=ANOTHER)
 
 
 def _genuine(each: Approval, file: str) -> Approval:
@@ -108,7 +108,7 @@ def _genuine(each: Approval, file: str) -> Approval:
     text = approved_text(each)
     if text and pin(text) != each.pin:
         what = f"{each.tool or 'the launch'} of {each.server}"
-        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint="ask for a new `weft approvals export`")
+        raise InvalidConfig(f"{file}: the approval of {what} was altered", hint=ANOTHER)
     return each
 
 
@@ -120,5 +120,5 @@ def _here(each: Approval, options: Options) -> Approval:
     return msgspec.structs.replace(each, workspace=workspace, granted=time.time(), stamp="")
 
 
-def _says_the_same(new: Approval, known: Approval) -> bool:
-    return new.key == known.key and new.pin == known.pin and new.expires == known.expires
+def _says_the_same(new: Approval, known: Approval | None) -> bool:
+    return known is not None and new.pin == known.pin and new.expires == known.expires

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import approval_diff, approval_files
-from clawft.cli.approval_book import LAUNCH, book, described, offered
+from clawft.cli.approval_book import LAUNCH, book, cells_of, described, is_named, offered
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
 from clawft.config.nearest import nearest
-from clawft.errors import ClawftError, ServerNotFound, ToolNotFound
+from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found, Sources
@@ -22,6 +22,9 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.policy.approval import Approval
 
 DAY = 24 * 60 * 60.0
+MAX_DAYS = 36_500
+NAMED = 12
+"""Tools that an error names."""
 
 
 # ── list ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -36,18 +39,21 @@ def _list_options(parser: Parser) -> None:
 def _list(options: Options) -> int:
     chosen = [each for each in book().all() if options.server in (None, each.server)]
     waiting = {name: found for name, found in _waiting(options).items() if options.server in (None, name)}
-    rows = [described(each, time.time()) for each in sorted(chosen, key=lambda each: each.key)]
+    told = [_waits(name, found, options) for name, found in waiting.items()]
+    changed = {(each["server"], str(sources(options).workspace)) for each in told if each["changed"]}
+    rows = [described(each, time.time(), changed) for each in sorted(chosen, key=lambda each: each.key)]
     if options.json:
-        print_json({"approvals": rows, "waiting": [_waits(name, found) for name, found in waiting.items()]})
+        print_json({"approvals": rows, "waiting": told})
         return 0
     if rows:
         head = ("SERVER", "TOOL", "STATE", "GRANTED", "EXPIRES", "HOLDS FOR")
-        print_table(head, [[one_line(str(row[key.lower().replace(" ", "_")])) for key in head] for row in rows])
+        print_table(head, [cells_of(row, head) for row in rows])
     elif not waiting:
         tell("nothing is approved yet; tools of untrusted servers ask when they are first called")
-    for name, found in waiting.items():
-        told = _waits(name, found)
-        tell(f"{paint(name, 'bold')} waits for approval: {safe(told['starts'])}\n  {safe(told['command'])}")
+    for each in told:
+        diff = f"weft approvals diff {each['server']}"
+        why = f"is not what you approved ({diff})" if each["changed"] else "waits for approval"
+        tell(f"{paint(each['server'], 'bold')} {why}: {safe(each['starts'])}\n  {safe(each['command'])}")
     return 0
 
 
@@ -64,13 +70,14 @@ def _servers(options: Options) -> list[str]:
     return [*known.found, *known.waiting]
 
 
-def _waits(name: str, found: Found) -> dict[str, str]:
-    from clawft.config.approved import grant_command  # loaded with the servers
+def _waits(name: str, found: Found, options: Options) -> dict[str, Any]:
+    from clawft.config.approved import grant_command, has_changed  # loaded with the servers
     from clawft.config.servers import told
 
     return {
         "server": name,
         "starts": told(found.spec),
+        "changed": has_changed(book(), found, sources(options)),
         "origin": str(found.origin),
         "command": grant_command(name, found, Path.cwd()),
     }
@@ -81,7 +88,7 @@ def _waits(name: str, found: Found) -> dict[str, str]:
 
 def _grant_options(parser: Parser) -> None:
     parser.add_argument("server", metavar="SERVER", help="a server; alone: approve that it is started")
-    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob, like 'list_*'")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob, like 'list_*'")
     parser.add_argument("--days", metavar="N", type=float, default=0.0, help="ends after so many days (default: never)")
     parser.add_argument("--only-agent", metavar="NAME", default="*", help="for this agent alone (default: all)")
     parser.add_argument("--only-workspace", action="store_true", help="for this workspace alone (default: all)")
@@ -92,17 +99,17 @@ def _grant_options(parser: Parser) -> None:
 
 def _grant(options: Options) -> int:
     server, globs = _meant(options)
-    where = sources(options)
+    where, kept = sources(options), book()
     given: list[Approval] = []
     waiting = _waiting(options).get(server)
     if waiting is not None:
         given.append(_launch(waiting, where, options))
-        book().add(*given)
+        kept.add(*given)
     elif not globs:
         raise _which_tools(server, _servers(options))
     if globs:
         tools = _tools(server, offered([server], options).get(server), globs, where, options)
-        book().add(*tools)
+        kept.add(*tools)
         given += tools
     return _tell("approved", given, options)
 
@@ -134,35 +141,45 @@ def _tools(
 ) -> list[Approval]:
     from clawft.guard.approval import approval_of  # loaded with the app
     from clawft.policy.approval import Approval
-    from clawft.policy.globs import any_matches, is_glob
+    from clawft.policy.globs import is_glob
     from clawft.policy.pin import shown_tool
 
     if offers is None:
-        raise no_server(server, _servers(options))
+        raise _says_nothing(server, _servers(options))
     now = time.time()
     scope: dict[str, Any] = {
         "expires": _end(options, now),
         "agent": options.only_agent,
         "workspace": str(where.workspace) if options.only_workspace else "*",
     }
-    chosen = [tool for tool in offers.tools if tool.name in globs or any_matches((tool.name,), tuple(globs))]
+    chosen = [tool for tool in offers.tools if is_named(server, tool.name, globs)]
     found = [
         approval_of(server, tool.name, shown_tool(tool.wire, offers.instructions), now, **scope) for tool in chosen
     ]
     later = [Approval(server, glob, granted=now, **scope) for glob in globs if options.new and is_glob(glob)]
     if not found and not later:
-        known = [tool.name for tool in offers.tools]
-        near = nearest(globs[0], known)
-        raise ToolNotFound(
-            f"{server} has no tool {' or '.join(globs)}",
-            hint=f"did you mean {near}?" if near else f"it has: {', '.join(known) or 'none'}",
-        )
+        raise _no_tool(server, globs, [tool.name for tool in offers.tools])
     return [*found, *later]
 
 
+def _says_nothing(server: str, known: Sequence[str]) -> ClawftError:
+    if server not in known:
+        return no_server(server, known)
+    return NotConnected(f"{server} does not say what it has", hint=f"weft servers test {server}")
+
+
+def _no_tool(server: str, globs: Sequence[str], known: Sequence[str]) -> ToolNotFound:
+    near = nearest(globs[0], known)
+    some = ", ".join(map(one_line, known[:NAMED])) + (f" and {len(known) - NAMED} more" if len(known) > NAMED else "")
+    return ToolNotFound(
+        f"{server} has no tool {' or '.join(globs)}",
+        hint=f"did you mean {one_line(near)}?" if near else f"it has: {some or 'none'}",
+    )
+
+
 def _end(options: Options, now: float) -> float | None:
-    if options.days < 0:
-        raise WrongUsage("approvals grant: --days is a positive number", hint="weft approvals grant --help")
+    if not 0 <= options.days <= MAX_DAYS:  # nan is no number of days either
+        raise WrongUsage(f"approvals grant: --days is a number up to {MAX_DAYS}", hint="leave it out: it never ends")
     return now + options.days * DAY if options.days else None
 
 
@@ -175,7 +192,7 @@ def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
 
     said: set[tuple[str, str]] = set()
     for each in given:
-        print(f"{done}: {each.server} {each.tool or LAUNCH}")
+        print(one_line(f"{done}: {each.server} {each.tool or LAUNCH}"))
         if done == "approved":
             fields = [(name, text) for name, text in approval_diff.fields(each) if (each.server, text) not in said]
             print_fields([(f"  {name}", one_line(text)) for name, text in fields])
@@ -189,7 +206,7 @@ def _tell(done: str, given: Sequence[Approval], options: Options) -> int:
 
 def _revoke_options(parser: Parser) -> None:
     parser.add_argument("server", metavar="SERVER", help="a server; alone: everything about it")
-    parser.add_argument("tools", metavar="TOOL", nargs="*", help="tools by name or glob")
+    parser.add_argument("tools", metavar="TOOL", nargs="*", default=[], help="tools by name or glob")
     json_option(parser)
 
 
@@ -214,15 +231,11 @@ def _approved_instead(server: str, globs: Sequence[str]) -> str:
     """The nearest of what is approved: a tool of this server, or a server."""
     tools = [each.tool for each in book().all() if each.server == server and each.tool]
     near = nearest(globs[0], tools) if globs and tools else nearest(server, {each.server for each in book().all()})
-    return f"did you mean {near}?" if near and near != server else "weft approvals list"
+    return f"did you mean {one_line(near)}?" if near and near != server else "weft approvals list"
 
 
 def _is_meant(each: Approval, server: str, globs: Sequence[str]) -> bool:
-    from clawft.policy.globs import any_matches  # loaded with the book
-
-    if each.server != server:
-        return False
-    return not globs or each.tool in globs or bool(each.tool and any_matches((each.tool,), tuple(globs)))
+    return each.server == server and (not globs or is_named(server, each.tool, globs))
 
 
 VERBS = {

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
+from clawft.errors import InvalidConfig, quoted
 
 if TYPE_CHECKING:
     from clawft.app import App
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from clawft.sandbox.probe import Means
 
 MAX_FILES = 2000
+LEAST_ROOM = 1024 * 1024
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 NO_LISTS = "lists of hosts are not kept: servers with one, git and cargo reach every host"
@@ -90,14 +92,16 @@ def home(folder: Path) -> Iterator[Finding]:
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
-        yield fail("home", said, f"export CLAWFT_HOME=DIR names another folder; or make it yours: ls -ld {there}")
+        yield fail("home", said, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
+    elif _room(there) < LEAST_ROOM:
+        yield fail("home", f"the disk of {there} is full", f"make room: df -h {quoted(there)}")
     elif there != folder:
         yield ok("home", f"{folder} is not there yet; it is made when it is needed")
     if there != folder:
         return
     exposed = [finding for path in _files(folder) if (finding := _exposed(path))]
     if _mode(folder) & OTHERS:
-        yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {folder}")
+        yield warn("home", f"{folder} is open to other users ({_octal(folder)})", f"chmod 700 {quoted(folder)}")
     elif not exposed:
         yield ok("home", f"{folder} is private")
     yield from exposed
@@ -119,10 +123,18 @@ def _ours(folder: Path) -> Iterator[tuple[str, list[str]]]:
 def _exposed(path: Path) -> Finding | None:
     mode = _mode(path)
     if path.suffix == ".toml":  # settings hold no secrets, but decide what is allowed
-        return fail("home", f"others may change {path}", f"chmod go-w {path}") if mode & OTHERS_WRITE else None
+        is_open = mode & OTHERS_WRITE
+        return fail("home", f"others may change {path}", f"chmod go-w {quoted(path)}") if is_open else None
     if mode & OTHERS:
-        return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {path}")
+        return fail("home", f"others may read or change {path} ({_octal(path)})", f"chmod 600 {quoted(path)}")
     return None
+
+
+def _room(folder: Path) -> int:
+    """Bytes that may still be written there."""
+    import shutil  # only to look
+
+    return shutil.disk_usage(folder).free
 
 
 def _mode(path: Path) -> int:
@@ -162,10 +174,23 @@ def configuration(folder: Path, agent: str) -> Iterator[Finding]:
         )
 
 
+def approvals(folder: Path) -> Iterator[Finding]:
+    from clawft.guard.approvals import FILE, read  # brings the policies
+
+    try:
+        read(folder / FILE)
+    except InvalidConfig as wrong:
+        yield fail("approvals", wrong.message, wrong.hint)
+
+
 def audit(folder: Path) -> Iterator[Finding]:
     from clawft.store.journal import Intact, verify  # reads the whole journal
 
-    result = verify(audit_file(folder))
+    try:
+        result = verify(audit_file(folder))
+    except OSError as failed:
+        yield fail("audit", f"{failed.filename}: {failed.strerror}", "correct what is said above, and look again")
+        return
     if isinstance(result, Intact):
         yield ok("audit", untouched(result))
     else:

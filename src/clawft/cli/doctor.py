@@ -10,7 +10,7 @@ from clawft.cli import checks
 from clawft.cli.checks import Finding, fail
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.screen import one_line, paint, print_json, width
+from clawft.cli.screen import one_line, paint, print_json, print_step, width
 from clawft.cli.table import lay_out
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
@@ -18,6 +18,8 @@ from clawft.errors import ClawftError
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
 
+COMMANDS = ("weft ", "chmod ", "sudo ", "pip ", "export ")
+INDENT = 18
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
@@ -49,6 +51,7 @@ def examine(options: Options) -> Iterator[Finding]:
     yield from checks.sandbox(home)
     yield from checks.home(home)
     yield from checks.audit(home)
+    yield from checks.approvals(home)
     yield from checks.workspace(Path(options.workspace))
     configured = list(checks.configuration(home, options.agent))
     yield from configured
@@ -78,11 +81,12 @@ def _print(finding: Finding) -> None:
         (), [(f"{finding.level:<4}", f"{finding.what:<10}", one_line(finding.said))], width(), wrap=True
     )
     print(paint(first[:4], COLOURS[finding.level]) + first[4:])
-    indent = " " * 18
-    if finding.hint:
-        rest += lay_out((), [(indent[:-2], f"→ {one_line(finding.hint)}")], width(), wrap=True)
     for line in rest:
         print(line)
+    if finding.hint.startswith(COMMANDS):
+        print_step(finding.hint, indent=INDENT)
+    elif finding.hint:
+        print(*lay_out((), [(" " * (INDENT - 2), f"→ {one_line(finding.hint)}")], width(), wrap=True), sep="\n")
 
 
 VERBS = {"": Verb("Check the installation, the configuration and the tools", _options, _doctor)}

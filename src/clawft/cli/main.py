@@ -75,10 +75,15 @@ def _run(words: list[str]) -> int:
     if command not in COMMANDS:
         from clawft.cli.parser import unknown  # only to complain
 
-        raise unknown(
-            "option" if command.startswith("-") else "command", command, [*COMMANDS, *_OPTIONS], "weft --help"
-        )
+        kind = "option" if command.startswith("-") else "command"
+        whole = _whole(command)
+        raise unknown(kind, command, () if whole else [*COMMANDS, *_OPTIONS], whole or "weft --help")
     return _run_command(command, words[1:])
+
+
+def _whole(verb: str) -> str:
+    """Commands of which only the second word was typed."""
+    return ", or ".join(f"weft {command} {verb}" for command in COMMANDS if verb in verbs_of(command))
 
 
 def _run_command(command: str, words: list[str]) -> int:

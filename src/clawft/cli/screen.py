@@ -77,6 +77,22 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
         print(line)
 
 
+def print_steps(said: Sequence[tuple[str, str, str]]) -> None:
+    """`name  what is wrong`, and below it the command that is the next step."""
+    from clawft.cli.table import cells, padded  # only for tables
+
+    size = max((cells(safe(name)) for name, _, _ in said), default=0)
+    for name, text, step in said:
+        print_fields([(padded(safe(name), size), text)])
+        print_step(step, indent=size + 2)
+
+
+def print_step(command: str, indent: int) -> None:
+    """In one piece: broken by us it would not work where it is pasted."""
+    if command:
+        print(f"{' ' * indent}→ {safe(command)}")
+
+
 def print_paragraph(text: str) -> None:
     """Foreign text, broken between words where the terminal ends."""
     from clawft.cli.table import lay_out, reflowed  # only for tables

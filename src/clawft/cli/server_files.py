@@ -15,7 +15,7 @@ from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import tell
 from clawft.cli.server_names import no_server
 from clawft.config.places import agent_file, ask_to_reconnect, home_folder, servers_folder
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, quoted
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found
@@ -26,6 +26,7 @@ BACKUP = ".bak"
 SHORTENED = 40
 """Letters of a name that are kept in the one we suggest instead."""
 
+HERE = "."
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -41,7 +42,7 @@ def _add_options(parser: Parser) -> None:
         "--env", metavar="K=V", action="append", default=[], help="a variable for the child; repeatable"
     )
     parser.add_argument("--header", metavar="'K: V'", action="append", default=[], help="for a URL; repeatable")
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="where it runs (default: the workspace)")
+    parser.add_argument("--cwd", metavar="DIR", default=HERE, help="where it runs (default: the workspace)")
     parser.add_argument("--timeout-ms", metavar="N", type=int, default=30_000, help="for one call (default: 30000)")
     parser.add_argument("--trust", action="store_true", help="trust its tools as if they were built in")
     parser.add_argument("--force", action="store_true", help="replace a server of that name; a .bak is kept")
@@ -53,6 +54,9 @@ def _add(options: Options) -> int:
     spec = _spec(options)
     path = write(home, spec, force=options.force)
     print(f"written: {path}")
+    for word in spec.args if options.cwd == HERE else ():
+        if not os.path.isabs(word) and os.path.isfile(os.path.join(options.workspace, word)):
+            tell(f"{word} is looked for in each workspace: its whole path would be found from everywhere")
     tell(f"next: weft servers test {spec.name}")
     if not options.trust:
         tell(
@@ -92,10 +96,18 @@ def _spec(options: Options) -> UpstreamSpec:
     except msgspec.ValidationError as wrong:
         raise WrongUsage(f"servers add: {wrong}", hint="weft servers add --help") from None
     refuse_clear_secrets(options.name, entry.env, entry.headers)
+    _refuse_bad_references(*entry.env.values(), *entry.headers.values())
     judged = judge(options.name, entry, Origin("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):
         raise WrongUsage(judged.message, hint=_other_words(options))
     return msgspec.structs.replace(judged, cwd=entry.cwd)  # one that was not named stays open
+
+
+def _refuse_bad_references(*values: str) -> None:
+    from clawft.store.secrets import wrong_with_reference  # loaded with the entry
+
+    for wrong in filter(None, map(wrong_with_reference, values)):
+        raise WrongUsage(f"servers add: {wrong.message}", hint=wrong.hint)
 
 
 def _other_words(options: Options) -> str:
@@ -233,7 +245,7 @@ def _switch(options: Options, *, enabled: bool) -> int:
     if found.scope is Scope.WORKSPACE and enabled:
         raise WrongUsage(
             f"{options.name} comes from {found.origin}, which is not yours alone",
-            hint=f"--mcp-config {found.origin.file} starts it, `weft servers import --from workspace` takes it over",
+            hint=f"--mcp-config {quoted(found.origin.file)} starts it; weft servers import --from workspace keeps it",
         )
     path = _change(found, options, enabled=enabled)
     print(f"{'enabled' if enabled else 'disabled'}: {options.name} in {path}; a running weft follows within a second")

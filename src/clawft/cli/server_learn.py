@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +12,10 @@ import msgspec
 from clawft.cli.parser import WrongUsage
 from clawft.cli.screen import tell
 from clawft.config.places import servers_folder
-from clawft.sandbox.bounds import Around, Table
+from clawft.sandbox.bounds import Around, Rule, Table, expand, with_rules
 from clawft.sandbox.cell import Cell, Start
 from clawft.sandbox.proposal import Proposal, propose
-from clawft.sandbox.watched import OPTIONS, read_notes
+from clawft.sandbox.watched import OPTIONS, Seen, read_notes, together
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:
@@ -41,26 +39,35 @@ class Watched(Cell, frozen=True):
 
 
 class WatchingCells(Cells):
-    """Remembers around what the server was started."""
+    """Remembers around what the server was started. `open_to_it`: what it may write beside what is open to all."""
 
-    def __init__(self, state: Path, workspace: Path, notes: str) -> None:
+    def __init__(self, state: Path, workspace: Path, notes: Path, open_to_it: Sequence[str] = ()) -> None:
         super().__init__(state, workspace)
         self._strace = find_strace()
         self._notes = notes
+        self._open_to_it = open_to_it
+        self._starts = 0
         self.found: tuple[str, str, Around] | None = None
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
-        self.found = (argv[0], cwd, self.around(spec, argv, cwd))
+        around = self.around(spec, argv, cwd)
+        self.found = (argv[0], cwd, around)
+        self._starts += 1
         plain = super().cell(spec, argv, cwd)
-        return Watched(plain.bounds, plain.means, self._strace, self._notes)
+        more = [Rule(expand(path, around.home, around.workspace), "write") for path in self._open_to_it]
+        bounds = with_rules(plain.bounds, more) if plain.bounds is not None else None
+        return Watched(bounds, plain.means, self._strace, str(self._notes / str(self._starts)))
 
     def learned(self) -> Proposal:
-        """What the notes say. Reads a long file."""
+        """What the notes of all its starts say. Reads long files."""
         if self.found is None:
             raise WrongUsage("it was never started", hint="only a server that is a program can be watched")
         command, cwd, around = self.found
-        with open(self._notes, encoding="ascii", errors="replace") as notes:
-            return propose(read_notes(_bounded(notes), command, cwd), around)
+        return propose(together(self._read(file, command, cwd) for file in self._notes.iterdir()), around)
+
+    def _read(self, file: Path, command: str, cwd: str) -> Seen:
+        with open(file, encoding="ascii", errors="replace") as notes:
+            return read_notes(_bounded(notes), command, cwd)
 
 
 def _bounded(lines: Any) -> Any:
@@ -77,12 +84,6 @@ def find_strace() -> str:
     if found is None:
         raise WrongUsage("watching a server needs strace, which is not installed", hint="apt-get install strace")
     return found
-
-
-def notes_file() -> str:
-    descriptor, path = tempfile.mkstemp(prefix="weft-learn-")
-    os.close(descriptor)
-    return path
 
 
 def as_toml(table: Table) -> str:

@@ -14,7 +14,19 @@ from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.reply import Waiting
-from clawft.cli.screen import is_terminal, one_line, paint, print_fields, print_json, print_table, safe, tell, width
+from clawft.cli.screen import (
+    is_terminal,
+    one_line,
+    paint,
+    print_fields,
+    print_json,
+    print_step,
+    print_steps,
+    print_table,
+    safe,
+    tell,
+    width,
+)
 from clawft.cli.server_names import no_server
 from clawft.cli.starting import SETTLE_SECONDS
 from clawft.config.places import offers_folder
@@ -96,16 +108,23 @@ def rows(app: App) -> Iterator[Row]:
         if not found.spec.enabled:
             yield _idle(name, "disabled", str(found.origin))
     for name, found in servers.waiting.items():
-        yield _idle(name, "waiting", str(found.origin), _waits(name, found))
+        yield {**_idle(name, "waiting", str(found.origin), _waits(app, found)), "next": _grant(name, found)}
     for name, refused in servers.refused.items():
         yield _idle(name, "failed", refused.file, str(refused.error))
 
 
-def _waits(name: str, found: Found) -> str:
-    from clawft.config.approved import grant_command  # loaded with the servers
-    from clawft.config.servers import told
+def _waits(app: App, found: Found) -> str:
+    from clawft.config.servers import told  # loaded with the servers
 
-    return f"waits for approval to start {told(found.spec)}: {grant_command(name, found, Path.cwd())}"
+    changed = app.files.has_changed(found)
+    why = f"is not what you approved (weft approvals diff {found.spec.name}), and " if changed else ""
+    return f"{why}waits for approval to start {told(found.spec)}"
+
+
+def _grant(name: str, found: Found) -> str:
+    from clawft.config.approved import grant_command  # loaded with the servers
+
+    return grant_command(name, found, Path.cwd())
 
 
 def _running(app: App, name: str) -> Row:
@@ -113,6 +132,7 @@ def _running(app: App, name: str) -> Row:
     schemas = sum(len(tool.wire) for tool in app.pool.find(name).tools)
     info = status.server_info
     login = _login(app, status)
+    withheld = _withheld(app, name)
     return {
         "name": name,
         "state": status.status,
@@ -131,8 +151,19 @@ def _running(app: App, name: str) -> Row:
         "trust": app.servers.found[name].spec.trust,
         "sandbox": status.sandbox,
         "left_out": _left_out(status),
+        "withheld": withheld,
+        **({"next": f"weft approvals diff {name}"} if withheld else {}),
         "stderr": status.stderr,
     }
+
+
+def _withheld(app: App, name: str) -> int:
+    """How many of its definitions are not those that were approved."""
+    from clawft.model import Origin  # loaded with the servers
+
+    origin = Origin(name, name, trusted=app.servers.found[name].spec.trust == "trusted")
+    tools = (*app.offered(name).tools, *app.beside(name))
+    return sum(bool(app.approving.withheld(tool, origin, app.caller)) for tool in tools)
 
 
 def _left_out(status: ServerStatus) -> str:
@@ -197,15 +228,28 @@ def _print(found: list[Row], options: Options) -> int:
 def _print_table(found: list[Row]) -> None:
     """All in one row for a pipe; at a terminal short heads, and errors below, where they have room."""
     if not width():
-        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(row["error"] or _remark(row))] for row in found])
+        print_table((*HEAD, "LAST ERROR"), [[*_cells(row), one_line(_said(row))] for row in found])
         return
     print_table(SHORT_HEAD, [_cells(row) for row in found])
-    print_fields([(row["name"], one_line(row["error"] or _remark(row) or _weakness(row))) for row in found])
+    said = [(row["name"], one_line(row["error"] or _remark(row) or _weakness(row)), _next(row)) for row in found]
+    print_steps([each for each in said if each[1]])
+
+
+def _said(row: Row) -> str:
+    return ": ".join(filter(None, (row["error"] or _remark(row), _next(row))))
+
+
+def _next(row: Row) -> str:
+    return str(row.get("next", ""))
 
 
 def _remark(row: Row) -> str:
-    told = str(row.get("left_out") or "")
-    return f"left out: {told}" if told else ""
+    left_out, withheld = row.get("left_out"), row.get("withheld")
+    told = [
+        f"withheld: {withheld} of its definitions, which are not what you approved" if withheld else "",
+        f"left out: {left_out}" if left_out else "",
+    ]
+    return "; ".join(filter(None, told))
 
 
 def _weakness(row: Row) -> str:
@@ -237,7 +281,9 @@ def _print_one(row: Row, options: Options) -> int:
         who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
         keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid")
         shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]
+        shown += [("withheld", f"{row['withheld']} definitions: not what you approved")] if row.get("withheld") else []
         print_fields([*shown, ("memory", size_of(row)), ("error", row["error"])])
+        print_step(_next(row), indent=6)
         lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
         print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
     return 0 if row["state"] in GOOD else 1

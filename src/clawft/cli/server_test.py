@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +32,8 @@ Calls = Sequence[tuple[str, dict[str, Any]]]
 
 TEST_SECONDS = 60.0
 """How long a server may take to answer everything."""
+MAX_RUNS = 5
+"""Of one that is watched, and ends each time where it may not write."""
 
 
 def _options(parser: Parser) -> None:
@@ -96,7 +97,7 @@ def found_of(options: Options) -> Found:
 
 
 def _learn(options: Options) -> int:
-    """Run it watched, as `auto` would hold it; then once more, as the proposal would."""
+    """Run it watched, as `auto` would hold it; then as the proposal would."""
     from clawft.cli import server_learn  # brings the sandbox
 
     spec = find(options)
@@ -135,20 +136,43 @@ async def _watch(app: App, spec: UpstreamSpec, calls: Calls) -> tuple[Proposal, 
     """The proposal, and why the server does not start with it, if it does not."""
     import msgspec  # loaded with the servers
 
-    from clawft.cli import server_learn
-
-    notes = server_learn.notes_file()
-    try:
-        cells = server_learn.WatchingCells(app.settings.home, app.settings.workspace, notes)
-        await _connect(app, msgspec.structs.replace(spec, sandbox="auto"), [], cells, calls)
-        proposal = await asyncio.to_thread(cells.learned)
-    finally:
-        os.unlink(notes)
+    proposal = await _proposal(app, msgspec.structs.replace(spec, sandbox="auto"), calls)
     try:
         await _connect(app, msgspec.structs.replace(spec, sandbox=proposal.table), [])
     except NotConnected as failed:
         return proposal, failed.message
     return proposal, ""
+
+
+async def _proposal(app: App, spec: UpstreamSpec, calls: Calls) -> Proposal:
+    """One that ends where it may not write is run again with that open to it, for it may want more then."""
+    open_to_it: tuple[str, ...] = ()
+    for _ in range(MAX_RUNS):
+        proposal, failed = await _watch_once(app, spec, calls, open_to_it)
+        if failed is None:
+            return proposal
+        wanted = sorted(set(proposal.table.write) - set(open_to_it))
+        if not wanted:
+            raise failed
+        tell(f"{spec.name} did not start; once more, and it may write to {one_line(', '.join(wanted))}")
+        open_to_it = (*open_to_it, *wanted)
+    raise NotConnected(f"{spec.name} did not start in {MAX_RUNS} runs", hint=f"weft servers test {spec.name}")
+
+
+async def _watch_once(
+    app: App, spec: UpstreamSpec, calls: Calls, open_to_it: Sequence[str]
+) -> tuple[Proposal, NotConnected | None]:
+    from clawft.cli.server_learn import WatchingCells  # brings the sandbox
+
+    with tempfile.TemporaryDirectory(prefix="weft-learn-") as notes:
+        cells = WatchingCells(app.settings.home, app.settings.workspace, Path(notes), open_to_it)
+        try:
+            await _connect(app, spec, [], cells, calls)
+        except NotConnected as failed:
+            if cells.found is None:  # there is nothing to start
+                raise
+            return await asyncio.to_thread(cells.learned), failed
+        return await asyncio.to_thread(cells.learned), None
 
 
 # ── one connection ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -53,7 +53,7 @@ def _narrow(first: list[int]) -> None:
 
 def _lines(row: Row, widths: Sequence[int], *, wrap: bool) -> Iterator[str]:
     *first, last = [*row, *[""] * (len(widths) - len(row))]
-    lead = [_padded(cut(cell, size), size) for cell, size in zip(first, widths, strict=False)]
+    lead = [padded(cut(cell, size), size) for cell, size in zip(first, widths, strict=False)]
     rest = wrapped(last, widths[-1]) if wrap else [cut(last, widths[-1])]
     gap = " " * GAP
     yield gap.join([*lead, rest[0]]).rstrip()
@@ -61,7 +61,8 @@ def _lines(row: Row, widths: Sequence[int], *, wrap: bool) -> Iterator[str]:
     yield from (below + line for line in rest[1:])
 
 
-def _padded(text: str, size: int) -> str:
+def padded(text: str, size: int) -> str:
+    """At least `size` columns."""
     return text + " " * (size - cells(text))
 
 

@@ -8,7 +8,6 @@ shown.
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +20,7 @@ from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
 from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
-from clawft.errors import SpawnFailed
+from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
 from clawft.policy.launch import loaders
@@ -49,6 +48,11 @@ def standing(book: Approvals, found: Found, sources: Sources) -> Standing:
     if not known:
         return Standing.UNKNOWN
     return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
+
+
+def has_changed(book: Approvals, found: Found, sources: Sources) -> bool:
+    """Whether it waits because it is not what was approved."""
+    return standing(book, found, sources) is Standing.CHANGED
 
 
 _RANK = {Standing.UNKNOWN: 0, Standing.NEW: 1, Standing.CHANGED: 2, Standing.APPROVED: 3}
@@ -134,7 +138,7 @@ def grant_command(name: str, found: Found, here: Path | None = None) -> str:
     """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
     file = Path(found.origin.file)
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
-    place = "" if workspace == here else f" --workspace {shlex.quote(str(workspace))}"
+    place = "" if workspace == here else f" --workspace {quoted(workspace)}"
     return f"weft approvals grant {name}{place}"
 
 
@@ -146,11 +150,11 @@ def changed_since(book: Approvals, found: Found, sources: Sources) -> SpawnFaile
     return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
 
 
-def waiting_launch(name: str, found: Found) -> Waiting:
+def waiting_launch(name: str, found: Found, *, changed: bool) -> Waiting:
     """A server that waits, as the person is asked about it."""
     shown = shown_launch(found)
     lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
-    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found))
+    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found), changed)
 
 
 def _plain(value: Any) -> str:

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotConnected, PermissionDenied
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import Waiting
-    from clawft.config.layers import Sources
+    from clawft.config.layers import Found, Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
     from clawft.guard.approvals import Approvals
@@ -67,7 +67,8 @@ class ServerFiles:
         """All at once, or those named; none blocks another, or us, unless we must not run without it."""
         if not self.name_any:
             return
-        self._tell_unused(self.servers)
+        if not only:  # else it is not about the others
+            self._tell_unused(self.servers)
         self.waiting_changed()
         wanted = self.servers.wanted
         chosen = {name: spec for name, spec in wanted.items() if name in only or self._is_needed(spec)}
@@ -161,7 +162,17 @@ class ServerFiles:
         from clawft.config.approved import waiting_launch
 
         waiting = dict(self.servers.waiting)
-        return await asyncio.to_thread(lambda: {name: waiting_launch(name, found) for name, found in waiting.items()})
+        return await asyncio.to_thread(
+            lambda: {
+                name: waiting_launch(name, found, changed=self.has_changed(found)) for name, found in waiting.items()
+            }
+        )
+
+    def has_changed(self, found: Found) -> bool:
+        """Whether it waits because it is not what was approved."""
+        from clawft.config.approved import has_changed
+
+        return has_changed(self._approvals, found, self._sources)
 
     async def approve_launch(self, asked: Waiting) -> None:
         """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""

@@ -177,9 +177,16 @@ def _found(command: str) -> str | None:
 
 def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
     meant = _found(spec.command)
-    hint = f'write command = "{meant}"' if meant else f"{spec.command} is not on the PATH either; install it first"
+    hint = _spelled(meant, origin) if meant else f"{spec.command} is not on the PATH either; install it first"
     return InvalidConfig(
         f"{origin}: {spec.name}: an untrusted server needs the absolute path of its program, not {spec.command!r}"
         + (f"; {meant} was meant" if meant else ""),
         hint=hint,
     )
+
+
+def _spelled(program: str, origin: Origin) -> str:
+    """Few may change a file of a whole team for themselves."""
+    if not origin.file.endswith(".json"):
+        return f'write command = "{program}"'
+    return f'write "command": "{program}", or weft servers import --from workspace takes it over'

@@ -21,7 +21,7 @@ from clawft.config.load import Origin
 from clawft.config.nearest import did_you_mean
 from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, single_files, user_file, workspace_files
 from clawft.config.secrecy import secrets_in
-from clawft.errors import ConfigError, InvalidConfig
+from clawft.errors import ConfigError, InvalidConfig, quoted
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.secrets import keep_concealed_in
 from clawft.upstream.spec import UpstreamSpec
@@ -136,7 +136,9 @@ def exposed(file: Path) -> InvalidConfig | None:
     if os.name != "posix":
         return None
     if found.st_mode & stat.S_IWOTH:
-        return InvalidConfig(f"{file} can be changed by every user, so it starts nothing", hint=f"chmod go-w {file}")
+        return InvalidConfig(
+            f"{file} can be changed by every user, so it starts nothing", hint=f"chmod go-w {quoted(file)}"
+        )
     if found.st_uid not in (os.getuid(), ROOT):
         return InvalidConfig(f"{file} belongs to another user, so it starts nothing", hint="make a copy of your own")
     return None

@@ -108,7 +108,9 @@ class Conversation:
         return await slow(self, request, outlet)
 
     async def _read_and_call(self, request: Request, outlet: Outlet) -> bytes:
-        return await self.call(dispatch.read_target(request.method, request.params), outlet)
+        target = dispatch.read_target(request.method, request.params)
+        del request  # which may be large, and was read
+        return await self.call(target, outlet)
 
     async def call(self, target: Target, outlet: Outlet) -> bytes:
         """The bare result of what may ask back."""

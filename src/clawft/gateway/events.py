@@ -60,7 +60,20 @@ class ElicitationCompleted(Struct, frozen=True):
     id: str
 
 
-Event = ListChanged | ResourceUpdated | TaskChanged | Said | ConversationEnded | RootsChanged | ElicitationCompleted
+class RightsChanged(Struct, frozen=True):
+    """What people may do is something else than before."""
+
+
+Event = (
+    ListChanged
+    | ResourceUpdated
+    | TaskChanged
+    | Said
+    | ConversationEnded
+    | RootsChanged
+    | ElicitationCompleted
+    | RightsChanged
+)
 Listener = Callable[[Event], None]
 
 

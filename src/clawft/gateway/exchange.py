@@ -71,7 +71,7 @@ class Exchange:
         entry = self._gateway.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(request, caller, told, target, entry)
+        return Heard(_USUAL, caller, told, target, entry)  # all that was asked is in its target
 
     def read_usual(self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None) -> Heard | None:
         """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
@@ -169,7 +169,7 @@ class Exchange:
         return self._finish(await dispatch.complete(self._gateway, caller, request.params))
 
     async def _listen(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        return self._finish(await Listen(self._gateway, caller, request, outlet).run())
+        return self._finish(await Listen(self._gateway, caller, request, outlet).run(self._base.until))
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         told = _read_task(request, caller)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable
 from logging import INFO, WARNING
 
@@ -12,13 +14,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, ListChanged, Topic
+from clawft.gateway.events import Event, ListChanged, RightsChanged, Topic
 from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed import Followed
 from clawft.guard.pipeline import unasked
-from clawft.model import Caller, Silent
+from clawft.model import LOCAL, Caller, Silent
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import SUBSCRIPTION
@@ -69,19 +71,30 @@ class Listen:
         self._mark = b'"_meta":{"%s":' % SUBSCRIPTION.encode() + request.id + b"}"
         self._releases: list[Callable[[], None]] = []
         self._open = False
+        self._patience: asyncio.Timeout | None = None
 
-    async def run(self) -> bytes:
-        """Until the caller closes the stream, cancels, or we shut down; then its bare result."""
+    async def run(self, until: float = math.inf) -> bytes:
+        """Until the caller closes the stream, cancels, or we shut down, or `until` this time; then its bare result.
+
+        One of a person also ends when other rules hold: who comes again gets what these give.
+        """
         try:
             await self._watch_all()
             self._seen = Seen(self._gateway, self._caller)
             self._acknowledge()
             self._releases.append(self._gateway.events.subscribe(self._tell))
-            await self._gateway.closing.wait()
+            await self._end(until)
         finally:
             for release in self._releases:
                 release()
         return b"{" + self._mark + b"}"
+
+    async def _end(self, until: float) -> None:
+        try:
+            async with asyncio.timeout(until - time.time()) as self._patience:
+                await self._gateway.closing.wait()
+        except TimeoutError:
+            pass  # the caller has to prove again who it is
 
     async def _watch_all(self) -> None:
         """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
@@ -124,6 +137,9 @@ class Listen:
             case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
                 self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
+            case RightsChanged() if self._caller.principal != LOCAL and self._patience is not None:
+                if not self._patience.expired():
+                    self._patience.reschedule(0)  # which is over
             case _:
                 pass
 

@@ -189,7 +189,9 @@ class PipeCaller:
         return None
 
     async def _stateless(self, request: Request) -> bytes:
-        return await self._exchange.answer(self._exchange.read(request), self)
+        answer = self._exchange.answer(self._exchange.read(request), self)
+        del request  # which may be large, and was read
+        return await answer
 
     def _notice(self, notification: Notification) -> None:
         if self._era is not Era.STATELESS:

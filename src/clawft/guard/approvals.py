@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, quoted
 from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
 from clawft.store.home import locked, private_dir, write_private
 
@@ -26,6 +26,8 @@ MAX_APPROVALS = 20_000
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_SHOWN_BYTES = 256 * 1024
 """Of an approved text; a longer one is pinned all the same, but cannot be compared later."""
+
+ANEW = "move the file away, and approve anew what you use"
 
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
@@ -84,7 +86,7 @@ class Approvals:
     def _read(self) -> tuple[Approval, ...]:
         try:
             return read(self.path)
-        except (InvalidConfig, OSError) as wrong:
+        except InvalidConfig as wrong:
             log.error("%s", wrong)
             return ()
 
@@ -113,25 +115,28 @@ def _bounded(approval: Approval) -> Approval:
 
 
 def read(path: Path) -> tuple[Approval, ...]:
-    """Raises InvalidConfig for a file that is not ours alone, or no book."""
+    """Raises InvalidConfig for a file that is not ours alone, cannot be read, or is no book."""
     try:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             found = os.fstat(file.fileno())
             content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
     except FileNotFoundError:
         return ()
+    except OSError as failed:
+        why = f"{path} cannot be read, so it approves nothing: {failed.strerror}"
+        raise InvalidConfig(why, hint=ANEW) from None
     if os.name == "posix" and (found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (os.getuid(), 0)):
-        raise InvalidConfig(f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {path}")
+        raise InvalidConfig(
+            f"{path} can be changed by others, so it approves nothing", hint=f"chmod 600 {quoted(path)}"
+        )
     return parse(content, str(path))
 
 
-def parse(content: bytes, where: str) -> tuple[Approval, ...]:
+def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
     try:
         document = msgspec.json.decode(content, type=_Document)
     except (msgspec.DecodeError, RecursionError) as wrong:
-        raise InvalidConfig(
-            f"{where} holds no approvals: {wrong}", hint="move the file away, and approve anew what you use"
-        ) from None
+        raise InvalidConfig(f"{where} holds no approvals: {wrong}", hint=hint) from None
     if document.version > VERSION or len(content) > MAX_FILE_BYTES:
         raise InvalidConfig(f"{where} was written by a later weft, or is too large", hint="pip install -U clawft")
     return document.approvals

@@ -118,7 +118,9 @@ class Audit:
     def _write(self, batch: list[_Happened]) -> None:
         try:
             self._sink.append([self._line(happened) for happened in batch])
-        except Exception:  # whatever breaks here must not fail a call that has nothing to do with it
+        except OSError as failed:  # the disk is full: no call that has nothing to do with it fails
+            log.error("audit: %d lines could not be written: %s", len(batch), failed.strerror or failed)
+        except Exception:  # the same for whatever else breaks here
             log.exception("audit: %d lines could not be written", len(batch))
 
     def _line(self, happened: _Happened) -> bytes:

@@ -9,13 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from clawft.model import Question, Tool
+from clawft.catalog.names import fit
+from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.beside import CALLED
+from clawft.policy.pin import UNSEEN
+from clawft.policy.told import told_beside
 
 SHOWN_CHARS = 4_000
-"""Of a tool's own words in a question; the command that shows all of them stands below."""
+"""Of a tool's own words in a question; the command that shows all of them stands below them."""
 
 LONGEST_NAME = 64
 SEEN = (
@@ -27,8 +31,6 @@ SEEN = (
 ONCE, ALWAYS = "once", "always"
 BAR = "│ "
 """What foreign text in a question begins with, on each of its lines."""
-_ANY_QUOTED = "'*'"
-"""Every tool, as a shell has to be told it."""
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
@@ -48,8 +50,8 @@ class Subject(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The tool's name as it may stand among our own words: an odd one is spelled out, on one line."""
-        return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME])
+        """The tool's name as it may stand among our own words: an odd one is spelled out, and looks like no command."""
+        return self.tool.name if self._is_plain else ascii(self.tool.name[:LONGEST_NAME]).replace("`", r"\x60")
 
     @property
     def _is_plain(self) -> bool:
@@ -57,13 +59,9 @@ class Subject(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """What grants it outside of the conversation."""
-        return f"weft approvals grant {self._words}"
-
-    @property
-    def _words(self) -> str:
-        """A tool with an odd name is granted with its whole server: nobody should have to type it."""
-        return f"{self.server} {self.name if self._is_plain else _ANY_QUOTED}"
+        """What grants it outside of the conversation. One with an odd name goes by the name that agents see."""
+        own, plain = self.tool.name, self._is_plain and not self.tool.name.startswith("-")
+        return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}"
 
 
 def question_key(subject: Subject) -> str:
@@ -94,15 +92,24 @@ def question(subject: Subject, arguments: str) -> Question:
 
 
 def _message(subject: Subject, arguments: str) -> str:
-    said, beside = subject.tool.description or subject.tool.title, subject.tool.name in CALLED
-    parts = [
-        f"{why(subject)} Allow it?",
-        *(() if beside else _quoted("It says of itself:", said or "(nothing)")),
-        *(_quoted("It says of them:", said) if beside and said else ()),
-        *(_quoted("Its server says to every model:", subject.instructions) if subject.instructions else ()),
-        *_quoted("It would be asked for:" if beside else "It would be called with:", arguments),
+    tool, beside = subject.tool, subject.tool.name in CALLED
+    more = "" if beside else "\n".join(told_beside(_rest_of(tool)))
+    said = [
+        ("It says of them:" if beside else "It says of itself:", tool.description or ("" if beside else "(nothing)")),
+        ("It also says:", more),
+        ("Its server says to every model:", subject.instructions),
+        ("It would be asked for:" if beside else "It would be called with:", arguments),
     ]
-    return "\n".join(parts)
+    lines = [line for head, text in said if text for line in _quoted(head, text)]
+    is_cut = any(len(text) > SHOWN_CHARS for _, text in said[:2]) and not beside
+    whole = [f"All of it: weft tools show {fit(f'{subject.server}__{tool.name}')} --json"] if is_cut else []
+    return "\n".join([f"{why(subject)} Allow it?", *lines, *whole])
+
+
+def _rest_of(tool: Tool) -> Mapping[str, object]:
+    """Its definition without what is said elsewhere, or to nobody."""
+    known = msgspec.json.decode(tool.wire or EMPTY_OBJECT, type=dict[str, object])
+    return {name: value for name, value in known.items() if name not in ("name", "description", UNSEEN)}
 
 
 def why(subject: Subject) -> str:

@@ -10,6 +10,7 @@ from typing import cast
 
 from clawft.link.share.heap import keep_large_blocks
 from clawft.link.share.turns import ALONE_FROM, TURNS, Sender, Turn
+from clawft.link.share.unread import PACE_BYTES, Taker
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
 PAUSE_READING_ABOVE = 1024 * 1024
@@ -152,6 +153,7 @@ class LineWriter(asyncio.BaseProtocol):
         self._waiting = 0
         self._transport: asyncio.WriteTransport | None = None
         self._reader: LineReader | None = None
+        self._taker: Taker | None = None
         self._drained = asyncio.Event()
         self._drained.set()
         self._paused = False
@@ -162,11 +164,15 @@ class LineWriter(asyncio.BaseProtocol):
 
     def attach(self, transport: asyncio.WriteTransport) -> None:
         self._transport = transport
-        transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE)
+        transport.set_write_buffer_limits(high=PAUSE_READING_ABOVE if self._taker is None else PACE_BYTES)
 
     def throttle(self, reader: LineReader) -> None:
         """Hold this reader while too much waits in our output."""
         self._reader = reader
+
+    def count_for(self, taker: Taker) -> None:
+        """What waits here is counted with what waits elsewhere."""
+        self._taker = taker
 
     def write(self, message: bytes) -> None:
         lines = self._lines
@@ -200,6 +206,8 @@ class LineWriter(asyncio.BaseProtocol):
         if self._reader is not None:
             TURNS.block()
             self._reader.hold(_OUTPUT)
+        if self._taker is not None:
+            self._taker.wait()
 
     def resume_writing(self) -> None:
         self._unblock()
@@ -212,6 +220,8 @@ class LineWriter(asyncio.BaseProtocol):
     def _unblock(self) -> None:
         if self._paused and self._reader is not None:
             TURNS.unblock()
+        if self._taker is not None:
+            self._taker.took_all()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unblock()

@@ -79,8 +79,9 @@ class Patience:
             return self._seconds  # the link was lost before anything began
         return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
 
-    def timeout(self) -> RequestTimeout:
-        return RequestTimeout(self._what, int(self._seconds * 1000))
+    def timeout(self, more: str = "") -> RequestTimeout:
+        """`more` is what is known of why."""
+        return RequestTimeout(self._what, int(self._seconds * 1000), more)
 
     def ring(self) -> None:
         """Time is up."""

@@ -16,7 +16,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from clawft.errors import SpawnFailed
+from clawft.errors import SpawnFailed, quoted
 from clawft.sandbox.cell import Cell, Start
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
@@ -254,5 +254,5 @@ def find_command(command: str, cwd: str) -> str:
     if not os.path.isfile(path):
         raise SpawnFailed(f"{path} does not exist")
     if not os.access(path, os.X_OK):
-        raise SpawnFailed(f"{path} may not be executed", hint=f"chmod +x {path}")
+        raise SpawnFailed(f"{path} may not be executed", hint=f"chmod +x {quoted(path)}")
     return path

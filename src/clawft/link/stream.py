@@ -19,6 +19,7 @@ from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import unended
+from clawft.link.share.unread import Taker
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, GIVEN_UP, TooLong
@@ -60,6 +61,8 @@ class StreamLink:
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
+        self._unread = _Unread(self, self._writer)
+        self._writer.count_for(self._unread)
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
         self._reader = reader = LineReader(self._accept, self._limit, self._heard_nothing, in_turn=True)
@@ -77,26 +80,35 @@ class StreamLink:
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
-        id = self.post(jsonrpc.after_id(outgoing.method, outgoing.params), waiter)
+        method = outgoing.method
+        id = self._open(waiter)
+        self._write(jsonrpc.request_as(id, method, outgoing.params))
+        del outgoing  # which may be large
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
         try:
             return await waiter
         except asyncio.CancelledError:
-            self.withdraw(id, silently=outgoing.method == "initialize")
+            self.withdraw(id, silently=method == "initialize")
             if patience is not None and patience.expired and not _is_cancelled():
-                raise patience.timeout() from None
+                raise patience.timeout(self._backlog()) from None
             raise
         finally:
             if patience is not None:
                 patience.end()
 
+    def _backlog(self) -> str:
+        return f", and {self._writer.unread()} bytes wait on its input" if self._unread.size else ""
+
     def post(self, rest: bytes, waiter: Waiter) -> bytes:
-        if self._broken is not None:
-            raise self._broken
-        id = self._waiting.open_as(waiter)
+        id = self._open(waiter)
         self._write(jsonrpc.request_of(id, rest))
         return id
+
+    def _open(self, waiter: Waiter) -> bytes:
+        if self._broken is not None:
+            raise self._broken
+        return self._waiting.open_as(waiter)
 
     def withdraw(self, id: bytes, *, silently: bool = False) -> None:
         self._waiting.close(id)
@@ -113,9 +125,20 @@ class StreamLink:
         if self._broken is not None:
             return
         self._writer.write(message)
-        if self._writer.full and self._writer.unread() > MAX_UNREAD_BYTES:
-            deaf = LinkClosed(f"{self._launch.command} does not read its input: {MAX_UNREAD_BYTES} bytes wait")
-            self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
+        if self._writer.full:
+            self._heed(len(message))
+
+    def _heed(self, size: int) -> None:
+        """It does not keep up, and this came just now."""
+        if self._writer.unread() > MAX_UNREAD_BYTES:
+            self.give_up(f"{MAX_UNREAD_BYTES} bytes wait")
+        elif self._unread.size:
+            self._unread.wait(size)
+
+    def give_up(self, why: str) -> None:
+        """It is deaf."""
+        deaf = LinkClosed(f"{self._launch.command} does not read its input: {why}")
+        self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
 
     async def close(self) -> None:
         """The stop ladder; may be called twice."""
@@ -123,10 +146,15 @@ class StreamLink:
         self._break(LinkClosed("the link was closed"))
         if self.child is not None:
             await self.child.stop(self._close_input)
-        if self._stdin is not None and not self._writer.broken.done():
-            self._stdin.abort()  # what it did not read, nobody will
+        self._drop_input()
         for output in self._outputs:
             output.close()
+
+    def _drop_input(self) -> None:
+        """What it did not read, nobody will."""
+        stdin, self._stdin = self._stdin, None
+        if stdin is not None and not self._writer.broken.done():
+            stdin.abort()
 
     def _close_input(self) -> None:
         if self._stdin is not None:
@@ -221,6 +249,7 @@ class StreamLink:
         self._break(error)
         if self.child is not None:
             self.child.kill()
+        self._drop_input()
         if not self._closing:
             self._lost(error)
 
@@ -251,6 +280,21 @@ def _is_cancelled() -> bool:
     """Whether someone wants the running task to end, whatever else happened to it."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+class _Unread(Taker):
+    """What waits on the input of one child."""
+
+    def __init__(self, link: StreamLink, writer: LineWriter) -> None:
+        super().__init__()
+        self._link = link
+        self._writer = writer
+
+    def waiting(self) -> int:
+        return self._writer.unread()
+
+    def give_up(self, size: int) -> None:
+        self._link.give_up(f"{size} bytes wait, and others need the room")
 
 
 class _StderrReader(asyncio.Protocol):

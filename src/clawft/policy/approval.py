@@ -14,6 +14,7 @@ from enum import Enum
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from clawft.policy.beside import CALLED
 from clawft.policy.globs import any_matches
 
 ANYONE = "*"
@@ -82,13 +83,13 @@ def judge(approvals: Sequence[Approval], use: Use, now: float) -> Found:
         return Found(Standing.APPROVED, fitting)
     if pinned:
         return Found(Standing.CHANGED, max(pinned, key=lambda each: each.granted))
-    covering = next((each for each in mine if each.is_glob and _covers(each.tool, use.tool)), None)
+    covering = next((each for each in mine if each.is_glob and covers(each.tool, use.tool)), None)
     return Found(Standing.NEW, covering) if covering is not None else Found(Standing.UNKNOWN)
 
 
-def _covers(glob: str, tool: str) -> bool:
+def covers(glob: str, tool: str) -> bool:
     """`p*` is said of tools: what a server has beside them (`prompts/get`) is meant by its name, or by `*`."""
-    if not tool or ("/" in tool and "/" not in glob and glob.strip("*")):
+    if not tool or (tool in CALLED and "/" not in glob and glob.strip("*")):
         return False
     return any_matches((tool,), (glob,))
 

@@ -38,13 +38,17 @@ def propose(seen: Seen, around: Around) -> Proposal:
     """
     wrote = {_unit(path, around) for path in seen.wrote if _counts(path, around, writing=True)}
     read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
-    wrote = {path for path in wrote if not _refused(path, around, writing=True)}
+    wrote = _outermost({path for path in wrote if not _refused(path, around, writing=True)})
     read = {path for path in read if not _refused(path, around, writing=False)}
     read = {path for path in read if not any(is_within(path, other) for other in wrote)}
     table = Table(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
     return Proposal(table, tuple(_notes(seen, around)))
+
+
+def _outermost(paths: set[str]) -> set[str]:
+    return {path for path in paths if not any(path != other and is_within(path, other) for other in paths)}
 
 
 def _notes(seen: Seen, around: Around) -> Iterator[str]:

@@ -74,6 +74,15 @@ def read_notes(lines: Iterable[str], command: str, cwd: str) -> Seen:
     return seen
 
 
+def together(runs: Iterable[Seen]) -> Seen:
+    """What was touched in any of these."""
+    all = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
+    for each in runs:
+        for name in Seen.__struct_fields__:
+            getattr(all, name).update(getattr(each, name))
+    return all
+
+
 def _calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     begun: dict[tuple[str, str], str] = {}
     for line in lines:

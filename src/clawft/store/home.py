@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from clawft.errors import Busy
@@ -56,8 +56,11 @@ def write_private(path: Path, data: bytes, *, sync: bool = True) -> None:
     try:
         _write_new(temporary, data, sync)
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as failed:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(failed, OSError):
+            failed.filename = str(path)  # what was to be written, and not how
         raise
     if sync:
         _sync_folder(path.parent)

@@ -8,9 +8,10 @@ touched, not by whom: who can write these files can also make up a new chain.
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -112,12 +113,24 @@ def _full_files(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}-*{path.suffix}"))
 
 
+@contextmanager
+def _at_rest(path: Path) -> Generator[None]:
+    """While nobody writes; where the disk is read-only, nobody can."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(_lock(path)))
+        except OSError as failed:
+            if failed.errno != errno.EROFS:
+                raise
+        yield
+
+
 def verify(path: Path) -> Intact | Broken:
     """Follow the chain from its first line to its last. What is appended meanwhile is left for the next time."""
     if not path.parent.is_dir():
         return Intact(0)
     with ExitStack() as opened:
-        with locked(_lock(path)):
+        with _at_rest(path):
             head, base = _read_head(path), _read_base(path)
             streams = [opened.enter_context(file.open("rb")) for file in files(path) if not _is_dropped(file, base)]
             sizes = [os.fstat(stream.fileno()).st_size for stream in streams]
@@ -144,7 +157,7 @@ def tail(path: Path, count: int) -> list[Raw]:
     if not path.parent.is_dir():
         return []
     found: list[bytes] = []
-    with locked(_lock(path)):
+    with _at_rest(path):
         for file in reversed(files(path)):
             if len(found) < count:
                 found = _last_lines(file, count - len(found)) + found

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, quoted
 from clawft.wire.secrets import looks_secret, redact_text
 
 SCHEME = "secret://"
@@ -78,20 +78,43 @@ def _resolve_inside(reference: str) -> str:
 
 
 def _resolve(value: str) -> str:
+    if wrong := wrong_with_reference(value):
+        raise wrong
     kind, _, rest = value.removeprefix(SCHEME).partition("/")
-    source = _SOURCES.get(kind)
-    if source is None or not rest:
-        raise InvalidConfig(f"{value}: unknown kind of secret", hint=f"one of {', '.join(_SOURCES)}")
+    hint = _hint(kind, rest)
     try:
-        secret = source(rest)
-    except (OSError, ValueError, ImportError) as failed:
-        raise InvalidConfig(f"{value} cannot be read: {_reason(failed)}", hint=_HINTS[kind]) from None
+        secret = _SOURCES[kind](rest)
+    except ImportError:
+        raise InvalidConfig(f"{value} needs the extra `keyring`", hint="pip install 'clawft[keyring]'") from None
+    except (OSError, ValueError) as failed:
+        raise InvalidConfig(f"{value} cannot be read: {_reason(failed)}", hint=hint) from None
     if secret is None:
-        hint = f"export {rest}=… before weft is started" if kind == "env" else _HINTS[kind]
         raise InvalidConfig(f"{value} is not there", hint=hint)
-    if wrong := "it is empty" if not secret and kind != "env" else _wrong_with(secret):
-        raise InvalidConfig(f"{value} is no secret: {wrong}", hint=_HINTS[kind])
+    if unfit := "it is empty" if not secret and kind != "env" else _wrong_with(secret):
+        raise InvalidConfig(f"{value} is no secret: {unfit}", hint=hint)
     return secret
+
+
+def wrong_with_reference(value: str) -> InvalidConfig | None:
+    """Why it can stand for nothing, wherever it is resolved; None for what is no reference, or a good one."""
+    if not value.startswith(SCHEME):
+        return None
+    kind, _, rest = value.removeprefix(SCHEME).partition("/")
+    if kind not in _SOURCES:
+        return InvalidConfig(f"{value}: unknown kind of secret", hint=f"one of {', '.join(_SOURCES)}")
+    return None if rest else InvalidConfig(f"{value} names no secret", hint=f"{SCHEME}{kind}/{_FORMS[kind]}")
+
+
+def _hint(kind: str, rest: str) -> str:
+    match kind:
+        case "env":
+            return f"export {rest}=… before weft is started"
+        case "file":
+            return f"check the path and its permissions: ls -l {quoted(_path_of(rest))}"
+        case "command":
+            return f"run it by hand to see what it says: {rest}"
+        case _:
+            return f"keyring set {' '.join(map(quoted, _entry_of(rest)))}"
 
 
 def _reason(failed: Exception) -> str:
@@ -166,14 +189,18 @@ class Unfit(ValueError):
 
 
 def _from_file(path: str) -> str:
-    file = Path("/" + path if not path.startswith(("~", "/")) else path).expanduser()
+    file = _path_of(path)
     with open(os.open(file, os.O_RDONLY | _AT_ONCE), "rb") as opened:
         found = os.fstat(opened.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise Unfit("it is no plain file")
         if os.name == "posix" and found.st_mode & stat.S_IWOTH:
-            raise Unfit(f"everybody may change it (chmod 600 {file})")
+            raise Unfit(f"everybody may change it (chmod 600 {quoted(file)})")
         return _text(opened.read(MAX_SECRET + 1))
+
+
+def _path_of(path: str) -> Path:
+    return Path("/" + path if not path.startswith(("~", "/")) else path).expanduser()
 
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
@@ -229,13 +256,20 @@ def _text(said: bytes) -> str:
 
 def _from_keyring(place: str) -> str | None:
     import keyring  # optional: only for those who keep secrets there
-    from keyring.errors import KeyringError
+    from keyring.errors import KeyringError, NoKeyringError
 
-    service, _, user = place.partition("/")
     try:
-        return keyring.get_password(service, user or service)
+        return keyring.get_password(*_entry_of(place))
+    except NoKeyringError:
+        raise Unfit("this machine has no keyring, or it is not running; a file or a variable would do") from None
     except KeyringError as failed:
-        raise OSError(type(failed).__name__) from None
+        raise Unfit(type(failed).__name__) from None
+
+
+def _entry_of(place: str) -> tuple[str, str]:
+    """The service and the user."""
+    service, _, user = place.partition("/")
+    return service, user or service
 
 
 _SOURCES: Mapping[str, Callable[[str], str | None]] = {
@@ -244,9 +278,4 @@ _SOURCES: Mapping[str, Callable[[str], str | None]] = {
     "command": _from_command,
     "keyring": _from_keyring,
 }
-_HINTS = {
-    "env": "set the variable before starting weft",
-    "file": "check the path and its permissions",
-    "command": "run the command by hand to see what it says",
-    "keyring": "pip install 'clawft[keyring]', and store the entry with `keyring set SERVICE USER`",
-}
+_FORMS = {"env": "NAME", "file": "PATH", "command": "PROGRAM ARG…", "keyring": "SERVICE/USER"}

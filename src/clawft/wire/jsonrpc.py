@@ -108,7 +108,9 @@ _long_error = msgspec.json.Decoder(_LongError)
 _batch = msgspec.json.Decoder(list[Raw])
 encode = msgspec.json.encode
 copied = b"".join
-"""`copied((raw,))` is `bytes(raw)` in a third of the time, and every message has several."""
+"""`copied((raw,))` is `bytes(raw)` in a third of the time, and every message has several. Of many it makes one, where
+each `+` would make a copy of its own: a large message must not be there more often than it has to.
+"""
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -280,8 +282,11 @@ def _refuse_duplicates(line: bytes, id: bytes | None, params: bytes) -> None:
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+_BEFORE_ID = b'{"jsonrpc":"2.0","id":'
+
+
 def result(id: bytes, payload: bytes) -> bytes:
-    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + payload + b"}"
+    return copied((_BEFORE_ID, id, b',"result":', payload, b"}"))
 
 
 def failure(id: bytes | None, code: int, message: str, data: Mapping[str, Any] | None = None) -> bytes:
@@ -307,12 +312,18 @@ def is_notification(message: bytes) -> bool:
 
 
 def request(id: int, method: str, params: bytes = b"") -> bytes:
-    return request_of(b"%d" % id, after_id(method, params))
+    return request_as(b"%d" % id, method, params)
+
+
+def request_as(id: bytes, method: str, params: bytes = b"") -> bytes:
+    if not params:
+        return request_of(id, after_id(method))
+    return copied((_BEFORE_ID, id, b',"method":', encode(method), b',"params":', params, b"}"))
 
 
 def request_of(id: bytes, rest: bytes) -> bytes:
     """Of all that follows the id."""
-    return b'{"jsonrpc":"2.0","id":' + id + rest
+    return _BEFORE_ID + id + rest
 
 
 def after_id(method: str, params: bytes = b"") -> bytes:
@@ -321,5 +332,5 @@ def after_id(method: str, params: bytes = b"") -> bytes:
 
 
 def notification(method: str, params: bytes = b"") -> bytes:
-    tail = b',"params":' + params if params else b""
-    return b'{"jsonrpc":"2.0","method":' + encode(method) + tail + b"}"
+    head = b'{"jsonrpc":"2.0","method":' + encode(method)
+    return copied((head, b',"params":', params, b"}")) if params else head + b"}"

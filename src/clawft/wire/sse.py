@@ -25,7 +25,7 @@ class Event(Struct, frozen=True):
 def frame(message: bytes, id: str = "") -> bytes:
     """One JSON message as one event."""
     mark = b"id: " + id.encode() + b"\r\n" if id else b""
-    return mark + b"event: message\r\ndata: " + one_line(message) + b"\r\n\r\n"
+    return b"".join((mark, b"event: message\r\ndata: ", one_line(message), b"\r\n\r\n"))
 
 
 def priming(id: str) -> bytes:

@@ -116,6 +116,8 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
     if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
+    if len(payload) > _LONG and payload[1:2] == b'"':
+        return b"".join((head, memoryview(payload)[1:-1], tail))
     inner = payload[1:-1]
     if not inner or inner.isspace():
         return head.rstrip(b",") + tail
@@ -129,6 +131,8 @@ def _around(server: bytes, kind: Kind, cache: bytes) -> tuple[bytes, bytes]:
     return head, b',"_meta":{"%s":' % metas.SERVER.encode() + server + b"}}"
 
 
+_LONG = 16 * 1024
+"""From here on a second copy costs more than a view."""
 _object = msgspec.json.Decoder(dict[str, Raw])
 _SPELLED = b"\\u00"
 """What a member may be written with so that it looks like another."""

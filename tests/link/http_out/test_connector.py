@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
 from clawft.errors import LinkError
 from clawft.link.base import Outgoing
 from clawft.link.http_out.link import HttpLink
-from clawft.wire.jsonrpc import Response
+from clawft.link.share.unread import MAX_UNREAD_BYTES, UNREAD
+from clawft.wire.jsonrpc import Failure, Response
 from tests.requirements import requirement
-from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, framed, message, raw_site
+from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, deaf_site, framed, message, raw_site
 
 PATIENCE_S = 20.0
 CALL = Outgoing("tools/call", b"{}")
@@ -116,3 +117,50 @@ async def test_a_place_that_no_header_can_carry_is_not_come_back_to(id: bytes) -
         with pytest.raises(LinkError, match="without an answer"):
             await link.request(CALL)
     assert "GET" not in site.asked
+
+
+Calling = asyncio.Future[Response | Failure]
+LONG_CALL = Outgoing("tools/call", b'{"x":"' + b"y" * 12 * 1024 * 1024 + b'"}')
+
+
+async def until_unread(size: int) -> None:
+    while UNREAD.bytes < size:  # noqa: ASYNC110 - nobody tells that something waits
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def calling_in_vain(count: int) -> AsyncGenerator[list[Calling]]:
+    """So many large calls of sites that do not read, each of which waits."""
+    async with asyncio.timeout(PATIENCE_S), AsyncExitStack() as stack:
+        calls: list[Calling] = []
+        for _ in range(count):
+            site = await stack.enter_async_context(deaf_site(1024))
+            link = HttpLink(site.url)
+            await link.open(lambda message, stream: None, lambda error: None)
+            stack.push_async_callback(link.close)
+            calls.append(asyncio.ensure_future(link.request(LONG_CALL)))
+            await until_unread(1)
+        yield calls
+
+
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.filterwarnings("ignore:Sending a large body")
+async def test_what_a_site_does_not_read_is_not_kept_when_nobody_waits_for_the_answer() -> None:
+    async with calling_in_vain(1) as calls:
+        calls[0].cancel()
+        await asyncio.wait(calls)
+        while UNREAD.bytes:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+
+
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.filterwarnings("ignore:Sending a large body")
+async def test_of_sites_that_do_not_read_the_first_gives_way_and_its_caller_hears_why() -> None:
+    async with calling_in_vain(3) as calls:
+        with pytest.raises(LinkError, match=r"it does not read: [0-9]+ bytes wait, and others need the room"):
+            await calls[0]
+        assert UNREAD.bytes < MAX_UNREAD_BYTES
+        assert not calls[2].done()
+        for call in calls[1:]:
+            call.cancel()
+        await asyncio.wait(calls)

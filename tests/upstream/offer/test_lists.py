@@ -5,6 +5,7 @@ import json
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from msgspec import Raw
 
 from clawft.catalog.snapshot import Offer, build
@@ -130,3 +131,12 @@ def test_a_tool_in_the_catalog_takes_no_more_memory_than_it_counts() -> None:
     tracemalloc.stop()
     assert len(snapshot.entries) == count
     assert taken < sum(map(cost_of, tools))
+
+
+@requirement("POOL-18")
+async def test_a_tool_that_is_named_like_a_method_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It could be asked about as if it were the prompts or resources of its server."""
+    async with pool(tmp_path, Tables({"a": answers("one", "resources/read", "prompts/get")})) as p:
+        await p.connect(table("a"))
+        assert [each.name for each in p.find("a").tools] == ["one"]
+    assert "the tool 'resources/read' has the name of a method of the protocol" in caplog.text

@@ -12,6 +12,7 @@ from clawft.gateway.running import CodeOf, Running, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON
 from clawft.link.share.load import ANSWERS, Load
+from clawft.link.share.unread import UNREAD
 from clawft.wire import jsonrpc
 from clawft.wire.codes import status_of
 
@@ -22,7 +23,7 @@ LARGE_ANSWER = 256 * 1024
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_running", "_stream", "_visit")
+    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit")
 
     def __init__(
         self, visit: Visit, running: Running, key: bytes, new_stream: Callable[[], EventStream] = EventStream
@@ -50,7 +51,9 @@ class HttpAnswer:
         """The stream, begun with the first thing that is said on it."""
         if self._stream is None:
             self._stream = self._new_stream()
-            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, self._stream.read()))
+            self._reader = self._stream.enter()
+            frames = self._stream.read(self._reader)
+            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, frames))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -62,6 +65,7 @@ class HttpAnswer:
             message = await self._running.run_here(self._key, id, work, code_of)
             sending = self._send(message) if len(message) <= LARGE_ANSWER else self._send_large(id, message)
             if sending is not None:
+                del message  # which may be large, and may be there in another form now
                 await sending
         finally:
             stop_watching()
@@ -81,12 +85,15 @@ class HttpAnswer:
 
     async def _send_large(self, id: bytes, message: bytes) -> None:
         load = Load(ANSWERS)
+        if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
+            await _few_turns()
         try:
             load.add(len(message))
         except Busy as busy:
             message = jsonrpc.failure_of(id, busy)
         with load:
             sending = self._send(message)
+            del message
             if sending is not None:
                 await sending
 
@@ -95,6 +102,7 @@ class HttpAnswer:
             stream.finish(message)
         else:
             stream.end()
+        del message
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 
@@ -102,7 +110,7 @@ class HttpAnswer:
         """The caller has gone; a stream that can be resumed goes on without it."""
         self._gone = True
         if self._stream is not None:
-            self._stream.detach()
+            self._stream.leave(self._reader)
 
 
 class LoneAnswer(HttpAnswer):
@@ -116,6 +124,12 @@ class LoneAnswer(HttpAnswer):
 
     def _status_of(self, message: bytes) -> int:
         return status_of(message)
+
+
+async def _few_turns() -> None:
+    """Of the loop: until whoever wrote to a client that was cut off knows, and has let go of its answer."""
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 JSON_HEADERS = (JSON,)

@@ -165,7 +165,9 @@ class HttpApp:
         """The same for a large one that came at once."""
         try:
             with await LARGE_REQUESTS.enter(len(body), self._holder(visit)):
-                await self._take(visit, body)
+                taken = self._take(visit, body)
+                del body  # it was read
+                await taken
         except (ParseError, BadEnvelope, Busy) as wrong:
             await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
 
@@ -179,13 +181,13 @@ class HttpApp:
         if visit.look.stateless:
             usual = read_usual(body)
             called = None if usual is None else self._stateless.call(visit, usual)
-            return self._stateless.post(visit, jsonrpc.decode(body), body) if called is None else called
+            return self._stateless.post(visit, jsonrpc.decode(body)) if called is None else called
         if jsonrpc.is_batch(body):
-            return self._sessions.post(visit, None, body)
+            return self._sessions.post_batch(visit, body)
         message = jsonrpc.decode(body)
         if isinstance(message, Request) and stateless.claims(message):
-            return self._stateless.post(visit, message, body)
-        return self._sessions.post(visit, message, body)
+            return self._stateless.post(visit, message)
+        return self._sessions.post(visit, message)
 
     def _look(self, pairs: Sequence[Header]) -> Look:
         headers = dict(pairs)

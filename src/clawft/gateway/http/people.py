@@ -22,7 +22,7 @@ from clawft.wire.headers import Headers
 
 MAX_REMEMBERED = 4_096
 REMEMBER_SECONDS = 300.0
-"""However long a token lives, its rules are looked at again after this."""
+"""However long a token lives, it is verified again after this: the issuer may have taken its key back."""
 
 _encode = msgspec.json.encode
 
@@ -49,6 +49,14 @@ class People:
     def serve_at(self, url: str) -> None:
         """Where we listen, which is what tokens are for unless something else was configured."""
         self._verifier.audience = self._verifier.audience or url
+
+    def set_rules(self, rules: Sequence[GrantRule]) -> bool:
+        """From now on these hold; False if they did already."""
+        if tuple(rules) == self._rules:
+            return False
+        self._rules = tuple(rules)
+        self._known.clear()
+        return True
 
     def behind(self, first: Authenticate) -> Authenticate:
         """Ask `first` (the token of the person at this machine), and then us."""
@@ -92,7 +100,7 @@ class People:
         grant = grant_for(self._rules, person.subject, person.groups, person.scopes, within=self._base.grant)
         agent = f"person-{hashlib.sha256(principal.encode()).hexdigest()[:24]}"
         proof = self._proofs.keep(person, token) if self._proofs is not None else ""
-        return Caller(principal=principal, agent=agent, grant=grant, proof=proof)
+        return Caller(principal=principal, agent=agent, grant=grant, proof=proof, until=person.expires_at)
 
     def _remember(self, digest: bytes, caller: Caller, until: float) -> None:
         self._known[digest] = (caller, until)

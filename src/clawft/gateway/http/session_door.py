@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
 from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.core import Gateway
+from clawft.gateway.events import Event, RightsChanged
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.sessions import Session, Sessions
 from clawft.gateway.http.streams import EventStream, read_event_id
 from clawft.gateway.http.visit import Visit
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Send
-from clawft.model import Caller
+from clawft.model import LOCAL, Caller
 from clawft.wire import handshake, jsonrpc
 from clawft.wire.jsonrpc import Message, Notification, Request
 from clawft.wire.revisions import REVISIONS
@@ -27,10 +29,18 @@ class SessionDoor:
         self._gateway = gateway
         self._closing = False
         self.sessions = Sessions(gateway)
+        gateway.events.subscribe(self._tell)
+
+    def _tell(self, event: Event) -> None:
+        """The streams of people end with the rules they were opened under; calls that were let in are answered."""
+        if isinstance(event, RightsChanged):
+            for session in self.sessions:
+                if session.conversation.caller.principal != LOCAL:
+                    session.aside.enter()  # which is the end for whoever reads
 
     # ── POST ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def post(self, visit: Visit, message: Message | None, body: bytes) -> None:
+    async def post(self, visit: Visit, message: Message) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, visit.caller, visit.send)
             return
@@ -38,15 +48,20 @@ class SessionDoor:
         if session is None:
             return
         if isinstance(message, Request):
-            await self._request(session, message, visit)
-        elif message is None:
-            await self._batch(session, body, visit.send)
+            answered = self._request(session, message, visit)
+            del message  # which may be large
+            await answered
         else:
             if isinstance(message, Notification):
                 session.conversation.notice(message)
             else:
                 session.conversation.fill(message)
             await asgi.answer(visit.send, 202)
+
+    async def post_batch(self, visit: Visit, body: bytes) -> None:
+        session = await self._session(visit)
+        if session is not None:
+            await self._batch(session, body, visit.send)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -73,7 +88,9 @@ class SessionDoor:
             await asgi.answer(visit.send, 200, answer, [JSON])
             return
         back = HttpAnswer(visit, conversation.running, request.id, session.new_stream)
-        await back.serve(request.id, conversation.answer(request, back), handshake.error_code)
+        id, work = request.id, conversation.answer(request, back)
+        del request  # which may be large
+        await back.serve(id, work, handshake.error_code)
 
     async def _batch(self, session: Session, body: bytes, send: Send) -> None:
         """2025-03-26 only: all answers together, as JSON."""
@@ -109,7 +126,7 @@ class SessionDoor:
         elif session.aside.busy:
             await asgi.answer(visit.send, 409, b"this session's stream is already open", [TEXT])
         else:
-            await _pump(session.aside, visit)
+            await _pump(session.aside, session.aside.enter(), visit)
 
     async def _resume(self, session: Session, visit: Visit) -> None:
         """A reader comes back to the stream it knows, and hears what it has missed."""
@@ -122,8 +139,7 @@ class SessionDoor:
         if stream is None:
             await asgi.answer(visit.send, 404, b"this stream is no longer kept", [TEXT])
             return
-        stream.resume(after)
-        await _pump(stream, visit)
+        await _pump(stream, stream.resume(after), visit)
 
     def name_of(self, visit: Visit) -> str:
         """The session this visit belongs to, if it is one of ours and theirs."""
@@ -153,12 +169,12 @@ def _takes_events(accept: bytes) -> bool:
     return b"text/event-stream" in accept or b"*/*" in accept
 
 
-async def _pump(stream: EventStream, visit: Visit) -> None:
-    """Send what the stream has until it ends or its reader leaves; the stream itself lives on."""
-    stop_watching = visit.watch(stream.detach)
+async def _pump(stream: EventStream, reader: int, visit: Visit) -> None:
+    """Send what the stream has until it ends, its reader leaves or their token expires; the stream itself lives on."""
+    stop_watching = visit.watch(partial(stream.leave, reader))
     visit.listen()
     try:
-        await asgi.stream(visit.send, stream.read())
+        await asgi.stream(visit.send, stream.read(reader, visit.caller.until))
     finally:
         stop_watching()
 

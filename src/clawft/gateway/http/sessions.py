@@ -18,8 +18,8 @@ MAX_SESSIONS = 1_000
 IDLE_SECONDS = 1_800.0
 MAX_OF_ONE = 256
 """Sessions of one person with a token of an issuer: nobody pushes out the sessions of all others."""
-MAX_STREAMS = 64
-"""Streams of one session kept for resuming."""
+MAX_STREAMS = 16
+"""Streams of one session kept for resuming, with its own; there may be a thousand sessions."""
 
 
 class Session:

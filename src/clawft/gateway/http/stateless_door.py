@@ -32,7 +32,7 @@ class StatelessDoor:
         self._exchanges = Known(partial(Exchange, gateway), MAX_PRINCIPALS)
         self._keys = itertools.count(1)
 
-    def post(self, visit: Visit, message: Message | None, body: bytes) -> Awaitable[None]:
+    def post(self, visit: Visit, message: Message) -> Awaitable[None]:
         if isinstance(message, Request):
             return self._request(visit, message)
         if isinstance(message, Notification):

@@ -9,6 +9,7 @@ from clawft.gateway.http.session_door import SessionDoor
 from clawft.gateway.http.stateless_door import StatelessDoor
 from clawft.link import asgi
 from clawft.link.asgi import TEXT, Send
+from clawft.link.share.unread import UNREAD
 
 PAGES = frozenset(("/healthz", "/readyz", "/metrics"))
 
@@ -42,5 +43,7 @@ class Status:
             ("clawft_sessions", "gauge", len(sessions)),
             ("clawft_requests_in_flight", "gauge", in_flight),
             ("clawft_calls_total", "counter", self._gateway.calls),
+            ("clawft_unread_bytes", "gauge", UNREAD.bytes),
+            ("clawft_unread_given_up_total", "counter", UNREAD.given_up),
         )
         return "".join(f"# TYPE {name} {kind}\n{name} {value}\n" for name, kind, value in rows).encode()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import deque
 from collections.abc import AsyncIterator
+from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
 from clawft.wire import jsonrpc, sse
@@ -24,9 +27,10 @@ PIECE_BYTES = 64 * 1024
 class _Event:
     """One event of a stream. Without its bytes once it had to make room."""
 
-    __slots__ = ("framed", "kept", "number", "waiting")
+    __slots__ = ("framed", "kept", "number", "stream", "waiting")
 
-    def __init__(self, number: int, framed: bytes, *, kept: bool) -> None:
+    def __init__(self, stream: ReferenceType[EventStream], number: int, framed: bytes, *, kept: bool) -> None:
+        self.stream = stream
         self.number = number
         self.framed = framed
         self.kept = kept
@@ -47,7 +51,13 @@ class Shelf:
         while not self._events[0].framed:
             self._events.popleft()
         while len(self._events) > 1 and (self.bytes > self._max_bytes or len(self._events) > MAX_SHELVED):
-            self.drop(self._events.popleft())
+            self._give_up(self._events.popleft())
+
+    def _give_up(self, event: _Event) -> None:
+        self.drop(event)
+        stream = event.stream()
+        if stream is not None:
+            stream.forget_dropped()
 
     def drop(self, event: _Event) -> None:
         self.bytes -= len(event.framed)
@@ -63,6 +73,7 @@ class EventStream:
     def __init__(self, name: str = "", *, primed: bool = False) -> None:
         """A stream with a name numbers and keeps its events, so that it can be resumed; `primed` tells its start."""
         self._name = name
+        self._me: ReferenceType[EventStream] = ref(self)
         self._primed = primed
         self._count = 0
         self._kept: deque[_Event] = deque()
@@ -92,7 +103,7 @@ class EventStream:
         if not self._name:
             return
         self._open()
-        self._put(_Event(0, sse.retry(retry_ms), kept=False))
+        self._put(_Event(self._me, 0, sse.retry(retry_ms), kept=False))
         self._dismissing = True
         self._stir()
 
@@ -106,13 +117,13 @@ class EventStream:
         self.opened = True
         if self._primed:
             self._count += 1
-            self._put(_Event(self._count, sse.priming(self._id(self._count)), kept=False))
+            self._put(_Event(self._me, self._count, sse.priming(self._id(self._count)), kept=False))
 
     def _push(self, message: bytes, essential: bool) -> None:
         if not essential and self._waiting_bytes > MAX_WAITING:
             return
         self._count += 1
-        event = _Event(self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
+        event = _Event(self._me, self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
         if self._name:
             self._keep(event)
         self._put(event)
@@ -124,6 +135,14 @@ class EventStream:
             oldest.kept = False
             if not oldest.waiting:
                 SHELF.drop(oldest)
+
+    def forget_dropped(self) -> None:
+        """Those that had to make room: always the oldest."""
+        for events in (self._kept, self._waiting):
+            while events and not events[0].framed:
+                events.popleft()
+        if not self._waiting:
+            self._waiting_bytes = 0
 
     def _put(self, event: _Event) -> None:
         SHELF.add(event)
@@ -144,41 +163,51 @@ class EventStream:
 
     # ── the reading side ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def read(self) -> AsyncIterator[bytes]:
-        """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away."""
+    def enter(self) -> int:
+        """The number of a new reader. Whoever read before gets nothing more."""
         self._reader += 1
-        me = self._reading = self._reader
+        self._stir()
+        return self._reader
+
+    async def read(self, me: int, until: float = math.inf) -> AsyncIterator[bytes]:
+        """Frames as they come, with keep-alives in between, until the stream ends or the reader is sent away.
+
+        `until` this time at the latest: then it has to prove again who it is.
+        """
+        self._reading = me
         try:
             if not self._waiting:
                 yield b""  # the head goes out at once: a caller that opens a stream waits for it
-            while self._reader == me:  # else it has gone, or another reads in its place: what waits is not for it
+            while self._reader == me and time.time() < until:  # else it has gone, or what waits is for another reader
                 if self._waiting:
                     yield self._next_frames()
                 elif self.ended or self._dismissing:
                     return
-                elif not await self._woken():
+                elif not await self._woken(until):
                     yield sse.KEEP_ALIVE
         finally:
             if self._reading == me:
                 self._reading = 0
 
-    def resume(self, after: int) -> None:
+    def resume(self, after: int) -> int:
         """A reader comes back: what it has not seen is sent again, what it has seen is not.
 
         Its old connection may look alive to us; whoever reads there gets nothing more.
         """
-        self.detach()
+        me = self.enter()
         self._dismissing = False
         while self._waiting:
             self._next_frames()
         for event in self._kept:
             if event.number > after:
                 self._wait(event)
+        return me
 
-    def detach(self) -> None:
-        """The reader is gone; a resumable stream goes on without one."""
-        self._reader += 1
-        self._stir()
+    def leave(self, me: int) -> None:
+        """This reader is gone; a resumable stream goes on without one, or with the one that has come since."""
+        if self._reader == me:
+            self._reader += 1
+            self._stir()
 
     @property
     def busy(self) -> bool:
@@ -199,11 +228,11 @@ class EventStream:
         self._waiting_bytes = self._waiting_bytes - size if self._waiting else 0
         return b"".join(frames)
 
-    async def _woken(self) -> bool:
+    async def _woken(self, until: float) -> bool:
         """False if nothing happened for a while."""
         mine = self._wake = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+            async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, until - time.time())):
                 await mine
         except TimeoutError:
             return False

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog import names
+from clawft.catalog import names, uris
 from clawft.catalog.names import SURELY_FIT, Form
 from clawft.catalog.snapshot import Spellings
 from clawft.errors import ToolNotFound
@@ -109,16 +109,21 @@ class Prompts:
             ref = {**ref, "name": found.prompt.name}
             await self._ensure(_use(PROMPTS, found.origin, caller, ref))
             return await _complete(found.provider, ref, argument, value, chosen)
-        for known in self._completing(caller, ref):
+        owner, native = uris.unwrap(str(ref.get("uri", ""))) or ("", "")
+        if owner:
+            ref = {**ref, "uri": native}
+        for known in self._completing(caller, ref, owner):
             await self._ensure(_use(RESOURCES, known.origin, caller, ref))
             completion = await _complete(known.provider, ref, argument, value, chosen)
             if completion.values:
                 return completion
         return NO_VALUES
 
-    def _completing(self, caller: Caller, ref: Mapping[str, Any]) -> list[Registered]:
-        """Those who may know values for a template."""
-        reached = (known for known in self._providers(caller) if self._reaches(known, caller))
+    def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[Registered]:
+        """Those who may know values for a template, or the one who owns it, where that is said."""
+        reached = (
+            known for known in self._providers(caller) if owner in ("", known.owner) and self._reaches(known, caller)
+        )
         return [
             known
             for known in reached

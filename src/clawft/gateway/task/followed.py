@@ -13,6 +13,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
 from clawft.gateway.questions import read_answers
 from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
+from clawft.gateway.task.retelling import Retelling
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
@@ -68,7 +69,9 @@ class Followed:
                 self._gateway.tasks.get(self._caller, id)
                 return self._gateway.events.subscribe(_only(id, changed))
             handle, provider = await self._open(id)
-            return await provider.watch_task(handle.id, lambda shape: changed(self._guarded(shape, id, handle)))
+            retelling = Retelling(handle.namespace, partial(self._guarded, id=id, handle=handle), changed)
+            release = await provider.watch_task(handle.id, retelling.hear)
+            return partial(_end_both, release, retelling.end)
         except ClawftError:
             return None
 
@@ -94,6 +97,11 @@ class Followed:
 
     def _shown(self, shape: bytes, id: str) -> bytes:
         return make_visible(_encode(tasks.named(shape, id)))
+
+
+def _end_both(one: Callable[[], None], other: Callable[[], None]) -> None:
+    one()
+    other()
 
 
 def _only(id: str, changed: Callable[[bytes], None]) -> Callable[[Event], None]:

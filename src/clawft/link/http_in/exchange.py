@@ -50,7 +50,8 @@ class Exchange:
 
     __slots__ = (
         "_changed", "_delivered", "_framing", "_headers", "_left", "_pieces", "_status", "_tell",
-        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "peer", "received", "whole",
+        "began", "buffered", "ended", "expects", "gone", "head", "keep_alive", "listens", "peer", "received",
+        "sending", "whole",
     )  # fmt: skip
 
     def __init__(self, peer: Peer, head: Head, began: float, body: bytes | None = None) -> None:
@@ -58,6 +59,7 @@ class Exchange:
         self.head = head
         self.began = began
         self.received = self.buffered = len(body) if body else 0
+        self.sending = 0
         self.whole = body is not None
         self.expects = head.expects
         self.keep_alive = head.keep_alive
@@ -211,11 +213,13 @@ class Exchange:
 
     async def _write_pieces(self, prefix: bytes, body: memoryview, suffix: bytes) -> None:
         peer = self.peer
+        self.sending = len(body)  # all of it is kept until the last piece was taken
         peer.write(prefix)
         for at in range(0, len(body), PIECE_BYTES):
             peer.write(body[at : at + PIECE_BYTES])
             if peer.blocked_since:
                 await peer.drained()
+        self.sending = 0
         peer.write(suffix)
 
     # The same in short

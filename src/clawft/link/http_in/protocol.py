@@ -15,6 +15,7 @@ from clawft.link.http_in.exchange import Address, Exchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import WAITS, Roster
+from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
@@ -60,6 +61,7 @@ class Connection(asyncio.Protocol):
         self._gone = False
         self._close_by = 0.0
         self._room: asyncio.Event | None = None
+        self._unread: _Unread | None = None
 
     # The transport calls
 
@@ -109,6 +111,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
         self._let_go()
+        if self._unread is not None:
+            self._unread.took_all()
         if self.current is not None:
             self.current.leave()
         if self._room is not None:
@@ -119,9 +123,13 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.blocked_since = self._now()
+        self._unread = self._unread or _Unread(self)
+        self._unread.wait()
 
     def resume_writing(self) -> None:
         self.blocked_since = 0.0
+        if self._unread is not None:
+            self._unread.took_all()
         if self._room is not None:
             self._room.set()
 
@@ -292,6 +300,11 @@ class Connection(asyncio.Protocol):
         if self._gone:
             raise ConnectionResetError("the client has gone")
 
+    def untaken(self) -> int:
+        """Bytes of answers that are here still."""
+        sending = self.current.sending if self.current is not None else 0
+        return sending + self._transport.get_write_buffer_size()
+
     # The end
 
     def _close(self) -> None:
@@ -347,6 +360,10 @@ class Connection(asyncio.Protocol):
         else:
             self.kill()
 
+    def cut_off(self) -> None:
+        """It does not take its answers, and others need the room."""
+        self._transport.abort()
+
     def kill(self) -> None:
         self._transport.abort()
         self._cancel()
@@ -383,6 +400,22 @@ class Connection(asyncio.Protocol):
             return False
         limits = self._limits
         return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
+
+
+class _Unread(Taker):
+    """What waits on one connection."""
+
+    patience = IDLE_SECONDS
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def waiting(self) -> int:
+        return self._connection.untaken()
+
+    def give_up(self, size: int) -> None:
+        self._connection.cut_off()
 
 
 def _without_the_rest(data: bytes | memoryview) -> bytes | memoryview:

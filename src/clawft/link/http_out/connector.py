@@ -10,6 +10,7 @@ from aiohttp import ClientPayloadError, ServerDisconnectedError, TCPConnector
 from aiohttp.client_proto import ResponseHandler
 
 from clawft.link.share.noise import SHARE
+from clawft.link.share.unread import Taker
 
 MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
@@ -22,11 +23,12 @@ _TINY = 24
 
 
 class _Bounded(ResponseHandler):
-    """One connection. A server that sends heads without end is cut off, one that sends crumbs is read slowly, and
-    whoever reads a body hears that it broke.
+    """One connection. A server that sends heads without end is cut off, one that sends crumbs is read slowly, one that
+    does not read is given up, and whoever reads a body hears that it broke.
     """
 
     _rest = b""
+    _unread: _Unread | None = None
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
 
@@ -71,7 +73,35 @@ class _Bounded(ResponseHandler):
         if self._rest and self.transport is not None:
             self._take_some()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self._unread or _Unread(self)
+        self._unread.wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.took_all()
+
+    def untaken(self) -> int:
+        """Bytes of requests that are here still."""
+        return self.transport.get_write_buffer_size() if self.transport is not None else 0
+
+    def give_up(self, size: int) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+        self.set_exception(ServerDisconnectedError(f"it does not read: {size} bytes wait, and others need the room"))
+
+    def close(self) -> None:
+        """Without waiting for what it did not read: nobody wants the answer, and it may never read."""
+        if self.untaken():
+            self.abort()
+        else:
+            super().close()
+
     def connection_lost(self, exc: BaseException | None) -> None:
+        if self._unread is not None:
+            self._unread.took_all()
         rest, self._rest = self._rest, b""
         if rest and self.transport is not None:
             super().data_received(rest)
@@ -102,6 +132,20 @@ class _Bounded(ResponseHandler):
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(ClientPayloadError(str(exc)))
+
+
+class _Unread(Taker):
+    """What waits on one connection."""
+
+    def __init__(self, connection: _Bounded) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def waiting(self) -> int:
+        return self._connection.untaken()
+
+    def give_up(self, size: int) -> None:
+        self._connection.give_up(size)
 
 
 class Connector(TCPConnector):

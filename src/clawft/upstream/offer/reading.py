@@ -20,6 +20,7 @@ from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Prompt
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.room import Place
 from clawft.upstream.session.session import MAX_LIST_BYTES
+from clawft.wire.methods import METHODS
 
 MAX_ITEM_BYTES = 256 * 1024
 """Of one definition: more is no definition, and no model could read it."""
@@ -94,7 +95,7 @@ class Reading(Generic[T]):
             self._too_large += 1
             return
         item = self._known(bytes(raw))
-        if item is None or self._is_double(item):
+        if item is None or self._is_misnamed(item):
             return
         size = self._size + cost_of(item)
         self._listed += len(raw)
@@ -115,12 +116,13 @@ class Reading(Generic[T]):
             return None
         return self._before.get(wire_of(item), item)
 
-    def _is_double(self, item: T) -> bool:
-        """Of two tools with one name the first is offered."""
+    def _is_misnamed(self, item: T) -> bool:
+        """Of two tools with one name the first is offered; one named like a method could pass for what that gives."""
         if not isinstance(item, Tool):
             return False
-        if item.name in self._names:
-            self._pass_over(f"the tool {item.name[:MAX_TOLD_CHARS]!r} is listed twice")
+        if item.name in self._names or item.name in METHODS:
+            why = "has the name of a method of the protocol" if item.name in METHODS else "is listed twice"
+            self._pass_over(f"the tool {item.name[:MAX_TOLD_CHARS]!r} {why}")
             return True
         self._names.add(item.name)
         return False

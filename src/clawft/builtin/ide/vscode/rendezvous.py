@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ConfigUnreadable
+from clawft.errors import ConfigUnreadable, quoted
 from clawft.store.home import private_dir, write_private
 
 FOLDER = "ide"
@@ -50,7 +50,7 @@ def invite(home: Path, url: str, token: str, workspace: Path) -> Path:
 def check_private(folder: Path) -> None:
     status = folder.stat()
     if status.st_mode & _OTHERS or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
-        raise ConfigUnreadable(f"others may look into {folder}", hint=f"chmod 700 {folder}")
+        raise ConfigUnreadable(f"others may look into {folder}", hint=f"chmod 700 {quoted(folder)}")
 
 
 def _forget_stale(folder: Path) -> None:

@@ -185,10 +185,13 @@ class Relaying:
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
         if call.caller.era is Era.STATELESS and may_park(call.caller, session):
-            answer = await self._conversing.begin(call, upstream, session, outgoing, flight, token)
-            return await self._reply(call, upstream, session, answer, seconds, last=last)
+            asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            del outgoing  # which may be large: the link lets go of it once it is sent
+            return await self._reply(call, upstream, session, await asking, seconds, last=last)
         try:
-            answer = await session.link.request(outgoing, flight)
+            asking = session.link.request(outgoing, flight)
+            del outgoing
+            answer = await asking
         except _LOST:
             if last or not _may_repeat(call.tool):
                 raise

@@ -58,6 +58,7 @@ class Conversing:
         """Make the request so that it outlives ours. Raises InputRequired when the server asks first."""
 
         request = session.link.request(outgoing, flight)
+        del outgoing  # which may be large: the link lets go of it once it is sent
         opened = flight.opened = OpenCall(self._spec.name, flight, request, token)
         opened.answer.add_done_callback(lambda _: self._landed(upstream, opened))
         return await self._follow(call, opened)

@@ -1,0 +1,42 @@
+"""News of a task, told on as they come: small ones at once, large ones after the work on them, and of many the last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from clawft.link.share.workshop import in_turn, is_light
+
+
+class Retelling:
+    """For one listener. A shape of a task says all there is: one that is overtaken is of no interest."""
+
+    def __init__(self, whose: str, finish: Callable[[bytes], bytes], tell: Callable[[bytes], None]) -> None:
+        """`whose`: the name of the server whose task it is."""
+        self._whose = whose
+        self._finish = finish
+        self._tell = tell
+        self._next = b""
+        self._working: asyncio.Task[None] | None = None
+
+    def hear(self, shape: bytes) -> None:
+        if self._working is not None:
+            self._next = shape
+        elif is_light(shape):
+            self._tell(self._finish(shape))
+        else:
+            self._next = shape
+            self._working = asyncio.get_running_loop().create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while self._next:
+                shape, self._next = self._next, b""
+                self._tell(await in_turn(self._whose, partial(self._finish, shape)))
+        finally:
+            self._working = None
+
+    def end(self) -> None:
+        if self._working is not None:
+            self._working.cancel()

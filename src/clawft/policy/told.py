@@ -1,0 +1,54 @@
+"""What a definition tells a model beside its description, in lines that a person can read. Pure.
+
+A parameter can speak to a model as well as a description can: whoever approves a tool has to see all of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+KEYWORDS = frozenset(
+    "title description inputSchema outputSchema annotations icons type properties required items enum const default "
+    "anyOf oneOf allOf not format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength "
+    "pattern minItems maxItems uniqueItems additionalProperties examples $schema $defs $ref nullable deprecated "
+    "readOnlyHint destructiveHint idempotentHint openWorldHint execution taskSupport src mimeType sizes theme".split()
+)
+"""Names of members that say nothing by themselves."""
+TYPES = frozenset("string number integer boolean object array null".split())
+SCHEMAS = ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema")
+ARGUMENTS = "inputSchema.properties."
+
+
+def told_beside(definition: Mapping[str, object]) -> list[str]:
+    """`place: words`, in the order of the definition. What only gives a shape is left out."""
+    return [f"{place.removeprefix(ARGUMENTS)}: {words}" for place, words in _words(definition)]
+
+
+def _words(definition: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    waiting: list[tuple[str, object]] = [("", definition)]
+    names: set[str] = set()
+    while waiting:
+        place, one = waiting.pop()
+        if isinstance(one, str):
+            if not _is_shape(place, one, names):
+                yield place, one
+        elif isinstance(one, dict):
+            members = cast("Mapping[str, object]", one)
+            odd = [name for name in members if name not in KEYWORDS or place.endswith("properties")]
+            names.update(odd)
+            if odd:
+                yield place or "members", ", ".join(odd)
+            inner = [(f"{place}.{name}" if place else name, value) for name, value in members.items()]
+            waiting += reversed(inner)
+        elif isinstance(one, list):
+            waiting += [(place, inner) for inner in reversed(cast("Sequence[object]", one))]
+
+
+def _is_shape(place: str, words: str, names: set[str]) -> bool:
+    key = place.rpartition(".")[2]
+    return (
+        (key == "type" and words in TYPES)
+        or (key == "required" and words in names)
+        or (key == "$schema" and words in SCHEMAS)
+    )

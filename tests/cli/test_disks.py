@@ -1,0 +1,88 @@
+"""A home on a disk that is full, or read-only: what went wrong is said in one line, and what was there still holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.requirements import requirement
+
+pytestmark = pytest.mark.slow  # processes that take their time
+
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
+DISK_BYTES = 1024 * 1024
+
+
+@pytest.fixture
+def approved(run: Any) -> None:
+    assert run("servers", "add", "one", "--", sys.executable, str(TINY)).code == 0
+    assert run("approvals", "grant", "one", "echo").code == 0
+
+
+@pytest.fixture
+def on_disk(weft: list[str], home: Path, workspace: Path, environment: dict[str, str]) -> Any:
+    """Run a command with the home on another kind of disk."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        pytest.skip("no bubblewrap to make a disk with")
+
+    def run(kind: str, *words: str) -> subprocess.CompletedProcess[str]:
+        disk = {
+            "read-only": ["--ro-bind", str(home), str(home), "--", *weft, *words],
+            "full": ["--bind", str(home), "/mnt", "--size", str(DISK_BYTES), "--tmpfs", str(home), "--", *full(home)],
+        }[kind]
+        command = [bwrap, "--dev-bind", "/", "/", *disk, *([] if kind == "read-only" else [*weft, *words])]
+        return subprocess.run(
+            command, cwd=workspace, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return run
+
+
+def full(home: Path) -> list[str]:
+    """What was there, and then nothing fits any more."""
+    script = f'cp -a /mnt/. {home} && (cat /dev/zero > {home}/fill 2>/dev/null || true) && exec "$@"'
+    return ["sh", "-c", script, "sh"]
+
+
+WRITES = {
+    "approvals grant one pid": "approvals.json",
+    "approvals revoke one": "approvals.json",
+    f"servers add two -- {sys.executable}": "two.toml",
+}
+
+
+@requirement("POOL-20", "AGENT-14")
+@pytest.mark.parametrize("kind", ["full", "read-only"])
+@pytest.mark.parametrize("words", WRITES)
+def test_what_cannot_be_written_is_named(approved: None, on_disk: Any, home: Path, words: str, kind: str) -> None:
+    done = on_disk(kind, *words.split())
+    first, hint = done.stderr.splitlines()
+    reason = "No space left on device" if kind == "full" else "Read-only file system"
+    place = home / "approvals.lock" if kind == "read-only" and "approvals" in words else WRITES[words]
+    assert (done.returncode, hint) == (1, "hint: weft doctor")
+    assert first.startswith(f"weft: {home}")
+    assert first.endswith(f"{place}: {reason}")
+
+
+@requirement("POOL-20", "GUARD-01")
+@pytest.mark.parametrize("kind", ["full", "read-only"])
+def test_what_is_approved_still_runs_and_the_lost_line_is_told(approved: None, on_disk: Any, kind: str) -> None:
+    done = on_disk(kind, "tools", "call", "one__echo", "text=1")
+    assert (done.returncode, done.stdout) == (0, "tiny: 1\n")
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("weft: audit: 1 lines could not be written: ")
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("kind", ["full", "read-only"])
+def test_the_doctor_finds_it(approved: None, on_disk: Any, kind: str) -> None:
+    told = json.loads(on_disk(kind, "doctor", "--json").stdout)
+    said = "is full" if kind == "full" else "is not writable"
+    assert [each["said"] for each in told["findings"] if each["level"] == "fail" and said in each["said"]]

@@ -1,0 +1,106 @@
+"""Room for what waits: who keeps up is not counted, and who takes nothing gives way to who needs the room."""
+
+import pytest
+
+from clawft.link.share import unread as module
+from clawft.link.share.unread import IDLE_SECONDS, PACE_BYTES, Taker, Unread
+from tests.requirements import requirement
+
+pytestmark = requirement("QUAL-12")
+
+LIMIT = 10 * PACE_BYTES
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    ticking = Clock()
+    monkeypatch.setattr(module, "_clock", ticking)
+    return ticking
+
+
+class Reader(Taker):
+    """Takes what it is told to take."""
+
+    def __init__(self, unread: Unread, patience: float = IDLE_SECONDS) -> None:
+        super().__init__(unread)
+        self.patience = patience
+        self.left = 0
+        self.given_up = 0
+
+    def waiting(self) -> int:
+        return self.left
+
+    def give_up(self, size: int) -> None:
+        self.given_up = size
+
+    def send(self, size: int) -> None:
+        self.left += size
+        self.wait(size)
+
+
+def test_one_alone_has_its_own_bound(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    one = Reader(unread)
+    one.send(3 * LIMIT)
+    assert (one.given_up, unread.bytes) == (0, 3 * LIMIT)
+    one.took_all()
+    assert (unread.bytes, unread.takers) == (0, {})
+    one.took_all()
+    assert unread.bytes == 0
+
+
+def test_who_took_nothing_for_longest_gives_way(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    deaf, slow, new = Reader(unread), Reader(unread), Reader(unread)
+    slow.send(LIMIT // 2)
+    clock.now += 1
+    deaf.send(LIMIT // 2)
+    clock.now += 1
+    slow.left -= PACE_BYTES  # which nobody was told of
+    new.send(LIMIT // 2)
+    assert (slow.given_up, deaf.given_up, new.given_up) == (0, LIMIT // 2, 0)
+    assert unread.bytes == LIMIT - PACE_BYTES
+
+
+def test_a_few_bytes_now_and_then_are_no_reading(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    dripping, new = Reader(unread), Reader(unread)
+    dripping.send(LIMIT - PACE_BYTES)
+    for _ in range(3):
+        clock.now += 1
+        dripping.left -= 100
+        dripping.send(200)
+    new.send(2 * PACE_BYTES)
+    assert dripping.given_up
+    assert not new.given_up
+
+
+def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    one, other = Reader(unread), Reader(unread)
+    one.send(LIMIT)
+    one.left = PACE_BYTES
+    other.send(LIMIT // 2)
+    assert not one.given_up
+    assert unread.bytes == LIMIT // 2 + PACE_BYTES
+
+
+def test_clients_that_take_nothing_give_way_to_whoever_asks(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    deaf, reading, server = Reader(unread), Reader(unread), Reader(unread, Taker.patience)
+    server.send(PACE_BYTES)
+    deaf.send(PACE_BYTES)
+    reading.send(3 * PACE_BYTES)
+    assert not unread.give_up_idle()
+    clock.now += IDLE_SECONDS + 0.1
+    reading.left -= PACE_BYTES
+    assert unread.give_up_idle()
+    assert (deaf.given_up, reading.given_up, server.given_up) == (PACE_BYTES, 0, 0)
+    assert not unread.give_up_idle()
