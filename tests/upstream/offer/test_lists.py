@@ -140,3 +140,11 @@ async def test_a_tool_that_is_named_like_a_method_is_left_out(tmp_path: Path, ca
         await p.connect(table("a"))
         assert [each.name for each in p.find("a").tools] == ["one"]
     assert "the tool 'resources/read' has the name of a method of the protocol" in caplog.text
+
+
+@requirement("POOL-18")
+async def test_a_tool_without_a_name_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with pool(tmp_path, Tables({"a": answers("", "one", " ")})) as p:
+        await p.connect(table("a"))
+        assert [each.name for each in p.find("a").tools] == ["one"]
+    assert "the tool '' has no name" in caplog.text

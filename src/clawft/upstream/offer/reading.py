@@ -117,15 +117,22 @@ class Reading(Generic[T]):
         return self._before.get(wire_of(item), item)
 
     def _is_misnamed(self, item: T) -> bool:
-        """Of two tools with one name the first is offered; one named like a method could pass for what that gives."""
         if not isinstance(item, Tool):
             return False
-        if item.name in self._names or item.name in METHODS:
-            why = "has the name of a method of the protocol" if item.name in METHODS else "is listed twice"
+        why = self._wrong_with(item.name)
+        if why:
             self._pass_over(f"the tool {item.name[:MAX_TOLD_CHARS]!r} {why}")
             return True
         self._names.add(item.name)
         return False
+
+    def _wrong_with(self, name: str) -> str:
+        """Of two tools with one name the first is offered; one named like a method could pass for what that gives."""
+        if not name.strip():
+            return "has no name"
+        if name in METHODS:
+            return "has the name of a method of the protocol"
+        return "is listed twice" if name in self._names else ""
 
     def _pass_over(self, why: str) -> None:
         self._no_use += 1
