@@ -40,7 +40,7 @@ def propose(seen: Seen, around: Around) -> Proposal:
     read = {_unit(path, around) for path in seen.read if _counts(path, around, writing=False)}
     wrote = _outermost({path for path in wrote if not _refused(path, around, writing=True)})
     read = {path for path in read if not _refused(path, around, writing=False)}
-    read = {path for path in read if not any(is_within(path, other) for other in wrote)}
+    read = {path for path in read if path not in wrote and not _is_below_any(path, wrote)}
     table = Table(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
@@ -48,7 +48,16 @@ def propose(seen: Seen, around: Around) -> Proposal:
 
 
 def _outermost(paths: set[str]) -> set[str]:
-    return {path for path in paths if not any(path != other and is_within(path, other) for other in paths)}
+    return {path for path in paths if not _is_below_any(path, paths)}
+
+
+def _is_below_any(path: str, folders: set[str]) -> bool:
+    """In a few steps, however many there are: a server may have touched thousands to keep us busy."""
+    while path != "/":
+        path = path.rpartition("/")[0] or "/"
+        if path in folders:
+            return True
+    return False
 
 
 def _notes(seen: Seen, around: Around) -> Iterator[str]:
