@@ -24,6 +24,7 @@ from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
+from clawft.store.home import open_at_once
 
 COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024
@@ -100,7 +101,7 @@ def read(path: Path) -> Document | None:
 def read_bytes(path: Path) -> bytes | None:
     """None if there is no such file. Raises ConfigUnreadable."""
     try:
-        with open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as file:
+        with open_at_once(path) as file:
             if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
                 raise ConfigUnreadable(f"{path} is a pipe", hint="put a file in its place, or remove it")
             content = file.read(MAX_FILE_BYTES + 1)
@@ -113,9 +114,6 @@ def read_bytes(path: Path) -> bytes | None:
     if len(content) > MAX_FILE_BYTES:
         raise ConfigUnreadable(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="is this the right file?")
     return content
-
-
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
 
 
 def _workspace(folder: Path) -> Path:

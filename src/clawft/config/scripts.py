@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from clawft.config.named import Candidate, by_code, by_module, by_runner, by_variables
 from clawft.policy.pin import PREFIX
+from clawft.store.home import open_at_once
 
 MAX_SCRIPTS = 32
 MAX_SCRIPT_BYTES = 32 * 1024 * 1024
@@ -94,16 +95,13 @@ def digest(path: str, most: int) -> str:
     """What is in a file. Raises OSError. One that is too large may change unseen, but not without being touched."""
     import hashlib  # loads OpenSSL; only where a launch is judged
 
-    with open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as file:
+    with open_at_once(path) as file:
         seen = os.fstat(file.fileno())
         if not stat.S_ISREG(seen.st_mode):
             return NO_FILE
         if seen.st_size > most:
             return f"{UNREAD} {stamp(path)}"
         return PREFIX + hashlib.file_digest(file, "sha256").hexdigest()
-
-
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
 
 
 def _digest(path: str) -> str:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.errors import InvalidConfig, quoted
 from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
-from clawft.store.home import locked, private_dir, write_private
+from clawft.store.home import locked, open_at_once, private_dir, write_private
 
 FILE = "approvals.json"
 VERSION = 1
@@ -117,7 +117,7 @@ def _bounded(approval: Approval) -> Approval:
 def read(path: Path) -> tuple[Approval, ...]:
     """Raises InvalidConfig for a file that is not ours alone, cannot be read, or is no book."""
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        with open_at_once(path) as file:
             found = os.fstat(file.fileno())
             content = file.read(MAX_FILE_BYTES + 1) if stat.S_ISREG(found.st_mode) else b""
     except FileNotFoundError:

@@ -61,7 +61,7 @@ class StreamLink:
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
-        self._unread = _Unread(self, self._writer)
+        self._unread = Taker(self._writer.unread, self._give_way)
         self._writer.count_for(self._unread)
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
@@ -131,11 +131,14 @@ class StreamLink:
     def _heed(self, size: int) -> None:
         """It does not keep up, and this came just now."""
         if self._writer.unread() > MAX_UNREAD_BYTES:
-            self.give_up(f"{MAX_UNREAD_BYTES} bytes wait")
+            self._give_up(f"{MAX_UNREAD_BYTES} bytes wait")
         elif self._unread.size:
             self._unread.wait(size)
 
-    def give_up(self, why: str) -> None:
+    def _give_way(self, size: int) -> None:
+        self._give_up(f"{size} bytes wait, and others need the room")
+
+    def _give_up(self, why: str) -> None:
         """It is deaf."""
         deaf = LinkClosed(f"{self._launch.command} does not read its input: {why}")
         self._loop.call_soon(self._lose, deaf)  # not now: whoever writes is in the middle of something
@@ -280,21 +283,6 @@ def _is_cancelled() -> bool:
     """Whether someone wants the running task to end, whatever else happened to it."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
-
-
-class _Unread(Taker):
-    """What waits on the input of one child."""
-
-    def __init__(self, link: StreamLink, writer: LineWriter) -> None:
-        super().__init__()
-        self._link = link
-        self._writer = writer
-
-    def waiting(self) -> int:
-        return self._writer.unread()
-
-    def give_up(self, size: int) -> None:
-        self._link.give_up(f"{size} bytes wait, and others need the room")
 
 
 class _StderrReader(asyncio.Protocol):

@@ -76,11 +76,11 @@ def read_notes(lines: Iterable[str], command: str, cwd: str) -> Seen:
 
 def together(runs: Iterable[Seen]) -> Seen:
     """What was touched in any of these."""
-    all = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
+    seen = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
     for each in runs:
         for name in Seen.__struct_fields__:
-            getattr(all, name).update(getattr(each, name))
-    return all
+            getattr(seen, name).update(getattr(each, name))
+    return seen
 
 
 def _calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 
 from clawft.errors import Busy
@@ -22,7 +23,13 @@ _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)
 _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
+
+
+def open_at_once(path: str | Path) -> BufferedReader:
+    """To read, without waiting for whoever may write: what stands there may be a pipe."""
+    return open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
 
 
 def home() -> Path:

@@ -27,6 +27,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.errors import InvalidConfig, quoted
+from clawft.store.home import open_at_once
 from clawft.wire.secrets import looks_secret, redact_text
 
 SCHEME = "secret://"
@@ -190,7 +191,7 @@ class Unfit(ValueError):
 
 def _from_file(path: str) -> str:
     file = _path_of(path)
-    with open(os.open(file, os.O_RDONLY | _AT_ONCE), "rb") as opened:
+    with open_at_once(file) as opened:
         found = os.fstat(opened.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise Unfit("it is no plain file")
@@ -201,9 +202,6 @@ def _from_file(path: str) -> str:
 
 def _path_of(path: str) -> Path:
     return Path("/" + path if not path.startswith(("~", "/")) else path).expanduser()
-
-
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe would have us wait for somebody who writes
 
 
 def _from_command(line: str) -> str:

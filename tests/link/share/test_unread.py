@@ -1,5 +1,7 @@
 """Room for what waits: who keeps up is not counted, and who takes nothing gives way to who needs the room."""
 
+from math import inf
+
 import pytest
 
 from clawft.link.share import unread as module
@@ -29,15 +31,11 @@ class Reader(Taker):
     """Takes what it is told to take."""
 
     def __init__(self, unread: Unread, patience: float = IDLE_SECONDS) -> None:
-        super().__init__(unread)
-        self.patience = patience
+        super().__init__(lambda: self.left, self._gone, patience=patience, unread=unread)
         self.left = 0
         self.given_up = 0
 
-    def waiting(self) -> int:
-        return self.left
-
-    def give_up(self, size: int) -> None:
+    def _gone(self, size: int) -> None:
         self.given_up = size
 
     def send(self, size: int) -> None:
@@ -94,7 +92,7 @@ def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:
 
 def test_clients_that_take_nothing_give_way_to_whoever_asks(clock: Clock) -> None:
     unread = Unread(LIMIT)
-    deaf, reading, server = Reader(unread), Reader(unread), Reader(unread, Taker.patience)
+    deaf, reading, server = Reader(unread), Reader(unread), Reader(unread, inf)
     server.send(PACE_BYTES)
     deaf.send(PACE_BYTES)
     reading.send(3 * PACE_BYTES)

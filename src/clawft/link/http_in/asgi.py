@@ -1,13 +1,11 @@
 """Any ASGI application behind our own server."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
-from clawft.link.http_in.exchange import Exchange, Message, Serve
+from clawft.link.asgi import Receive, Scope, Send
+from clawft.link.http_in.exchange import Exchange, Serve
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 VERSIONS: Final = {"version": "3.0", "spec_version": "2.4"}

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol
 
+from clawft.link.arrival import Address
 from clawft.link.http_in.answer import (
     BODYLESS,
     CONTINUE,
@@ -17,7 +18,6 @@ from clawft.link.http_in.answer import (
 )
 from clawft.link.http_in.head import Head, Refusal
 
-Address = tuple[str, int]
 Message = MutableMapping[str, Any]
 Serve = Callable[["Exchange"], Awaitable[None]]
 """Answers one request."""

@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
         self._gone = False
         self._close_by = 0.0
         self._room: asyncio.Event | None = None
-        self._unread: _Unread | None = None
+        self._unread: Taker | None = None
 
     # The transport calls
 
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.blocked_since = self._now()
-        self._unread = self._unread or _Unread(self)
+        self._unread = self._unread or Taker(self._untaken, self._cut_off, patience=IDLE_SECONDS)
         self._unread.wait()
 
     def resume_writing(self) -> None:
@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol):
         if self._gone:
             raise ConnectionResetError("the client has gone")
 
-    def untaken(self) -> int:
+    def _untaken(self) -> int:
         """Bytes of answers that are here still."""
         sending = self.current.sending if self.current is not None else 0
         return sending + self._transport.get_write_buffer_size()
@@ -360,7 +360,7 @@ class Connection(asyncio.Protocol):
         else:
             self.kill()
 
-    def cut_off(self) -> None:
+    def _cut_off(self, size: int) -> None:
         """It does not take its answers, and others need the room."""
         self._transport.abort()
 
@@ -400,22 +400,6 @@ class Connection(asyncio.Protocol):
             return False
         limits = self._limits
         return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
-
-
-class _Unread(Taker):
-    """What waits on one connection."""
-
-    patience = IDLE_SECONDS
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def waiting(self) -> int:
-        return self._connection.untaken()
-
-    def give_up(self, size: int) -> None:
-        self._connection.cut_off()
 
 
 def _without_the_rest(data: bytes | memoryview) -> bytes | memoryview:

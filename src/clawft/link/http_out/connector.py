@@ -28,7 +28,7 @@ class _Bounded(ResponseHandler):
     """
 
     _rest = b""
-    _unread: _Unread | None = None
+    _unread: Taker | None = None
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
 
@@ -75,7 +75,7 @@ class _Bounded(ResponseHandler):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._unread = self._unread or _Unread(self)
+        self._unread = self._unread or Taker(self._untaken, self._give_up)
         self._unread.wait()
 
     def resume_writing(self) -> None:
@@ -83,18 +83,18 @@ class _Bounded(ResponseHandler):
         if self._unread is not None:
             self._unread.took_all()
 
-    def untaken(self) -> int:
+    def _untaken(self) -> int:
         """Bytes of requests that are here still."""
         return self.transport.get_write_buffer_size() if self.transport is not None else 0
 
-    def give_up(self, size: int) -> None:
+    def _give_up(self, size: int) -> None:
         if self.transport is not None:
             self.transport.abort()
         self.set_exception(ServerDisconnectedError(f"it does not read: {size} bytes wait, and others need the room"))
 
     def close(self) -> None:
         """Without waiting for what it did not read: nobody wants the answer, and it may never read."""
-        if self.untaken():
+        if self._untaken():
             self.abort()
         else:
             super().close()
@@ -132,20 +132,6 @@ class _Bounded(ResponseHandler):
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:
             body.set_exception(ClientPayloadError(str(exc)))
-
-
-class _Unread(Taker):
-    """What waits on one connection."""
-
-    def __init__(self, connection: _Bounded) -> None:
-        super().__init__()
-        self._connection = connection
-
-    def waiting(self) -> int:
-        return self._connection.untaken()
-
-    def give_up(self, size: int) -> None:
-        self._connection.give_up(size)
 
 
 class Connector(TCPConnector):

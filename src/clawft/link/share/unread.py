@@ -7,6 +7,7 @@ whoever has taken nothing for longest is given up: nobody else has to do without
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import inf
 
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
@@ -61,24 +62,27 @@ UNREAD = Unread()
 class Taker:
     """One that something waits for, from when it no longer keeps up until it has taken all, or is gone."""
 
-    patience = inf
-    """Seconds of taking nothing that are not held against it, if somebody else could take something."""
+    def __init__(
+        self,
+        waiting: Callable[[], int],
+        give_up: Callable[[int], None],
+        *,
+        patience: float = inf,
+        unread: Unread = UNREAD,
+    ) -> None:
+        """`waiting` tells the bytes that it has not taken now, `give_up` is told of how many others need the room.
 
-    def __init__(self, unread: Unread = UNREAD) -> None:
+        `patience`: seconds of taking nothing that are not held against it, if somebody else could take something.
+        """
+        self.waiting = waiting
+        self.give_up = give_up
+        self.patience = patience
         self._unread = unread
         self._taken = 0
         self.size = 0
         """Of what waits, when we looked last; 0 if it keeps up."""
         self.since = 0.0
         """When it began to wait, or was last seen reading."""
-
-    def waiting(self) -> int:
-        """Bytes that it has not taken now."""
-        raise NotImplementedError
-
-    def give_up(self, size: int) -> None:
-        """Others need the room of so many bytes."""
-        raise NotImplementedError
 
     def wait(self, more: int = 0) -> None:
         """It does not keep up, and so many bytes came just now."""
