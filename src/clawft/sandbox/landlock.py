@@ -1,6 +1,7 @@
 """The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
 
-    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend] -- COMMAND ARGS…
+    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend | --pipes N]
+        -- COMMAND ARGS…
 
 Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
 Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
@@ -16,6 +17,7 @@ PATH_BENEATH = 1
 NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
 DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 KILL = 9
+INT_BYTES = 4
 MAX_ROUNDS = 10_000
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
@@ -133,6 +135,22 @@ def filter_calls(steps: bytes) -> None:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
 
 
+# ── where there is a namespace of processes ──────────────────────────────────────────────────────────────────────────
+
+
+def receive_pipes(descriptor: int) -> None:
+    """Input and output come through this socket, not by inheritance: who made the namespace stays, with all he has."""
+    import _socket  # what stands above it takes as long to load as Python itself
+
+    parcel = _socket.socket(fileno=descriptor)
+    _, ((_, _, sent),), _, _ = parcel.recvmsg(16, _socket.CMSG_SPACE(2 * INT_BYTES))
+    for place in range(2):
+        received = int.from_bytes(sent[place * INT_BYTES :][:INT_BYTES], sys.byteorder)
+        os.dup2(received, place)
+        os.close(received)
+    parcel.close()
+
+
 # ── where there is no namespace of processes ─────────────────────────────────────────────────────────────────────────
 
 
@@ -206,6 +224,8 @@ def main(words: list[str]) -> None:
                 version = int(words.pop(0))
             case "--filter":
                 steps = bytes.fromhex(words.pop(0))
+            case "--pipes":
+                receive_pipes(int(words.pop(0)))
             case "--tend":
                 tended = True
             case other:
