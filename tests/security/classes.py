@@ -394,4 +394,14 @@ ATTACKS = (
         ),
         _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
     ),
+    Attack(
+        38,
+        "answers that are not what they say",
+        (
+            _ROGUES + "test_a_strict_client_can_read_whatever_comes_of_a_call",
+            "provider/server/test_malformed.py::test_a_malformed_block_is_told_instead_of_spoiling_the_whole_answer_for_the_client",
+            "provider/server/test_malformed.py::test_so_are_prompts_and_resources",
+        ),
+        "provider/server/test_malformed.py::test_the_official_types_read_none_of_them",
+    ),
 )
