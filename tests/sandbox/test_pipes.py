@@ -41,7 +41,7 @@ sys.stdout.write(json.dumps({
     "env": {key.hex(): value.hex() for key, value in os.environb.items()},
     "limits": {name: resource.getrlimit(getattr(resource, name)) for name in names},
     "descriptors": sorted(os.listdir("/proc/self/fd")),
-    "cwd": os.getcwd(), "group": os.getpgrp() == os.getpid(), "session": os.getsid(0) == os.getpid(), "umask": os.umask(0),
+    "cwd": os.getcwd(), "leads": [os.getpgrp() == os.getpid(), os.getsid(0) == os.getpid()], "umask": os.umask(0),
     "ignored": [line for line in open("/proc/self/status") if line.startswith(("SigIgn", "SigBlk", "SigCgt"))],
     "input": sys.stdin.read(),
 }))

@@ -17,7 +17,6 @@ PATH_BENEATH = 1
 NO_NEW_PRIVS, SET_SECCOMP, FILTER_MODE = 38, 22, 2
 DEATH_SIGNAL, CHILD_SUBREAPER = 1, 36
 KILL = 9
-INT_BYTES = 4
 MAX_ROUNDS = 10_000
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
@@ -143,9 +142,8 @@ def receive_pipes(descriptor: int) -> None:
     import _socket  # what stands above it takes as long to load as Python itself
 
     parcel = _socket.socket(fileno=descriptor)
-    _, ((_, _, sent),), _, _ = parcel.recvmsg(16, _socket.CMSG_SPACE(2 * INT_BYTES))
-    for place in range(2):
-        received = int.from_bytes(sent[place * INT_BYTES :][:INT_BYTES], sys.byteorder)
+    _, ((_, _, sent),), _, _ = parcel.recvmsg(16, _socket.CMSG_SPACE(2 * ctypes.sizeof(ctypes.c_int)))
+    for place, received in enumerate(memoryview(sent).cast("i")):
         os.dup2(received, place)
         os.close(received)
     parcel.close()
