@@ -1128,7 +1128,7 @@ def test_a_connection_that_is_over_is_gone_at_once(said: bytes) -> None:
                 async with connected(port) as client:
                     await client.say(said)
                 await emptied(server)
-            while any(isinstance(each, Connection) for each in gc.get_objects()):  # the last may just be going
+            while any(isinstance(each, Connection) for each in gc.get_objects()):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(0.01)
 
     gc.collect()
