@@ -36,8 +36,8 @@ def test_a_good_request_tells_who_calls() -> None:
     }
     told = read_caller(request(meta), GOOD_HEADERS)
     assert (told.revision, told.capabilities, told.client) == ("2026-07-28", Capabilities(roots=True), "c/1")
-    assert isinstance(told.meta.progress_token, Raw)
-    assert bytes(told.meta.progress_token) == b'"p"'
+    assert isinstance(told.progress_token, Raw)
+    assert bytes(told.progress_token) == b'"p"'
 
 
 RUNGS: list[tuple[str, type[ClawftError], Request, dict[bytes, bytes]]] = [

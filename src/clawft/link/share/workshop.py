@@ -69,7 +69,7 @@ class Workshop:
         self._had.setdefault(whose, min(self._had.values(), default=0.0))
         self._waiting.setdefault(whose, deque()).append((work, done))
         if self._working is None:
-            TURNS.work(going_on=True)  # from now on: in a single turn of the loop megabytes are read
+            TURNS.begin_work()  # now, as in a single turn of the loop megabytes are read
             self._working = self.loop.create_task(self._work())
         return await done
 
@@ -85,7 +85,7 @@ class Workshop:
         finally:
             self._working = None
             self._had.clear()
-            TURNS.work(going_on=False)
+            TURNS.end_work()
 
     def _next(self, whose: str) -> _Job:
         jobs = self._waiting[whose]
