@@ -395,4 +395,24 @@ ATTACKS = (
         ),
         _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
     ),
+    Attack(
+        38,
+        "answers that are not what they say",
+        (
+            _ROGUES + "test_a_strict_client_can_read_whatever_comes_of_a_call",
+            "provider/server/test_malformed.py::test_a_malformed_block_is_told_instead_of_spoiling_the_whole_answer_for_the_client",
+            "provider/server/test_malformed.py::test_so_are_prompts_and_resources",
+        ),
+        "provider/server/test_malformed.py::test_the_official_types_read_none_of_them",
+    ),
+    Attack(
+        39,
+        "words of megabytes where a name is meant",
+        (
+            "security/test_long_words.py::test_a_path_of_megabytes_anywhere_holds_up_nobody",
+            "security/test_long_words.py::test_nor_does_one_in_any_other_request",
+            "guard/test_security.py::test_arguments_that_take_long_to_judge_hold_nobody_up",
+        ),
+        _BARE + "test_who_follows_a_path_of_any_length_never_comes_back",
+    ),
 )

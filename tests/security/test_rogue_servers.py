@@ -88,6 +88,21 @@ async def test_an_answer_that_is_none_fails_its_call_at_once(tmp_path: Path, cas
         assert len(said(answer)) < 1_000
 
 
+@requirement("QUAL-03", "PROV-16")
+async def test_a_strict_client_can_read_whatever_comes_of_a_call(tmp_path: Path) -> None:
+    from mcp_types import CallToolResult  # the official types, and slow to load
+
+    odd: list[Json] = [{}, {"content": None}, {"content": "x"}, {"content": [{"type": "text"}]}, {"content": [{}]}]
+    odd += [{"content": [{"type": "text", "text": "x"}, {"type": "image", "data": 7}]}]
+    async with siege(tmp_path, rogue("shapeless", timeout=LONG_MS)) as besieged:
+        await besieged.until_listed("hostile__poke")
+        answers = [await besieged.poke(json.dumps(result)) for result in odd]
+        for answer in answers:
+            CallToolResult.model_validate(answer["result"])
+        assert [is_error(answer) for answer in answers] == [False, True, True, True, True, True]
+        assert "hostile: its content is malformed: Object missing required field `text`" in said(answers[3])
+
+
 @requirement("LINK-05")
 @pytest.mark.parametrize(("case", "text"), [("torn", "zäh 🙂 zäh"), ("marked", "marked"), ("twice", "poked x")])
 async def test_an_answer_in_odd_spelling_is_one(tmp_path: Path, case: str, text: str) -> None:

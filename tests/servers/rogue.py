@@ -62,6 +62,13 @@ class Both(Server):
             send({"id": id, "result": text("both"), "error": {"code": 1, "message": "both"}})
 
 
+class Shapeless(Server):
+    """Answers with whatever the caller wants, as JSON."""
+
+    def call(self, id: object, params: Json) -> None:
+        send({"id": id, "result": json.loads(params["arguments"]["text"])})
+
+
 class Twice(Server):
     """Says hello twice, the second time as somebody else."""
 

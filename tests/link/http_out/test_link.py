@@ -309,6 +309,40 @@ async def test_closing_fails_what_is_in_flight_and_twice_is_once() -> None:
             await link.request(PING)
 
 
+@requirement("SESS-19", "LINK-08")
+async def test_closing_fails_an_answer_that_has_begun() -> None:
+    """Its head is here and its end is not: aiohttp closes the connection and leaves whoever reads waiting for ever."""
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        await events.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
+        await asyncio.Event().wait()
+        return events.response
+
+    async with linked(respond) as (link, _, listener):
+        waiting = asyncio.ensure_future(link.request(PING))
+        await until(lambda: bool(listener.heard))
+        await link.close()
+        with pytest.raises(LinkError, match="closed"):
+            await waiting
+
+
+@requirement("SESS-19", "LINK-16")
+async def test_closing_fails_a_request_that_was_told_to_come_back_later() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        events = await asked.stream()
+        notice = {"jsonrpc": "2.0", "method": "notifications/progress"}
+        await events.send(notice, id="e1", retry=int(2_000 * PATIENCE_S))
+        return events.response
+
+    async with linked(respond) as (link, _, listener):
+        waiting = asyncio.ensure_future(link.request(PING))
+        await until(lambda: bool(listener.heard))
+        await link.close()
+        with pytest.raises(LinkClosed, match="closed"):
+            await waiting
+
+
 @requirement("LINK-20")
 async def test_nobody_there_is_an_error_and_not_retried() -> None:
     link = HttpLink("http://127.0.0.1:9/mcp")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ READ_AHEAD = 64 * 1024
 """Bytes of an answer that wait to be read, about; there may be many answers at a time."""
 ASIDE_SECONDS = 10.0
 """How long a message without an answer may take; nobody waits for it."""
+GOODBYE_SECONDS = 2.0
+"""How long a link that closes waits for what it still has to say."""
 EXCERPT = 300
 CHALLENGES = (401, 403)
 MAX_CHALLENGES = 6
@@ -49,6 +52,16 @@ def open_client() -> ClientSession:
         read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
+
+
+async def close_client(client: ClientSession, leaving: Collection[asyncio.Task[None]]) -> None:
+    """Once they have gone who are about to leave, or have had their time."""
+    if leaving:
+        await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
+    await client.close()
+    for task in leaving:
+        task.cancel()
+    await asyncio.gather(*leaving, return_exceptions=True)
 
 
 def configured_headers(headers: Mapping[str, str]) -> dict[str, str]:

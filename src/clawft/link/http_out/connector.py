@@ -97,7 +97,12 @@ class _Bounded(ResponseHandler):
         if self._untaken():
             self.abort()
         else:
+            self._break_off("we have closed the connection")
             super().close()
+
+    def abort(self) -> None:
+        self._break_off("we have closed the connection")
+        super().abort()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._unread is not None:
@@ -127,11 +132,14 @@ class _Bounded(ResponseHandler):
         self.set_exception(ServerDisconnectedError(f"more than {MAX_HEADS} answers to one request"))
 
     def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
-        """Also for the body: aiohttp leaves its reader waiting for ever when the framing goes wrong in the middle."""
         super().set_exception(exc, exc_cause or exc)
+        self._break_off(str(exc))
+
+    def _break_off(self, why: str) -> None:
+        """Tell whoever reads the body: aiohttp leaves them waiting for ever, also when it is we who close."""
         body = self._payload
         if body is not None and not body.is_eof() and body.exception() is None:
-            body.set_exception(ClientPayloadError(str(exc)))
+            body.set_exception(ClientPayloadError(why))
 
 
 class Connector(TCPConnector):

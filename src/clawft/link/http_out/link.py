@@ -29,6 +29,7 @@ from clawft.link.http_out.client import (
     NO_ANSWER_STATUS,
     READ_AHEAD,
     Exchange,
+    close_client,
     configured_headers,
     exchanges,
     is_failure,
@@ -53,7 +54,6 @@ from clawft.wire.sse import Event
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
 
-GOODBYE_SECONDS = 2.0
 RESUME_SECONDS = 0.05
 """We stay away from a stream at least so long, whatever the server says."""
 MAX_RESUMES = 10
@@ -96,6 +96,7 @@ class HttpLink:
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
         self._lost = lost
+        self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._client = open_client()
 
     def settled(self, revision: str) -> None:
@@ -240,13 +241,19 @@ class HttpLink:
         answer = await self._read_stream(id, response, place)
         idle = 0
         while answer is None and resumable and place.last_id and idle < MAX_RESUMES:
-            await asyncio.sleep(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
+            await self._stay_away(min(max(place.retry_seconds, RESUME_SECONDS), MAX_RETRY_SECONDS))
             before = place.events
             answer = await self._resume(id, place)
             idle = 0 if place.events > before else idle + 1
         if answer is None:
+            self._open_client()
             raise LinkClosed(f"{self._url} ended the stream without an answer")
         return answer
+
+    async def _stay_away(self, seconds: float) -> None:
+        """Raises LinkClosed if there is nothing to come back to."""
+        await asyncio.wait({self._closed}, timeout=seconds)
+        self._open_client()
 
     async def _resume(self, id: int, place: Place) -> Response | Failure | None:
         headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
@@ -302,12 +309,9 @@ class HttpLink:
         await self._listening.stop()
         if client is None:
             return
+        self._closed.set_result(None)
         leaving = {*self._goodbyes, asyncio.get_running_loop().create_task(self._say_goodbye(client))}
-        await asyncio.wait(leaving, timeout=GOODBYE_SECONDS)
-        await client.close()
-        for task in leaving:
-            task.cancel()
-        await asyncio.gather(*leaving, return_exceptions=True)
+        await close_client(client, leaving)
 
     async def _say_goodbye(self, client: ClientSession) -> None:
         if not self._session_id or self._gone:

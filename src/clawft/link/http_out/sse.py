@@ -18,6 +18,7 @@ from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
     NO_ANSWER_STATUS,
+    close_client,
     configured_headers,
     exchanges,
     needs_auth,
@@ -236,10 +237,11 @@ class SseLink:
         for waiter in self._waiting.drain():
             if not waiter.done():
                 waiter.set_exception(self._broken)
+        leaving = set(self._goodbyes)
         if self._stream is not None:
             self._stream.cancel()
-            await asyncio.gather(self._stream, *self._goodbyes, return_exceptions=True)
-        await client.close()
+            leaving.add(self._stream)
+        await close_client(client, leaving)
 
 
 def is_beside(url: str, place: str) -> bool:

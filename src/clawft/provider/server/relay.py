@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
+from clawft.wire import blocks, narrow, parts
 from clawft.wire import meta as metas
-from clawft.wire import narrow, parts
 from clawft.wire.strings import clipped_json
 from clawft.wire.trace import PARENT, continued
 
@@ -54,20 +53,7 @@ class _Said(Struct, rename="camel"):
 
 
 _said = msgspec.json.Decoder(_Said)
-_FAILED = b'"isError"'
-_FINE = b'"isError":false'
-_SAYS_SO = re.compile(_FAILED + rb"\s*:\s*true")
 _TRUE = b"true"
-
-
-def _is_error(result: bytes) -> bool:
-    """Most results are none, and large ones are dear to read: a look says whether reading is worth it."""
-    at = result.rfind(_FAILED)  # from the end: it usually stands behind the content
-    while at >= 0:
-        if not result.startswith(_FINE, at) and _SAYS_SO.match(result, at):
-            return bytes(_said.decode(result).is_error) == _TRUE
-        at = result.rfind(_FAILED, 0, at)
-    return False
 
 
 def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
@@ -77,34 +63,37 @@ def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
 
     Raises ProtocolFailure for something that is no result, or of a kind we did not ask for.
     """
-    if not stateless and result.startswith(_COMPACT) and (len(result) < parts.LONG or _has_few_blocks(result)):
-        return Reply(result, _is_error(result))
+    if not stateless and blocks.is_one_text(result):
+        return Reply(result, False)
+    is_error = blocks.read_error(result) if len(result) < parts.LONG or _has_few_blocks(result) else None
+    if is_error is None:
+        return _unusual(result, stateless=stateless, older=older)
+    return Reply(_plain(result, older=older) if stateless else result, is_error)
+
+
+def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
     if result[:1] != b"{":
         raise ProtocolFailure("the result is not an object")
-    if not stateless:
-        result = with_blocks(result)
-        return Reply(result, _is_error(result))
     said = _said.decode(result)
-    kind = _KINDS.get(bytes(said.result_type))
-    if kind is None:
-        raise ProtocolFailure(f"a result of the unknown kind {bytes(said.result_type)[:50].decode(errors='replace')}")
+    kind = _kind_of(said.result_type) if stateless else Kind.COMPLETE
     if kind is Kind.COMPLETE:
         result = with_blocks(result)
-    return Reply(_plain(result, older=older), is_error=bytes(said.is_error) == _TRUE, kind=kind)
+    plain = _plain(result, older=older) if stateless else result
+    return Reply(plain, bytes(said.is_error) == _TRUE, kind)
+
+
+def _kind_of(told: Raw) -> Kind:
+    kind = _KINDS.get(bytes(told))
+    if kind is None:
+        raise ProtocolFailure(f"a result of the unknown kind {bytes(told)[:50].decode(errors='replace')}")
+    return kind
 
 
 MAX_BLOCKS = 10_000
 """Of content in one result: no model reads as many, and each costs room of its own wherever it is looked at."""
+MAX_FLAW_CHARS = 200
 
-
-class _Block(Struct, gc=False):
-    """Some object: what is in it need not be kept to know that it is one."""
-
-
-_COMPACT = b'{"content":[{'
-_USUAL = re.compile(rb'\{\s*"content"\s*:\s*\[\s*[{\]]')
 _NO_BLOCKS = Raw(b"[]")
-_blocks = msgspec.json.Decoder(list[_Block])
 
 
 def with_blocks(result: bytes) -> bytes:
@@ -112,15 +101,13 @@ def with_blocks(result: bytes) -> bytes:
 
     Raises ProtocolFailure for a list that is none, of something else than blocks, or without end.
     """
-    if (result.startswith(_COMPACT) or _USUAL.match(result)) and _has_few_blocks(result):
-        return result
     members = _object.decode(result)
     if "content" not in members:
         return _encode({**members, "content": _NO_BLOCKS})
     try:
-        count = len(_blocks.decode(members["content"]))
-    except msgspec.DecodeError:
-        raise ProtocolFailure("its content is no list of blocks") from None
+        count = blocks.check_blocks(members["content"])
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"its content is malformed: {_short(wrong)}") from None
     if count > MAX_BLOCKS:
         raise ProtocolFailure(f"its content has {count} blocks; {MAX_BLOCKS} at most are read")
     return result
@@ -128,10 +115,27 @@ def with_blocks(result: bytes) -> bytes:
 
 def _has_few_blocks(result: bytes) -> bool:
     """Surely, and cheaply told: each begins with a brace."""
-    return len(result) < parts.LONG or result.count(b"{") <= MAX_BLOCKS
+    return result.count(b"{") <= MAX_BLOCKS
 
 
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}
+
+
+_CHECKS = {"prompts/get": blocks.check_prompt, "resources/read": blocks.check_resource}
+
+
+def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
+    """A server's prompt or resource as we hand it on. Raises ProtocolFailure for something that is none."""
+    try:
+        _CHECKS[method](result)
+    except msgspec.DecodeError as wrong:
+        raise ProtocolFailure(f"its answer to {method} is malformed: {_short(wrong)}") from None
+    return plain_result(result) if stateless else result
+
+
+def _short(wrong: msgspec.DecodeError) -> str:
+    """It may quote the server, who may have much to say."""
+    return str(wrong)[:MAX_FLAW_CHARS]
 
 
 def plain_result(result: bytes) -> bytes:

@@ -16,6 +16,7 @@ from clawft.errors import (
     BadParams,
     ExecutionFailed,
     JsonRpcFailure,
+    ProtocolFailure,
 )
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -33,6 +34,7 @@ from clawft.model import (
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
 from clawft.provider.server import relay
+from clawft.provider.server.call.refusal import failed
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
@@ -266,22 +268,24 @@ class UpstreamProvider:
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
         whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
-        if session.peer.era is not Era.STATELESS:
-            return whole
-        plain = await self._plain(whole)
-        if method == "resources/read" and not asked:
-            self._kept.put(call.tool.name, call.caller.principal, plain)
-        return plain
+        stateless = session.peer.era is Era.STATELESS
+        read = partial(relay.answer_of, method, whole, stateless=stateless)
+        try:
+            answer = await worked_on(whole, self.server, read)
+        except ProtocolFailure as wrong:
+            raise failed(self.server, wrong) from None
+        if stateless and method == "resources/read" and not asked:
+            self._kept.put(call.tool.name, call.caller.principal, answer)
+        return answer
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
         result = await session.request(method, members, seconds=seconds)
         whole = await session.complete(method, members, result, seconds=seconds)
-        return await self._plain(whole) if session.peer.era is Era.STATELESS else whole
-
-    async def _plain(self, result: bytes) -> bytes:
-        return await worked_on(result, self.server, partial(relay.plain_result, result))
+        if session.peer.era is not Era.STATELESS:
+            return whole
+        return await worked_on(whole, self.server, partial(relay.plain_result, whole))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
