@@ -119,5 +119,4 @@ async def test_the_sum_of_all_has_a_bound_too(tmp_path: Path) -> None:
         until = asyncio.get_running_loop().time() + SECONDS
         while asyncio.get_running_loop().time() < until:
             await honest_answers(running.port)
-        print("PEAK", peak_memory(running.pid) // MEGABYTE)
         assert peak_memory(running.pid) < RSS_LIMIT, f"{peak_memory(running.pid) // MEGABYTE} MiB"
