@@ -68,6 +68,13 @@ def test_what_cannot_be_done_without_stays() -> None:
     assert kind.count == 15
 
 
+def test_then_another_kind_does() -> None:
+    room = Room(LIMIT)
+    needed, other = Kind(room, 9, needed=9), Kind(room, 5)
+    room.settle()
+    assert (needed.count, other.count) == (9, 1)
+
+
 def test_a_kind_that_is_gone_has_given_its_room_back() -> None:
     room = Room(LIMIT)
     gone = Kind(room, 10)

@@ -47,8 +47,8 @@ class Room:
         """After something grew: as long as there is too much, the kind that has most gives way. On the loop only."""
         left = self._limit - sum(size() for size in self._on_the_way)
         while sum(map(_size, self._kinds)) > left:
-            largest = max(self._kinds, key=_size)
-            if largest.bytes <= SPARED_BYTES or not largest.give_way():
+            large = sorted((kind for kind in self._kinds if kind.bytes > SPARED_BYTES), key=_size, reverse=True)
+            if not any(kind.give_way() for kind in large):
                 return
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from weakref import WeakSet
 
 import msgspec
 from msgspec import Raw, Struct
@@ -38,7 +39,7 @@ class KeptReads:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self.bytes = 0
-        ROOM.lend(self)
+        ALL_KEPT.servers.add(self)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -89,3 +90,26 @@ class KeptReads:
     def _drop(self, key: tuple[str, str]) -> None:
         gone = self._kept.pop(key, None)
         self.bytes -= len(gone.result) if gone is not None else 0
+
+
+class _OfAll:
+    """To the room they are one kind, however many servers there are."""
+
+    def __init__(self) -> None:
+        self.servers: WeakSet[KeptReads] = WeakSet()
+
+    @property
+    def bytes(self) -> int:
+        return sum(map(_size, self.servers))
+
+    def give_way(self) -> bool:
+        """Something of the server that has most does."""
+        return max(self.servers, key=_size).give_way() if self.servers else False
+
+
+def _size(kept: KeptReads) -> int:
+    return kept.bytes
+
+
+ALL_KEPT = _OfAll()
+ROOM.lend(ALL_KEPT)
