@@ -391,6 +391,7 @@ ATTACKS = (
             "security/test_deaf.py::test_nor_have_they_when_clients_send_and_leave",
             "security/test_deaf.py::test_streams_that_are_resumed_and_not_read_have_the_room_of_one",
             "security/test_deaf.py::test_answers_that_nobody_takes_do_not_keep_others_from_theirs",
+            "security/test_at_once.py::test_the_sum_of_all_has_a_bound_too",
         ),
         _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
     ),
@@ -406,6 +407,16 @@ ATTACKS = (
     ),
     Attack(
         39,
+        "words of megabytes where a name is meant",
+        (
+            "security/test_long_words.py::test_a_path_of_megabytes_anywhere_holds_up_nobody",
+            "security/test_long_words.py::test_nor_does_one_in_any_other_request",
+            "guard/test_security.py::test_arguments_that_take_long_to_judge_hold_nobody_up",
+        ),
+        _BARE + "test_who_follows_a_path_of_any_length_never_comes_back",
+    ),
+    Attack(
+        40,
         "lists and questions with one wrong word, which strict clients refuse whole, for all servers",
         (
             "security/test_strict_clients.py::test_every_list_can_be_read_and_the_honest_server_answers",

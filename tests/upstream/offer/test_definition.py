@@ -83,7 +83,7 @@ def test_of_what_has_members_itself_the_good_ones_stay() -> None:
     told: Any = {
         "name": "x",
         "inputSchema": {"type": "object"},
-        "icons": [{"src": "a", "sizes": "48x48"}, {"sizes": []}, 5],
+        "icons": [{"src": "a", "sizes": "48x48"}, {"sizes": ["x"]}, 5],
         "annotations": {"title": None, "readOnlyHint": True, "openWorldHint": "no"},
         "execution": {"taskSupport": "perhaps"},
     }
