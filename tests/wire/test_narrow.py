@@ -170,6 +170,6 @@ def test_a_schema_that_is_no_object_is_spelled_out_for_earlier_clients(revision:
     schema = {"type": "object", "properties": {"any": True, "no": False, "one": {"default": True}}}
     told = {"name": "t", "inputSchema": schema}
     narrowed = json.loads(narrow.definition(json.dumps(told).encode(), REVISIONS[revision]))
-    spelled = {"any": {}, "no": {"not": {}}, "one": {"default": True}}
+    spelled: Any = {"any": {}, "no": {"not": {}}, "one": {"default": True}}
     is_stateless = REVISIONS[revision].era is Era.STATELESS
     assert narrowed["inputSchema"] == (schema if is_stateless else {**schema, "properties": spelled})

@@ -17,14 +17,23 @@ import msgspec
 MAX_DEPTH = 64
 MAX_PATTERN_CHARS = 1_000
 
-_LARGE = re.compile(rb"\d{200}|[eE]\+?\d{3}")
+_LARGE = re.compile(rb"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{199})")
 """How a number may begin that is beyond what floating point can hold."""
+_FEWEST_DIGITS = 4
+_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
 
 
 def check_numbers(wire: bytes) -> None:
     """Raises DecodeError for a number so large that clients who read it in floating point have none."""
-    if _LARGE.search(wire) and any(math.isinf(number) for number in _numbers(msgspec.json.decode(wire))):
+    if not _may_have_large(wire):
+        return
+    if any(math.isinf(number) for number in _numbers(msgspec.json.decode(wire))):
         raise msgspec.DecodeError("a number in it is too large for most clients")
+
+
+def _may_have_large(wire: bytes) -> bool:
+    """Most have few digits, which is told at once."""
+    return len(wire.translate(None, _NO_DIGITS)) >= _FEWEST_DIGITS and _LARGE.search(wire) is not None
 
 
 def _numbers(value: Any) -> Iterator[float]:

@@ -72,7 +72,7 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
         wire=wire,
         annotations=_NO_HINTS if view.annotations is UNSET else _hints(view.annotations),
         task=_task(view, tasks),
-        needs=_needs(wire),
+        needs=NOTHING if view.meta is UNSET else _needs(wire),
     )
 
 
