@@ -9,17 +9,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import mcp_types as types
 import pytest
 from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from pydantic import ValidationError
 
 from tests import peers
 from tests.requirements import requirement
 from tests.servers import mutant
-from tests.servers.weft import MCP_SERVER, environment
+from tests.servers.weft import MCP_SERVER, environment, gateway
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +155,31 @@ async def test_whoever_is_asked_sees_well_formed_questions_only(tmp_path: Path, 
                     told = await client.call_tool("mutant__ask", {"method": method, "params": params})
                     assert isinstance(told.content[0], types.TextContent)
             asked.questions.clear()
+
+
+AT_ONCE, IN_ALL = 2, 600
+
+
+@requirement("SESS-21", "QUAL-03")
+async def test_no_question_is_lost_with_the_answer_of_another_call(tmp_path: Path) -> None:
+    """Over a pipe nobody says whose question it is: it may go to a call that is answered at that very moment."""
+    asked = Asked()
+    with gateway(tmp_path, "--no-auth", *options("handshake")) as served:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            httpx2.AsyncClient(timeout=PATIENCE_S) as http,
+            Client(
+                streamable_http_client(served.url, http_client=http), mode="legacy", sampling_callback=asked.sample
+            ) as client,
+        ):
+            await until_listed(client, "mutant__ask")
+
+            async def ask_often() -> None:
+                for _ in range(IN_ALL // AT_ONCE):
+                    await client.call_tool("mutant__ask", {"method": "sampling/createMessage", "params": SAMPLING})
+
+            await asyncio.gather(*(ask_often() for _ in range(AT_ONCE)))
+    assert len(asked.questions) == IN_ALL
 
 
 ANSWER: Any = {

@@ -110,11 +110,12 @@ class Mutant:
     def __init__(self, era: str) -> None:
         self._is_stateless = era == "stateless"
         self._own: Json = {"resultType": "complete"} if self._is_stateless else {}
-        self._asking: object = None
+        self._asking: dict[str, object] = {}
+        """Which call each question is of."""
 
     def take(self, message: Json) -> None:
         if "method" not in message:
-            self._answer(self._asking, text(json.dumps(message.get("result", message.get("error")))))
+            self._answer(self._asking.pop(message["id"]), text(json.dumps(message.get("result", message.get("error")))))
         elif "id" in message:
             self._answer_to(message["id"], str(message["method"]), message.get("params") or {})
 
@@ -140,8 +141,9 @@ class Mutant:
     def _ask(self, id: object, params: Json) -> None:
         question = {"method": params["arguments"]["method"], "params": params["arguments"]["params"]}
         if not self._is_stateless:
-            self._asking = id
-            write({"id": "question", **question})
+            own = f"question about {id}"
+            self._asking[own] = id
+            write({"id": own, **question})
         elif "inputResponses" in params:
             self._answer(id, text(json.dumps(params["inputResponses"]["k"])))
         else:
