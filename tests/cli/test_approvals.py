@@ -462,6 +462,8 @@ async def test_a_script_that_changes_while_weft_runs_is_not_started(tmp_path: Pa
         assert (await weft(tmp_path, "servers", "reconnect", "theirs")).returncode == 0
         await until(pipe, "theirs__echo", "unknown tool")
         assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "is not the one you approved")  # what its tool says has changed with it
+        assert (await weft(tmp_path, *GRANT, "theirs", "*")).returncode == 0
         await until(pipe, "theirs__echo", "evil: 1")
 
 
