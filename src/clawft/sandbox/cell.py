@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, seccomp
+from clawft.sandbox.apart import taken_apart
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
 from clawft.sandbox.settled import settled
@@ -69,6 +70,8 @@ class Cell(Struct, frozen=True):
     def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
+        if bounds.home:
+            bounds = msgspec.structs.replace(bounds, rules=tuple(taken_apart(bounds.rules, bounds.home)))
         steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
