@@ -16,6 +16,7 @@ from clawft.config.load import Origin
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
+from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.secrets import SCHEME
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.secrets import mask_url
@@ -112,7 +113,9 @@ def _opens(sandbox: str | SandboxTable) -> str:
     outside = [
         path for path in (*sandbox.read, *sandbox.write) if path.startswith(("/", "~")) or ".." in path.split("/")
     ]
-    return f"open {outside[0]!r} to its own servers" if outside else ""
+    deciding = [path for path in sandbox.write if any(is_within(os.path.normpath(path), each) for each in DECIDING)]
+    opened = (*outside, *deciding)
+    return f"open {opened[0]!r} to its own servers" if opened else ""
 
 
 def _wrong_url(url: str) -> str | None:
