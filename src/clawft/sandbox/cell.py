@@ -82,9 +82,9 @@ class Cell(Struct, frozen=True):
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str]) -> Start:
-        import tempfile  # only where Landlock has to do
+        from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
 
-        temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
+        temporary = private_folder()
         rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
         means, tended = self.means, not self.means.alone
         spared = (os.getpid(), -os.getpgrp()) if tended else ()
