@@ -8,7 +8,7 @@ INSTALL := $(PIP) install --require-hashes
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 # With room for young objects: a tenth of its time would go into collecting them.
 PYRIGHT := node --max-semi-space-size=64 tools/npm/node_modules/pyright/index.js
-APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace >/dev/null
+APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace busybox >/dev/null
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 # More than a small machine has cores: most slow tests wait for somebody else. The fast ones do not.
 ALL_WORKERS := -n 3
@@ -77,10 +77,10 @@ peers: ## Install the real peers from npm (without npm: say so and go on)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS); \
 	else echo "no npm: tests against real peers will be skipped (they fail with CI=true)"; fi
 
-system: ## Install what tests need of the system: bubblewrap, strace (not root, or no apt-get: say so and go on)
-	@{ command -v bwrap && command -v strace; } >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	{ $(APT) || { apt-get update -qq && $(APT); }; }; } || \
-	echo "no bwrap or no strace, and they cannot be installed here: tests that need them will be skipped"
+system: ## Install what tests need of the system: bubblewrap, strace, busybox (not root, or no apt-get: say so and go on)
+	@{ command -v bwrap && command -v strace && command -v busybox; } >/dev/null || \
+	{ test "$$(id -u)" = 0 && command -v apt-get >/dev/null && { $(APT) || { apt-get update -qq && $(APT); }; }; } || \
+	echo "no bwrap, strace or busybox, and they cannot be installed here: tests that need them will be skipped"
 
 editors: ## Install a real VS Code and Neovim for the tests (900 MB; with apt only as root)
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(PEERS) $(VSCODE); \

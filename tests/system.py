@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-PACKAGES = {"bwrap": "bubblewrap", "strace": "strace"}
+PACKAGES = {"bwrap": "bubblewrap", "strace": "strace", "busybox": "busybox", "bash": "bash"}
 
 
 def missing(program: str, why: str = "") -> NoReturn:

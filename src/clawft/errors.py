@@ -53,6 +53,9 @@ in `hint`, what to do next.
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+MAX_TOLD = 200
+"""Characters of a caller's own words that an error repeats."""
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -144,7 +147,7 @@ class ResourceNotFound(BadParams):
     """-32602 with `data.uri`; the handshake dialect turns the code into -32002."""
 
     def __init__(self, uri: str) -> None:
-        super().__init__(f"resource not found: {uri}", data={"uri": uri})
+        super().__init__(f"resource not found: {uri[:MAX_TOLD]}", data={"uri": uri})
 
 
 class NotApproved(RequestRefused):

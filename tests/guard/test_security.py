@@ -191,3 +191,53 @@ async def test_a_slow_resolver_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     async with asyncio.timeout(5):
         assert await resolve_host("example.com") == ()
     ended.set()
+
+
+@requirement("GUARD-04")
+async def test_so_are_many_slow_names_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.guard.security.JUDGE_SECONDS", 0.05)
+    asked: list[str] = []
+
+    async def slow(host: str) -> Sequence[str]:
+        asked.append(host)
+        await asyncio.sleep(0.02)
+        return ()
+
+    reply = await judged({"pages": [f"https://host{number}.example/" for number in range(500)]}, guard(slow))
+    assert reply.refused == "unreadable"
+    assert "name fewer hosts" in result_of(reply)["content"][0]["text"]
+    assert len(asked) < 50
+
+
+@requirement("GUARD-03")
+async def test_nothing_is_looked_up_for_a_call_that_is_refused_anyway() -> None:
+    async def never(host: str) -> Sequence[str]:
+        raise AssertionError(host)
+
+    assert (await judged({"command": "rm -rf /", "page": "https://x.example/"}, guard(never))).refused == "destroy-root"
+
+
+@requirement("GUARD-03", "QUAL-03")
+@pytest.mark.parametrize("last", ["echo last", "rm -rf /"])
+async def test_arguments_that_take_long_to_judge_hold_nobody_up(last: str) -> None:
+    """A thousand commands in one call: the others have their turns meanwhile."""
+    raw = json.dumps({"commands": [*(f"echo {number} | cat" for number in range(900)), last]}).encode()
+    judging = asyncio.ensure_future(judged(raw))
+    turns = 0
+    while not judging.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 5
+    assert (await judging).is_error == (last != "echo last")
+
+
+@requirement("GUARD-03")
+async def test_what_is_too_long_to_look_at_on_the_way_is_still_judged() -> None:
+    assert not (await judged({"text": "x" * 100_000})).is_error
+    assert (await judged({"text": "x" * 100_000, "command": "rm -rf /"})).refused == "destroy-root"
+
+
+@requirement("GUARD-03", "SEC-A06")
+async def test_more_commands_than_anybody_judges_are_refused() -> None:
+    assert (await judged({"commands": ["echo a"] * 1_001})).refused == "too-complex"
+    assert not (await judged({"commands": ["echo a"] * 1_000})).is_error

@@ -60,9 +60,12 @@ class House:
     def run(
         self, level: str, argv: list[str], setting: str | Table = "auto", cwd: Path | None = None, **more: str
     ) -> subprocess.CompletedProcess[str]:
+        """As a server runs."""
         folder = cwd or self.workspace
         env = {"HOME": str(self.home), "PATH": "/usr/local/bin:/usr/bin:/bin", **more}
-        how = self.cell(level, setting, argv, folder).start(argv, os.path.realpath(folder), env)
+        how = self.cell(level, setting, argv, folder).start(
+            argv, os.path.realpath(folder), env, own_pipes=level == "bwrap"
+        )
         return subprocess.run(
             how.argv,
             env=dict(how.env),
@@ -81,6 +84,18 @@ class House:
         through, held = ran.stdout.strip() == "through", ran.stderr.startswith("held: ")
         assert through != held, ran  # it ran at all
         return through
+
+
+def programs(folder: Path, *without: str) -> Path:
+    """A folder with the programs of this machine but these, to be the PATH."""
+    folder.mkdir()
+    for place in reversed(("/usr/local/bin", "/usr/bin", "/bin")):
+        for program in Path(place).iterdir() if Path(place).is_dir() else ():
+            (folder / program.name).unlink(missing_ok=True)
+            (folder / program.name).symlink_to(program)
+    for name in without:
+        (folder / name).unlink(missing_ok=True)
+    return folder
 
 
 def furnish(folder: Path) -> House:

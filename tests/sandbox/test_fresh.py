@@ -11,6 +11,7 @@ import pytest
 
 from clawft.sandbox import landlock
 from tests.requirements import requirement
+from tests.sandbox.held import programs
 from tests.servers.weft import environment
 
 pytestmark = [
@@ -42,14 +43,7 @@ needs_landlock = pytest.mark.skipif(
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder with the programs of this machine but bubblewrap, to be the PATH."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    for place in reversed(("/usr/local/bin", "/usr/bin", "/bin")):
-        for program in Path(place).iterdir() if Path(place).is_dir() else ():
-            (folder / program.name).unlink(missing_ok=True)
-            (folder / program.name).symlink_to(program)
-    (folder / "bwrap").unlink(missing_ok=True)
-    return folder
+    return programs(tmp_path / "programs", "bwrap")
 
 
 def weft(folder: Path, machine: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

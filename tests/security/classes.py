@@ -406,4 +406,14 @@ ATTACKS = (
         ),
         "provider/server/test_malformed.py::test_the_official_types_read_none_of_them",
     ),
+    Attack(
+        39,
+        "words of megabytes where a name is meant",
+        (
+            "security/test_long_words.py::test_a_path_of_megabytes_anywhere_holds_up_nobody",
+            "security/test_long_words.py::test_nor_does_one_in_any_other_request",
+            "guard/test_security.py::test_arguments_that_take_long_to_judge_hold_nobody_up",
+        ),
+        _BARE + "test_who_follows_a_path_of_any_length_never_comes_back",
+    ),
 )

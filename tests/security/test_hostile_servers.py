@@ -216,7 +216,7 @@ async def test_one_that_does_not_want_to_go_is_made_to(tmp_path: Path) -> None:
 
 
 @requirement("POOL-09", "QUAL-03")
-@pytest.mark.parametrize("case", ["deaf", "half"])
+@pytest.mark.parametrize("case", ["deaf", "blind", "half"])
 async def test_a_call_that_is_lost_is_told_and_the_server_comes_back(tmp_path: Path, case: str) -> None:
     async with siege(tmp_path, hostile(case, timeout=SHORT_MS)) as besieged:
         await besieged.until_listed("hostile__poke")

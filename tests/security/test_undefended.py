@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -360,3 +361,13 @@ def test_what_is_simply_spelled_or_searched_costs_many_times_its_size() -> None:
     spelled = re.sub("[\x7f\u200b]", lambda hidden: f"⟨U+{ord(hidden[0]):04X}⟩", "x\x7f" * 1_000)
     assert len(spelled.encode()) > 5 * len("x\x7f" * 1_000)
     assert not grows_linearly(lambda size: re.search(r"\\+\Z", "\\" * size + "x"), 2_000)
+
+
+@requirement("QUAL-03")
+def test_who_follows_a_path_of_any_length_never_comes_back() -> None:
+    def seconds(folders: int) -> float:
+        began = time.process_time()
+        os.path.realpath("/a" * folders)
+        return time.process_time() - began
+
+    assert seconds(80_000) > 8 * seconds(20_000)

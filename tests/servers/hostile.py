@@ -425,6 +425,14 @@ class Deaf(Server):
         time.sleep(600)
 
 
+class Blind(Server):
+    """Closes its input and lives on."""
+
+    def call(self, id: object, params: Json) -> None:
+        os.close(0)
+        time.sleep(600)
+
+
 class Half(Server):
     """Half an answer, then the end."""
 

@@ -32,7 +32,8 @@ class Watched(Cell, frozen=True):
     strace: str
     notes: str
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> Start:
+        """Its pipes are not its own: strace has them as well."""
         how = Cell.start(self, argv, cwd, env)
         watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
         return msgspec.structs.replace(how, argv=(*watching, *how.argv))

@@ -6,11 +6,12 @@ Without an editor or a language server this guard lets calls pass untouched.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
 from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
+from clawft.policy.path import MAX_PATH_BYTES
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
 """The families that work on the disk."""
@@ -54,12 +55,12 @@ def _path_of(call: Call) -> str | None:
         return None
     try:
         return msgspec.json.decode(call.arguments, type=_Arguments).path
-    except msgspec.DecodeError:
+    except msgspec.DecodeError:  # no path, or longer than any: to follow that would take hours
         return None
 
 
 class _Arguments(msgspec.Struct):
-    path: str | None = None
+    path: Annotated[str, msgspec.Meta(max_length=MAX_PATH_BYTES)] | None = None
 
 
 def _with_warning(reply: Reply, unsaved: Sequence[str]) -> Reply:

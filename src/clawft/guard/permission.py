@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from clawft.errors import ToolNotFound
+from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from clawft.policy.grant import visible
-
-MAX_TOLD = 200
-"""Characters of an unknown name that are told: no tool has a longer one."""
 
 
 def unknown(name: str) -> ToolNotFound:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from clawft.link.http_out.names import LOOKUPS
+from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url
@@ -17,6 +20,12 @@ from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 
 RESOLVE_SECONDS = 3.0
+JUDGE_SECONDS = 10.0
+"""For all host names of one call: whoever names many that are slow would wait for a day."""
+AT_ONCE_BYTES = 2 * 1024
+"""Arguments up to here are judged where they are: the worst of them take a few milliseconds."""
+LONG_BYTES = 64 * 1024
+"""From here on even a look whether there is something to judge takes that long."""
 
 NAMED_ONLY = {"oauth2__authorize": frozenset({"redirect_uri"})}
 """Arguments of our own tools that name an address nobody here connects to: the browser goes there, on loopback."""
@@ -26,6 +35,7 @@ Resolve = Callable[[str], Awaitable[Sequence[str]]]
 
 _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
+_FEWER = "name fewer hosts in one call"
 _KEY = re.compile(rb'"\s*:')
 
 
@@ -39,13 +49,13 @@ class Security:
         return True
 
     def passes(self, call: Call) -> bool:
-        return not found_in.suspicious(call.arguments)
+        return len(call.arguments) <= LONG_BYTES and not found_in.suspicious(call.arguments)
 
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
         return after(call) if self.passes(call) else self._judged(call, after)
 
     async def _judged(self, call: Call, after: Next) -> Reply:
-        verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()))
+        verdict = await self.judge(call.arguments, NAMED_ONLY.get(call.name, frozenset()), call.caller.principal)
         if isinstance(verdict, Ask) and await _person_allows(call, verdict):
             return await after(call)
         if isinstance(verdict, Allow):
@@ -53,38 +63,53 @@ class Security:
         told = f"refused by the rule {verdict.rule}: {verdict.reason}"
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
-    async def judge(self, arguments: bytes, named: frozenset[str] = frozenset()) -> Verdict:
-        """The strictest word on these arguments, but for addresses in those of them that only name a place."""
+    async def judge(self, arguments: bytes, named: frozenset[str] = frozenset(), whose: str = "") -> Verdict:
+        """The strictest word on these arguments, but for addresses in those of them that only name a place.
+
+        All that is in them may take half a second to judge: beside the loop, and in turn with others.
+        """
+        look = partial(self._look, arguments, named)
+        found = await in_turn(whose, look) if len(arguments) > AT_ONCE_BYTES else look()
+        early = _strictest(found.verdicts)
+        if isinstance(early, Deny):
+            return early
+        try:
+            async with asyncio.timeout(JUDGE_SECONDS):
+                late = [await self._judge_host(address) for address in found.resolve]
+        except TimeoutError:
+            return Deny("unreadable", f"the hosts it names take longer than {JUDGE_SECONDS:g} s to find", _FEWER)
+        return _strictest([*found.verdicts, *late])
+
+    def _look(self, arguments: bytes, named: frozenset[str]) -> _Found:
+        """Everything that can be told without asking for addresses. Pure."""
+        if not found_in.suspicious(arguments):
+            return _Found(())
         try:
             decoded = _arguments.decode(arguments)
         except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
-            return Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER)
+            return _Found((Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER),))
         if _is_ambiguous(arguments, decoded):
-            return Deny(
-                "unreadable", "a key occurs twice in the arguments, so the tool may read another value", _SIMPLER
-            )
-        asks: list[Ask] = []
+            twice = "a key occurs twice in the arguments, so the tool may read another value"
+            return _Found((Deny("unreadable", twice, _SIMPLER),))
         judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
-        async for _, verdict in self.verdicts(judged):
-            if isinstance(verdict, Deny):
-                return verdict
-            if isinstance(verdict, Ask):
-                asks.append(verdict)
-        return _together(asks) if asks else Allow()
+        commands = (command.decide(line, self._commands) for _, line in found_in.commands(judged))
+        addresses = [address for _, address in found_in.urls(judged)]
+        plain = (url.decide(address, (), self._urls) for address in addresses)
+        return _Found((*commands, *plain), tuple(filter(_has_name, addresses)))
 
-    async def verdicts(self, decoded: dict[str, Any]) -> AsyncIterator[tuple[str, Verdict]]:
-        """Each command and address found, and what the rules say of it; also what `weft policy explain` shows."""
-        for path, line in found_in.commands(decoded):
-            yield f"{path}: {line}", command.decide(line, self._commands)
-        for path, address in found_in.urls(decoded):
-            yield f"{path}: {address}", await self._judge_url(address)
+    async def _judge_host(self, address: str) -> Verdict:
+        return url.decide(address, await self._resolve(url.host_of(address)), self._urls)
 
-    async def _judge_url(self, address: str) -> Verdict:
-        early = url.decide(address, (), self._urls)
-        host = url.host_of(address)
-        if isinstance(early, Deny) or not host or url.literal_addresses(host):
-            return early
-        return url.decide(address, await self._resolve(host), self._urls)
+
+class _Found(Struct, frozen=True):
+    verdicts: tuple[Verdict, ...]
+    resolve: tuple[str, ...] = ()
+    """URLs with host names, on which more can be said when their addresses are known."""
+
+
+def _has_name(address: str) -> bool:
+    host = url.host_of(address)
+    return bool(host) and not url.literal_addresses(host)
 
 
 def _is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
@@ -147,7 +172,13 @@ async def _person_allows(call: Call, asked: Ask) -> bool:
     return answer.get("action") == "accept" and (answer.get("content") or {}) == {"allow": True}
 
 
-def _together(asks: Sequence[Ask]) -> Ask:
-    """One question about all of it: a yes covers every reason, so every reason is in it."""
+def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
+    """The first refusal. Else one question about all of it: a yes covers every reason, so every reason is in it."""
+    for verdict in verdicts:
+        if isinstance(verdict, Deny):
+            return verdict
+    asks = [verdict for verdict in verdicts if isinstance(verdict, Ask)]
+    if not asks:
+        return Allow()
     reasons = dict.fromkeys(asked.reason for asked in asks)
     return msgspec.structs.replace(asks[0], reason="; ".join(reasons))

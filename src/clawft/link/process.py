@@ -205,17 +205,18 @@ def start(launch: Launch, said: Said | None = None) -> Child:
         return _spawn(Start((*leash(), *argv), environment), launch, said)
     cwd = os.path.realpath(launch.cwd)
     cell = launch.confine((os.path.abspath(command), *launch.args), cwd)
-    child = _spawn(cell.start((os.path.abspath(command), *launch.args), cwd, environment), launch, said)
+    child = _spawn(cell.start((os.path.abspath(command), *launch.args), cwd, environment, own_pipes=True), launch, said)
     child.sandbox = cell.line
     return child
 
 
 def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
+    pipe = subprocess.PIPE if how.ends is None else subprocess.DEVNULL
     try:
         process = subprocess.Popen(
             how.argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=pipe,
+            stdout=pipe,
             stderr=subprocess.PIPE,
             cwd=launch.cwd,
             env=how.env,
@@ -227,12 +228,16 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
         if how.handed is not None:
             how.handed.close()
+        for descriptor in how.ends or ():
+            os.close(descriptor)
         raise SpawnFailed(
             f"{launch.command} could not be started: {failed}", hint="check the path and its mode"
         ) from None
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
+    if how.ends is not None:
+        process.stdin, process.stdout = open(how.ends[0], "wb", 0), open(how.ends[1], "rb", 0)  # noqa: SIM115
     child = Child(process, launch, how, said)
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)

@@ -12,6 +12,7 @@ MAX_VALUES = 50_000
 MAX_DEPTH = 64
 MAX_COMMAND_TEXT = 262_144
 """Characters of all command lines of one call together."""
+MAX_COMMANDS = 1_000
 MAX_URLS = 1_000
 
 COMMAND_KEYS = frozenset(
@@ -68,8 +69,9 @@ class _Search:
         self._urls: list[tuple[str, str]] = []
 
     def found(self, complete: bool) -> Found:
-        within = sum(len(text) for _, text in self._commands) <= MAX_COMMAND_TEXT and len(self._urls) <= MAX_URLS
-        return Found(tuple(self._commands), tuple(self._urls[:MAX_URLS]), complete and within)
+        few = len(self._commands) <= MAX_COMMANDS and len(self._urls) <= MAX_URLS
+        short = sum(len(text) for _, text in self._commands) <= MAX_COMMAND_TEXT
+        return Found(tuple(self._commands[:MAX_COMMANDS]), tuple(self._urls[:MAX_URLS]), complete and few and short)
 
     def text(self, path: str, value: str) -> None:
         self._urls += [(path, url) for url in _as_urls(value) if _is_fetched(path, url)]

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import SpawnFailed
-from clawft.sandbox import bwrap, seccomp
+from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.apart import taken_apart
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
@@ -33,6 +33,8 @@ class Start(Struct, frozen=True):
     """A folder to remove when it has ended."""
     walled: bool = False
     """The process we see is the wall, and the command runs behind it."""
+    ends: tuple[int, int] | None = None
+    """Ours of its input and output, where they were sent to it and are not inherited."""
     tended: bool = False
     """That process ends all others, those that left their group too, when it is told to end."""
     handed: socket.socket | None = None
@@ -54,8 +56,11 @@ class Cell(Struct, frozen=True):
         weaker = weakness(self.bounds, self.means)
         return f"{self.means.name} ({weaker})" if weaker else self.means.name
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
-        """Raises SpawnFailed where the bounds are required and cannot be kept."""
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> Start:
+        """Raises SpawnFailed where the bounds are required and cannot be kept.
+
+        `own_pipes`: nobody around it is to hold its input and output, so that their end is seen; where that can be had.
+        """
         bounds, means = self.bounds, self.means
         if bounds is None:
             return Start((*means.limits, *means.leash, *argv), env)
@@ -65,9 +70,11 @@ class Cell(Struct, frozen=True):
         if means.level == "none":
             return Start((*means.limits, *means.leash, *argv), env)
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
-        return self._bubble(bounds, argv, cwd, env) if means.level == "bwrap" else self._land(bounds, argv, env)
+        if means.level == "landlock":
+            return self._land(bounds, argv, env, own_pipes)
+        return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes)
 
-    def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Start:
+    def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool) -> Start:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
         if bounds.home:
@@ -76,12 +83,17 @@ class Cell(Struct, frozen=True):
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
         passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
-        before = [self.means.bwrap, "--args", str(passed[-1]), "--", *self.means.inner_limits]
-        env = with_own(bounds, env)
+        away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
+        before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
         found = Start((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
-    def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str]) -> Start:
+    def _around_the_wall(self, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What goes before it, and what behind it before the command."""
+        means = self.means
+        return (means.away, means.back) if own_pipes and means.away else ((), means.inner_limits)
+
+    def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> Start:
         from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
 
         temporary = private_folder()
@@ -91,11 +103,13 @@ class Cell(Struct, frozen=True):
         steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
         told = [word for rule in rules for word in ("--rule", rule.access, rule.path)]
         told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
+        parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
+        told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *limits, *_powerless(means.leash))
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
-        return Start(argv, env, temporary=temporary, walled=tended, tended=tended)
+        return Start(argv, env, parcel, temporary, walled=tended, ends=ends, tended=tended)
 
 
 def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
@@ -103,11 +117,12 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
     from clawft.sandbox import door  # only for those who list hosts
 
     ours, theirs = socket.socketpair()
-    opening = (sys.executable, "-I", "-S", OPENING, str(theirs.fileno()), str(door.PORT))
+    handle = out_of_the_way(theirs.detach())
+    opening = (sys.executable, "-I", "-S", OPENING, str(handle), str(door.PORT))
     return Start(
         argv=(*start.argv[:at], *opening, *start.argv[at:]),
         env={**door.variables(hosts), **start.env},
-        descriptors=(*start.descriptors, theirs.detach()),
+        descriptors=(*start.descriptors, handle),
         walled=start.walled,
         handed=ours,
         hosts=hosts,
@@ -128,7 +143,31 @@ def readable(data: bytes) -> int:
     descriptor = os.memfd_create("weft")
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+    return out_of_the_way(descriptor)
+
+
+def sent_pipes() -> tuple[tuple[int], tuple[int, int]]:
+    """A descriptor to receive an input and an output from, and our ends of them.
+
+    Whoever inherits it on the way and stays, as `unshare` does, has neither.
+    """
+    their_input, our_output = os.pipe()
+    our_input, their_output = os.pipe()
+    ours, theirs = socket.socketpair()
+    with ours:
+        socket.send_fds(ours, [b"pipes"], [their_input, their_output])
+    os.close(their_input)
+    os.close(their_output)
+    return (theirs.detach(),), (our_output, our_input)
+
+
+def out_of_the_way(descriptor: int) -> int:
+    """The same, above those that are taken for input and output."""
+    import fcntl  # not everywhere
+
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)
+    os.close(descriptor)
+    return moved
 
 
 HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'

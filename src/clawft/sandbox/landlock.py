@@ -1,6 +1,7 @@
 """The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
 
-    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend] -- COMMAND ARGS…
+    python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend | --pipes N]
+        -- COMMAND ARGS…
 
 Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
 Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
@@ -133,6 +134,21 @@ def filter_calls(steps: bytes) -> None:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
 
 
+# ── where there is a namespace of processes ──────────────────────────────────────────────────────────────────────────
+
+
+def receive_pipes(descriptor: int) -> None:
+    """Input and output come through this socket, not by inheritance: who made the namespace stays, with all he has."""
+    import _socket  # what stands above it takes as long to load as Python itself
+
+    parcel = _socket.socket(fileno=descriptor)
+    _, ((_, _, sent),), _, _ = parcel.recvmsg(16, _socket.CMSG_SPACE(2 * ctypes.sizeof(ctypes.c_int)))
+    for place, received in enumerate(memoryview(sent).cast("i")):
+        os.dup2(received, place)
+        os.close(received)
+    parcel.close()
+
+
 # ── where there is no namespace of processes ─────────────────────────────────────────────────────────────────────────
 
 
@@ -206,6 +222,8 @@ def main(words: list[str]) -> None:
                 version = int(words.pop(0))
             case "--filter":
                 steps = bytes.fromhex(words.pop(0))
+            case "--pipes":
+                receive_pipes(int(words.pop(0)))
             case "--tend":
                 tended = True
             case other:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -15,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clawft.sandbox import bwrap
+from clawft.sandbox import bwrap, pipes
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
 
 TRIAL_SECONDS = 5.0
@@ -26,7 +27,7 @@ MAX_TASKS = 4096
 """Processes and threads of a child and all it started; of everybody but root, to whom the kernel sets no bound."""
 COUNTS_APART = (5, 14)
 """Since this kernel the tasks of a namespace are counted by themselves, and not with all others of the user."""
-SHAPE = 2
+SHAPE = 3
 """Of what is remembered; counted up when the trials change."""
 SILENCE = 'sandbox = "off" silences this'
 INSTALLERS = {
@@ -55,6 +56,10 @@ class Means(Struct, frozen=True):
     limits: tuple[str, ...] = ()
     inner_limits: tuple[str, ...] = ()
     """The same behind a wall, where processes can be counted as well."""
+    away: tuple[str, ...] = ()
+    """Puts input and output where the wall that follows does not hold them."""
+    back: tuple[str, ...] = ()
+    """Behind it, puts them back, and sets the same limits."""
     leash: tuple[str, ...] = ()
     """Ends the child with us, even by SIGKILL, and lets it gain no privileges."""
     alone: tuple[str, ...] = ()
@@ -111,12 +116,19 @@ def _make_private(folder: Path) -> None:
 
 
 def _here() -> str:
-    """Another boot, namespace, user, bound or bubblewrap: then it has to be tried again."""
+    """Another boot, namespace, user, bound, bubblewrap or shell: then it has to be tried again."""
     program = _which("bwrap") or ""
-    stamp = str(os.stat(program).st_mtime_ns) if program else ""
+    stamps = map(_stamp_of, (program, pipes.SHELL))
     system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
     spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
-    return "|".join([str(SHAPE), sys.platform, *_user(), *system, *spaces, program, stamp])
+    return "|".join([str(SHAPE), sys.platform, *_user(), *system, *spaces, program, *stamps])
+
+
+def _stamp_of(program: str) -> str:
+    try:
+        return str(os.stat(program).st_mtime_ns)
+    except OSError:
+        return ""
 
 
 def _user() -> list[str]:
@@ -163,9 +175,11 @@ def _all_at_once(program: str | None) -> Means | None:
     if program is None or not limits or not leash:
         return None
     inner = _inner_limits(limits)
-    if _trial([*limits, *leash, *_enclosing(program, sized=True, network=()), *inner, "true"]):
+    away, back = handing((*limits, *leash), (*_enclosing(program, sized=True, network=()), *inner))
+    if not away:
         return None
-    return Means("bwrap", program, sized=True, offline=True, limits=limits, inner_limits=inner, leash=leash)
+    found = Means("bwrap", program, sized=True, offline=True, limits=limits, inner_limits=inner, leash=leash)
+    return msgspec.structs.replace(found, away=away, back=back)
 
 
 def one_by_one(program: str | None) -> Means:
@@ -176,7 +190,11 @@ def one_by_one(program: str | None) -> Means:
     elif found.level == "none":
         found = Means(reason=f"{found.reason}, and the kernel has no Landlock")
     limits = _if_it_works(_limiting())
-    return msgspec.structs.replace(found, limits=limits, inner_limits=_inner_limits(limits), leash=leash())
+    found = msgspec.structs.replace(found, limits=limits, inner_limits=_inner_limits(limits), leash=leash())
+    if found.level != "bwrap":
+        return found
+    away, back = handing((), _enclosing(found.bwrap, sized=found.sized, network=(ANY_HOST,)))
+    return msgspec.structs.replace(found, away=away, back=back)
 
 
 def _bubble(program: str | None) -> Means:
@@ -199,13 +217,41 @@ def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[
     return (program, *bwrap.arguments(Bounds(rules, network), "/", sized=sized), "--")
 
 
-def _trial(argv: list[str]) -> str:
+def handing(before: Sequence[str], wall: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How input and output come past a wall; nothing where the shell of this machine does more than that, or less."""
+    limits, away = pipes.limiting(_files(), _tasks()), pipes.away()
+    back = pipes.back(limits)
+    leaves = _left_by([*before, *away, *wall, *back, pipes.ENV])
+    if leaves:
+        back = pipes.back(limits, leaves)
+        leaves = _left_by([*before, *away, *wall, *back, pipes.ENV])
+    return (away, back) if leaves == () else ((), ())
+
+
+def _left_by(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """Variables that come out of a chain of programs and were not put in; None if it does not work as it should."""
+    path = os.environ.get("PATH", os.defpath)
+    wrong, said = _tried(argv, {"PATH": path})
+    found, given = set(said.splitlines()), {f"PATH={path}", "PWD=/"}  # bubblewrap says where it is
+    return None if wrong or not given <= found else tuple(sorted(line.partition("=")[0] for line in found - given))
+
+
+def _trial(argv: Sequence[str]) -> str:
+    """What went wrong; nothing if it works."""
+    return _tried(argv)[0]
+
+
+def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """What went wrong, and what it said."""
     try:
-        ran = subprocess.run(argv, capture_output=True, timeout=TRIAL_SECONDS, check=False, stdin=subprocess.DEVNULL)
+        ran = subprocess.run(
+            argv, capture_output=True, timeout=TRIAL_SECONDS, check=False, stdin=subprocess.DEVNULL, env=env
+        )
     except (OSError, subprocess.TimeoutExpired) as failed:
-        return f"{os.path.basename(argv[0])} cannot be used: {failed}"
-    words = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-    return "" if ran.returncode == 0 else _explain(argv[0], words[-1] if words else f"status {ran.returncode}")
+        return f"{os.path.basename(argv[0])} cannot be used: {failed}", ""
+    said, words = (text.decode("utf-8", "replace") for text in (ran.stdout, ran.stderr))
+    last = [f"status {ran.returncode}", *words.strip().splitlines()][-1]
+    return ("" if ran.returncode == 0 else _explain(argv[0], last)), said
 
 
 def _installing() -> str:
@@ -238,15 +284,24 @@ def _limiting() -> tuple[str, ...]:
     program = _which("prlimit")
     if program is None:
         return ()
-    hard = _hard("RLIMIT_NOFILE", MAX_OPEN_FILES)
-    return (program, "--core=0:0", f"--nofile={min(OPEN_FILES, hard)}:{hard}", "--")
+    soft, hard = _files()
+    return (program, "--core=0:0", f"--nofile={soft}:{hard}", "--")
 
 
 def _inner_limits(limits: tuple[str, ...]) -> tuple[str, ...]:
-    if not limits or _kernel() < COUNTS_APART:
-        return limits
-    most = _hard("RLIMIT_NPROC", MAX_TASKS)
-    return (*limits[:-1], f"--nproc={most}:{most}", "--")
+    most = _tasks()
+    return (*limits[:-1], f"--nproc={most}:{most}", "--") if limits and most is not None else limits
+
+
+def _files() -> tuple[int, int]:
+    """How many it may have open, and up to how many it may raise that."""
+    hard = _hard("RLIMIT_NOFILE", MAX_OPEN_FILES)
+    return min(OPEN_FILES, hard), hard
+
+
+def _tasks() -> int | None:
+    """How many there may be behind a wall; None where those outside would be counted with them."""
+    return _hard("RLIMIT_NPROC", MAX_TASKS) if _kernel() >= COUNTS_APART else None
 
 
 def _kernel() -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from clawft.catalog import names, uris
 from clawft.catalog.names import SURELY_FIT, Form
 from clawft.catalog.snapshot import Spellings
-from clawft.errors import ToolNotFound
+from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use, unasked
 from clawft.model import Call, Caller, Completion, ForeignPrompt, Origin, Prompt, Silent, Talk, Tool
@@ -85,7 +85,7 @@ class Prompts:
         for found in self._named(caller):
             if _is_called(found, name) and self._shows(found.names, caller):
                 return found
-        raise ToolNotFound(f"unknown prompt: {name}", hint="prompts/list names the prompts there are")
+        raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
 
     async def get(self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"") -> bytes:
         """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""

@@ -1,0 +1,54 @@
+"""The input and output of a command, given to it behind a wall so that nobody else holds them. Pure.
+
+bubblewrap stays with what it starts, and keeps descriptors 0 to 2 open: a command that closes its output and lives on
+would not be noticed. It closes all others. So one line of shell puts the pipes among these before the wall is built,
+and another, behind it, puts them back. That one sets the limits too, and a start takes hardly longer than by `prlimit`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+SHELL, ENV = "/bin/sh", "/usr/bin/env"
+LOWEST_OTHER = 10
+"""Shells know descriptors of one digit: whatever else is passed on stays above these."""
+
+_AWAY = 'exec "$@" 8<&0 9>&1 </dev/null >/dev/null'
+_BACK = 'exec "$@" <&8 8<&- >&9 9>&-'
+_NAME = "sandbox"
+"""What it calls itself when it complains."""
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Shells drop a variable of any other name."""
+_OF_SHELLS = frozenset(
+    "_ DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD IFS LINENO OLDPWD OPTARG OPTERR OPTIND "
+    "PIPESTATUS POSIXLY_CORRECT PPID PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID".split()
+)
+"""What one shell or another sets by itself, or obeys; and all that begins with `BASH`."""
+
+
+def away() -> tuple[str, ...]:
+    """What to put before a wall."""
+    return (SHELL, "-c", _AWAY, _NAME)
+
+
+def back(limits: Sequence[str], leaves: Sequence[str] = ()) -> tuple[str, ...]:
+    """What to put before a command behind it. `leaves`: what this shell adds to the environment, taken out again."""
+    cleaned = (ENV, *(word for name in leaves for word in ("-u", name))) if leaves else ()
+    return (SHELL, "-c", " && ".join((*limits, _BACK)), _NAME, *cleaned)
+
+
+def limiting(files: tuple[int, int], tasks: int | None) -> list[str]:
+    """The limits as a shell sets them. Of processes they do not agree on the letter."""
+    counted = [] if tasks is None else [f"{{ ulimit -p {tasks} 2>/dev/null || ulimit -u {tasks}; }}"]
+    return ["ulimit -c 0", f"ulimit -Sn {files[0]}", f"ulimit -Hn {files[1]}", *counted]
+
+
+def are_kept(names: Collection[str]) -> bool:
+    """Whether these variables come through a shell as they are, and no others with them: some have to have a PATH."""
+    return "PATH" in names and not any(map(_is_odd, names))
+
+
+def _is_odd(name: str) -> bool:
+    return name in _OF_SHELLS or name.startswith("BASH") or not _PLAIN.fullmatch(name)
