@@ -180,7 +180,9 @@ def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
 
 
 def _work(around: Around) -> tuple[str, ...]:
-    """The workspace, and what the command line names; never a whole home, a secret or a folder of the system."""
+    """The workspace, and what the command line names; never a whole home, a secret, a folder of the system or of what
+    decides about later runs.
+    """
     folders = (around.workspace, around.cwd, *around.named)
     return tuple(folder for folder in folders if may_be_opened(folder, around.home) and not _is_kept(folder, around))
 
@@ -190,7 +192,7 @@ def _deciding(around: Around) -> tuple[str, ...]:
 
 
 def _is_kept(path: str, around: Around) -> bool:
-    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around)))
+    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around), *_deciding(around)))
 
 
 def _secrets(around: Around) -> tuple[str, ...]:
