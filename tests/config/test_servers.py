@@ -436,6 +436,15 @@ def test_a_workspace_cannot_let_its_servers_out(files: Files, sandbox: str, fine
     assert "mine" in files.discover().wanted
 
 
+@requirement("CONF-15")
+@pytest.mark.parametrize("key", ["redact = false", "verbatim = true"])
+def test_a_workspace_cannot_switch_off_what_is_taken_out_of_results(files: Files, key: str) -> None:
+    files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n{key}\n')
+    assert "a workspace file may not let" in str(files.discover().refused["x"].error)
+    files.user("mine", f'command = "{PROGRAM}"\n{key}\n')
+    assert "mine" in files.discover().wanted
+
+
 @requirement("CONF-14", "CONF-16")
 @pytest.mark.parametrize(("reference", "fine"), [("command/id", False), ("file/etc/x", False), ("keyring/x", True)])
 def test_a_workspace_cannot_make_us_run_or_read_for_a_secret(files: Files, reference: str, fine: bool) -> None:

@@ -80,6 +80,8 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
         return f"a workspace file may not {opened}; say it in a file of your own"
     if by_workspace and told.verbatim:
         return "a workspace file may not let hidden characters pass; say it in a file of your own"
+    if by_workspace and told.redact is False:
+        return "a workspace file may not let secrets pass in results; say it in a file of your own"
     if by_workspace and any(
         kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):
