@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import msgspec
@@ -59,7 +59,6 @@ class Conversation:
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
-        self._errands = Errands(gateway, self.running, self._shape, self._follow, handshake.error_code)
         self.caller = base
         self.opened = False
         self._seen: Seen | None = None
@@ -67,6 +66,14 @@ class Conversation:
         self._plain_talk: HandshakeTalk | None = None
         self._visits: dict[str, None] = {}
         """Addresses the person was sent to, by their id; the last of them."""
+
+    @cached_property
+    def _errands(self) -> Errands:
+        """Only of a pipe, whose conversation lasts as long as we do: they know us and we them.
+
+        A session of which nothing is left in a circle is gone when it ends, and not when somebody tidies up.
+        """
+        return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -298,6 +305,7 @@ class Conversation:
             waiter.set_result(answer)
 
     def close(self) -> None:
+        self._plain_talk = None
         self._leave()
         self._gateway.folders.leave(self)
         self._gateway.loudness.leave(self)
