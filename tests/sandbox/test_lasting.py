@@ -101,6 +101,34 @@ def test_a_folder_with_more_than_there_is_time_for_is_left_whole(tmp_path: Path)
     assert taken_apart(rules, str(tmp_path)) == rules
 
 
+@requirement("POOL-22")
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["free", *LEVELS])
+def test_secrets_that_were_moved_are_out_of_sight_as_well(
+    house: House, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = house.home / "vault" / "key.json"
+    kept.parent.mkdir()
+    kept.write_text("secret")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(kept))
+    monkeypatch.setenv("KUBECONFIG", f"relative:{house.home / 'vault'}:/")
+    monkeypatch.setenv("HISTFILE", "/dev/null")
+    assert house.attack(level, "read", str(kept)) is (level == "free")
+    assert house.attack(level, "read", str(house.home / "letter.txt"))
+
+
+@requirement("POOL-22")
+def test_a_server_that_is_told_where_one_lies_may_have_it(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = str(house.home / "key.json")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", key)
+    argv = [sys.executable, "-V"]
+    spec = UpstreamSpec("mine", command=argv[0], cwd=str(house.workspace))
+    cells = Cells(house.state, house.workspace)
+    assert key in cells.around(spec, argv, spec.cwd).moved
+    told = replace(spec, env={"GOOGLE_APPLICATION_CREDENTIALS": key})
+    assert key not in cells.around(told, argv, spec.cwd).moved
+
+
 # ── servers of a workspace ───────────────────────────────────────────────────────────────────────────────────────────
 
 

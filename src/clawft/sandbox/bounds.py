@@ -70,6 +70,13 @@ DAEMONS = ".colima .lima .rd .orbstack .minikube .podman".split()
 SECRETS = (*KEYS, *RINGS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
 """Below the home folder: what a server has no business with unless its table names it."""
 
+MOVED = (
+    "AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE AZURE_CONFIG_DIR BOTO_CONFIG CLOUDSDK_CONFIG DOCKER_CONFIG "
+    "GH_CONFIG_DIR GNUPGHOME GOOGLE_APPLICATION_CREDENTIALS HF_TOKEN_PATH HISTFILE KUBECONFIG NETRC "
+    "PASSWORD_STORE_DIR PGPASSFILE SOPS_AGE_KEY_FILE SSH_AUTH_SOCK TF_CLI_CONFIG_FILE XAUTHORITY"
+).split()
+"""Variables of ours that say where secrets lie, if not where they usually do."""
+
 DECIDING = (
     ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
     ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
@@ -123,6 +130,8 @@ class Around(Struct, frozen=True):
     """Folders its command line names: what it was told to work on."""
     kept: tuple[str, ...] = tuple(DECIDING)
     """What of the workspace it may read only."""
+    moved: tuple[str, ...] = ()
+    """Secrets that lie elsewhere."""
 
 
 class Bounds(Struct, frozen=True):
@@ -196,7 +205,14 @@ def _is_kept(path: str, around: Around) -> bool:
 
 
 def _secrets(around: Around) -> tuple[str, ...]:
-    return (*(f"{around.home}/{name}" for name in SECRETS), around.state)
+    moved = (path for path in around.moved if _may_be_hidden(path, around))
+    return (*(f"{around.home}/{name}" for name in SECRETS), around.state, *moved)
+
+
+def _may_be_hidden(path: str, around: Around) -> bool:
+    """A variable may say anything: nothing is hidden that is a part of the system or that the child works in."""
+    needed = (around.home, around.workspace, around.cwd, *around.program)
+    return not any(is_within(path, each) for each in SYSTEM) and not any(is_within(each, path) for each in needed)
 
 
 def may_be_opened(folder: str, home: str) -> bool:

@@ -102,7 +102,7 @@ def _in_workspace(path: str, around: Around) -> bool:
 
 
 def _secret(path: str, around: Around) -> str:
-    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state)
+    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state, *around.moved)
     if is_within(path, around.own):
         return ""
     return next((secret for secret in kept if is_within(path, secret)), "")

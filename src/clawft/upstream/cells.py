@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from clawft.sandbox.bounds import Around, Table, bounds_of, is_within
+from clawft.sandbox.bounds import MOVED, Around, Table, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.probe import means
@@ -51,6 +51,7 @@ class Cells:
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",
             program=program,
             named=named,
+            moved=tuple(_moved(spec)),
         )
 
     def _may_name(self, path: str) -> bool:
@@ -69,3 +70,10 @@ class Cells:
         folder = self._state / "sandbox" / folder_name(name)
         private_dir(folder)
         return folder
+
+
+def _moved(spec: UpstreamSpec) -> Iterator[str]:
+    """Where the user keeps secrets if not in the usual places, and has not told this server so."""
+    said = (os.environ.get(name, "") for name in MOVED)
+    paths = (path for value in said for path in value.split(os.pathsep) if os.path.isabs(path))
+    return (os.path.realpath(path) for path in paths if path not in spec.env.values())
