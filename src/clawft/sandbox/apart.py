@@ -24,7 +24,7 @@ def taken_apart(rules: Sequence[Rule], home: str) -> list[Rule]:
         entries = list(_entries(folder)) if _access(folder, said) == "read" else []
         if 0 < len(entries) <= MAX_ENTRIES:
             said = {**dict(entries), **said, folder: "hide"}
-    return [Rule(path, said[path]) for path in sorted(said, key=by_depth) if not _says_nothing(path, said)]
+    return [rule for path in sorted(said, key=by_depth) if (rule := _rule(path, said)) is not None]
 
 
 def _access(folder: str, said: dict[str, Access]) -> Access:
@@ -45,6 +45,8 @@ def _entries(folder: str) -> Iterator[tuple[str, Access]]:
         return
 
 
-def _says_nothing(path: str, said: dict[str, Access]) -> bool:
-    """Hidden in what is hidden."""
-    return said[path] == "hide" and path != "/" and around_it(path, said) == "hide"
+def _rule(path: str, said: dict[str, Access]) -> Rule | None:
+    """Of a folder that is hidden in what is hidden its name is left, so that it looks as if it were empty."""
+    if said[path] != "hide" or path == "/" or around_it(path, said) != "hide":
+        return Rule(path, said[path])
+    return Rule(path, "bare") if os.path.isdir(path) else None

@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-Access = Literal["hide", "empty", "read", "write", "stay", "near", "link"]
+Access = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
 """`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away.
 
-`near`, and `link` for a link as it is: to be read, if it is still there, in a folder that is hidden.
+In a folder that is hidden: `near`, and `link` for a link as it is, to be read if it is still there; `bare`, a name of
+nothing.
 """
 Setting = Literal["auto", "off", "strict", "require"]
 

@@ -53,6 +53,8 @@ def _mount(rule: Rule, sized: bool) -> Iterable[str]:
             return ("--ro-bind-try", path, path)
         case "link":
             return _link(path)
+        case "bare":
+            return ("--dir", path)
         case _:
             return ("--ro-bind", path, path)
 
