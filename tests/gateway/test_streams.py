@@ -23,11 +23,39 @@ async def test_a_reader_gets_a_piece_at_a_time_and_the_rest_stays_counted() -> N
     stream.end()
     reading = stream.read(stream.enter())
     first = await anext(reading)
-    assert PIECE_BYTES <= len(first) < PIECE_BYTES + 2 * len(NEWS)
+    assert PIECE_BYTES - 2 * len(NEWS) < len(first) <= PIECE_BYTES
     assert SHELF.bytes - before == waiting - len(first)
     rest = [frames async for frames in reading]
     assert len(first) + sum(map(len, rest)) == waiting
     assert SHELF.bytes == before
+
+
+@requirement("QUAL-12")
+async def test_a_large_event_is_handed_over_as_it_is() -> None:
+    """And not as part of something larger, which would be there twice."""
+    stream = EventStream("1", primed=True)
+    large = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
+    for message in (NEWS, large, NEWS):
+        stream.send(message)
+    stream.end()
+    pieces = [frames async for frames in stream.read(stream.enter())]
+    assert [large in piece for piece in pieces] == [False, True, False]
+    assert [NEWS in piece for piece in pieces] == [True, False, True]
+
+
+@requirement("QUAL-12")
+async def test_the_oldest_event_gives_way_but_not_the_last_that_somebody_waits_for() -> None:
+    while SHELF.give_way():
+        pass
+    stream = EventStream("1")
+    me = stream.enter()
+    for _ in range(3):
+        stream.send(NEWS)
+    assert [SHELF.give_way() for _ in range(3)] == [True, True, False]
+    stream.end()
+    assert [frames.count(NEWS) async for frames in stream.read(me)] == [1]
+    assert SHELF.give_way()
+    assert [frames async for frames in stream.read(stream.resume(0)) if frames] == []
 
 
 @requirement("QUAL-12")

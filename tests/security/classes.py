@@ -393,6 +393,7 @@ ATTACKS = (
             "security/test_deaf.py::test_nor_have_they_when_clients_send_and_leave",
             "security/test_deaf.py::test_streams_that_are_resumed_and_not_read_have_the_room_of_one",
             "security/test_deaf.py::test_answers_that_nobody_takes_do_not_keep_others_from_theirs",
+            "security/test_at_once.py::test_the_sum_of_all_has_a_bound_too",
         ),
         _BARE + "test_what_waits_for_ten_that_do_not_read_is_more_than_there_is",
     ),

@@ -31,3 +31,16 @@ def test_the_newest_is_always_there() -> None:
     for text in (b"a" * 40, b"b" * 40, b"c" * 100, b"d"):
         assert leftovers.read(leftovers.keep(text, "ada"), "ada", 0, 10) is not None
     assert leftovers.keep(b"e" * 101, "ada") == ""
+
+
+@requirement("GUARD-10", "QUAL-12")
+def test_the_longest_gives_way_to_something_else() -> None:
+    leftovers = Leftovers()
+    short, long, last = (leftovers.keep(b"x" * size, "ada") for size in (10, 1_000, 20))
+    assert leftovers.give_way()
+    assert leftovers.bytes == 30
+    assert leftovers.read(long, "ada", 0, 10) is None
+    assert leftovers.read(short, "ada", 0, 10) is not None
+    assert leftovers.read(last, "ada", 0, 10) is not None
+    assert [leftovers.give_way() for _ in range(3)] == [True, True, False]
+    assert leftovers.bytes == 0

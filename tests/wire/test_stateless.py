@@ -1,11 +1,12 @@
 """The ladder of the stateless era, rung by rung, and what a result of it carries."""
 
 import json
+import sys
 from typing import Any
 
 import pytest
 from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from clawft.errors import BadParams, ClawftError, HeaderMismatch, UnsupportedRevision
 from clawft.model import Capabilities, Kind
@@ -36,8 +37,19 @@ def test_a_good_request_tells_who_calls() -> None:
     }
     told = read_caller(request(meta), GOOD_HEADERS)
     assert (told.revision, told.capabilities, told.client) == ("2026-07-28", Capabilities(roots=True), "c/1")
-    assert isinstance(told.meta.progress_token, Raw)
-    assert bytes(told.meta.progress_token) == b'"p"'
+    assert isinstance(told.progress_token, Raw)
+    assert bytes(told.progress_token) == b'"p"'
+
+
+@requirement("QUAL-12")
+def test_what_is_told_does_not_hold_the_request() -> None:
+    """Which may be large, while its call takes its time."""
+    large = request({**GOOD_META, CLIENT: {"name": "c", "version": "1"}, "progressToken": "p"})
+    before = sys.getrefcount(large.params)
+    told = read_caller(large, GOOD_HEADERS)
+    after = sys.getrefcount(large.params)
+    assert told.progress_token is not UNSET
+    assert after == before
 
 
 RUNGS: list[tuple[str, type[ClawftError], Request, dict[bytes, bytes]]] = [

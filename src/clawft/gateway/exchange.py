@@ -111,7 +111,7 @@ class Exchange:
     async def _call(self, target: Target, entry: Entry | None, caller: Caller, told: Told, outlet: Outlet) -> bytes:
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
-        talk = StatelessTalk(caller, outlet, told.meta.progress_token, told.meta.log_level, opened, brought)
+        talk = StatelessTalk(caller, outlet, told.progress_token, told.log_level, opened, brought)
         try:
             if entry is not None and self._wants_task(entry, target, caller):
                 reply = self._start_task(target, caller, {})

@@ -121,6 +121,11 @@ class LineReader(asyncio.Protocol):
     def is_held(self) -> bool:
         return bool(self._holders)
 
+    @property
+    def waits_for_others(self) -> bool:
+        """In the middle of a large line."""
+        return _OTHERS in self._holders
+
     def give_up_input(self) -> None:
         """It counts as over, with what waits here and what was not read."""
         self._over = True

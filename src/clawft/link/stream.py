@@ -61,7 +61,7 @@ class StreamLink:
         pipes = child.pipes
         grow(*(pipe.fileno() for pipe in (pipes.stdin, pipes.stdout) if pipe is not None))
         self._writer = LineWriter()
-        self._unread = Taker(self._writer.unread, self._give_way)
+        self._unread = Taker(self._writer.unread, self._give_way, is_held_up=self._is_held_up)
         self._writer.count_for(self._unread)
         self._stdin, _ = await self._loop.connect_write_pipe(lambda: self._writer, cast("Any", pipes.stdin))
         self._writer.attach(self._stdin)
@@ -134,6 +134,10 @@ class StreamLink:
             self._give_up(f"{MAX_UNREAD_BYTES} bytes wait")
         elif self._unread.size:
             self._unread.wait(size)
+
+    def _is_held_up(self) -> bool:
+        """While we do not read what it writes, it may wait for that and read nothing itself."""
+        return self._reader.waits_for_others
 
     def _give_way(self, size: int) -> None:
         self._give_up(f"{size} bytes wait, and others need the room")

@@ -31,7 +31,7 @@ class Leftovers:
         self._max_items = max_items
         self._max_bytes = max_bytes
         self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
-        self._held = 0
+        self.bytes = 0
         self._lock = Lock()
         """Large results are kept by whoever works on them, beside the loop."""
 
@@ -40,7 +40,7 @@ class Leftovers:
         if size > self._max_bytes:
             return False
         with self._lock:
-            while len(self._kept) >= self._max_items or self._held + size > self._max_bytes:
+            while len(self._kept) >= self._max_items or self.bytes + size > self._max_bytes:
                 self._drop_one()
         return True
 
@@ -51,16 +51,26 @@ class Leftovers:
         handle = os.urandom(8).hex()
         with self._lock:
             self._kept[handle] = (principal, text)
-            self._held += len(text)
+            self.bytes += len(text)
         return handle
+
+    def give_way(self) -> bool:
+        """The longest does, for the sake of something else. False if there is none."""
+        with self._lock:
+            if not self._kept:
+                return False
+            self._drop(max(self._kept, key=lambda handle: len(self._kept[handle][1])))
+        return True
 
     def _drop_one(self) -> None:
         shares: Counter[str] = Counter()
         for principal, text in self._kept.values():
             shares[principal] += len(text) + self._max_bytes // self._max_items  # each is worth something in itself
         ((greedy, _),) = shares.most_common(1)
-        gone = next(handle for handle, (principal, _) in self._kept.items() if principal == greedy)
-        self._held -= len(self._kept.pop(gone)[1])
+        self._drop(next(handle for handle, (principal, _) in self._kept.items() if principal == greedy))
+
+    def _drop(self, handle: str) -> None:
+        self.bytes -= len(self._kept.pop(handle)[1])
 
     def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""

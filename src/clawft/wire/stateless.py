@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import msgspec
-from msgspec import UNSET, Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError, UnsupportedRevision
 from clawft.model import Capabilities, Kind
@@ -32,7 +32,8 @@ class Told(Struct, frozen=True):
     revision: str
     capabilities: Capabilities
     client: str
-    meta: Meta
+    log_level: str | UnsetType
+    progress_token: Raw | UnsetType
 
 
 def may_name_version(params: bytes) -> bool:
@@ -92,7 +93,8 @@ def _told_by(meta: Meta, version: str) -> Told:
     offered = b"{}" if meta.capabilities is UNSET else copied((meta.capabilities,))
     read = _read_told if len(offered) + len(client) <= MAX_KNOWN_META else _read_told.__wrapped__
     capabilities, name = read(offered, client)
-    return Told(version, capabilities, name, meta)
+    token = meta.progress_token if meta.progress_token is UNSET else meta.progress_token.copy()  # all by itself
+    return Told(version, capabilities, name, meta.log_level, token)
 
 
 @lru_cache(maxsize=256)

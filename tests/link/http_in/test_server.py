@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import gc
 import logging
 import re
 import socket
@@ -1111,3 +1112,28 @@ def test_on_uvloop_too(scenario: Callable[[], Awaitable[None]]) -> None:
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(run())
+
+
+HALF = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\nhalf"
+
+
+@requirement("QUAL-12")
+@pytest.mark.parametrize("said", [b"", b"POST /", GET, GET[:-2], b"\0garbage\r\n\r\n", HALF])
+def test_a_connection_that_is_over_is_gone_at_once(said: bytes) -> None:
+    """Whoever opens them without end leaves nothing for the collector."""
+
+    async def come_and_go() -> None:
+        async with serving(echo) as (server, port), asyncio.timeout(PATIENCE):
+            for _ in range(5):
+                async with connected(port) as client:
+                    await client.say(said)
+                await emptied(server)
+            while any(isinstance(each, Connection) for each in gc.get_objects()):  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0.01)
+
+    gc.collect()
+    gc.disable()
+    try:
+        uvloop.run(come_and_go())
+    finally:
+        gc.enable()

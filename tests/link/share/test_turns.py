@@ -40,9 +40,11 @@ async def test_the_first_goes_on_whatever_it_holds_and_others_while_there_is_roo
     assert not third.hold(LARGE)
     assert not second.hold(MAX_HELD_BYTES)
     first.end()
+    await asyncio.sleep(0)
     assert (second.told, third.told) == (["go on"], [])
     assert second.hold(LARGE)
     second.end()
+    await asyncio.sleep(0)
     assert third.told == ["go on"]
     third.end()
     assert turns.held == 0
@@ -87,8 +89,25 @@ async def test_whoever_sent_what_did_not_come_is_last_from_then_on() -> None:
     assert honest.hold(LARGE * 2)
     assert not drips.hold(LARGE + 1)
     honest.end()
+    await asyncio.sleep(0)
     assert drips.told == ["go on"]
     drips.end()
+
+
+async def test_whoever_works_on_a_whole_one_comes_before_whoever_would_read_the_next() -> None:
+    turns = Turns()
+    first, second = Reader(turns), Reader(turns)
+    first.hold(LARGE)
+    assert not second.hold(LARGE)
+    asyncio.get_running_loop().call_soon(turns.begin_work)
+    first.end()
+    await asyncio.sleep(0)
+    turns.begin_work()
+    turns.end_work()
+    assert second.told == []
+    turns.end_work()
+    assert second.told == ["go on"]
+    second.end()
 
 
 async def test_somebody_who_waits_looks_by_himself(monkeypatch: pytest.MonkeyPatch) -> None:

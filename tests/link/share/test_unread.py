@@ -31,8 +31,11 @@ class Reader(Taker):
     """Takes what it is told to take."""
 
     def __init__(self, unread: Unread, patience: float = IDLE_SECONDS) -> None:
-        super().__init__(lambda: self.left, self._gone, patience=patience, unread=unread)
+        super().__init__(
+            lambda: self.left, self._gone, patience=patience, is_held_up=lambda: self.held_up, unread=unread
+        )
         self.left = 0
+        self.held_up = False
         self.given_up = 0
 
     def _gone(self, size: int) -> None:
@@ -78,6 +81,19 @@ def test_a_few_bytes_now_and_then_are_no_reading(clock: Clock) -> None:
     new.send(2 * PACE_BYTES)
     assert dripping.given_up
     assert not new.given_up
+
+
+def test_time_in_which_we_hold_it_up_is_not_held_against_it(clock: Clock) -> None:
+    unread = Unread(LIMIT)
+    held_up, deaf, new = Reader(unread), Reader(unread), Reader(unread)
+    held_up.send(LIMIT // 2)
+    clock.now += 1
+    deaf.send(LIMIT // 4)
+    held_up.held_up = True
+    held_up.look()
+    clock.now += 2
+    new.send(LIMIT // 2)
+    assert (held_up.given_up, deaf.given_up, new.given_up) == (0, LIMIT // 4, 0)
 
 
 def test_what_was_taken_meanwhile_makes_room(clock: Clock) -> None:

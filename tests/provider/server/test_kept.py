@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from clawft.link.share import room
+from clawft.link.share.room import Room
 from clawft.provider.server import kept
 from clawft.provider.server.kept import KeptReads
 from tests.requirements import requirement
@@ -73,13 +75,27 @@ def test_there_is_a_bound_on_how_many_and_how_much(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MAX_KEPT_BYTES", 300)
-    monkeypatch.setattr(kept, "MAX_ALL_KEPT_BYTES", 400)
+    monkeypatch.setattr(room, "SPARED_BYTES", 0)
+    small = Room(4 * len(result("x" * 50)))
+    small.lend(kept.ALL_KEPT)
+    monkeypatch.setattr(kept, "ROOM", small)
     first, second = KeptReads(), KeptReads()
     for number in range(5):
         first.put(f"x://{number}", "ada", result("x" * 50))
         second.put(f"x://{number}", "ada", result("x" * 50))
-    assert (len(first), len(second)) == (2, 1)
+    assert (len(first), len(second)) == (2, 2)
     first.clear()
-    second.put("x://9", "ada", result("x" * 50))
-    assert len(second) == 2
+    for number in range(7, 9):
+        second.put(f"x://{number}", "ada", result("x" * 50))
+    assert len(second) == 4
+
+
+def test_many_servers_are_spared_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "SPARED_BYTES", 2 * len(result("x" * 50)))
+    small = Room(0)
+    small.lend(kept.ALL_KEPT)
+    monkeypatch.setattr(kept, "ROOM", small)
+    servers = [KeptReads() for _ in range(10)]
+    for server in servers:
+        server.put("x://a", "ada", result("x" * 50))
+    assert sum(map(len, servers)) == 2

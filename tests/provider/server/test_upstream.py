@@ -395,6 +395,25 @@ def test_a_result_always_has_its_list_of_content() -> None:
             relay.with_blocks(odd)
 
 
+HELLO = {"protocolVersion": "2025-11-25", "serverInfo": {"name": "table"}}
+
+
+@requirement("QUAL-12")
+async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
+    """The same word is said to everybody: it must not remember to whom."""
+    able: dict[str, Any] = {**HELLO, "capabilities": {"tools": {}, "resources": {}}}
+    listed: dict[str, Any] = {"resources": [{"uri": "t://a", "name": "a"}]}
+    ways = Tables({"t": answers(**{"initialize": able, "resources/list": listed})})
+    async with served(tmp_path, table("t"), ways=ways) as (_, _, providers):
+        one = provider(providers, "t")
+        lengths: list[int] = []
+        for _ in range(3):
+            with pytest.raises(JsonRpcFailure, match="does not tell of changes") as told:
+                await one.watch_resource("t://a", Caller(), lambda uri: None)
+            lengths.append(len(told.traceback))
+        assert len(set(lengths)) == 1
+
+
 # ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -12,6 +12,7 @@ from clawft.gateway.running import CodeOf, Running, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON
 from clawft.link.share.load import ANSWERS, Load
+from clawft.link.share.turns import TURNS
 from clawft.link.share.unread import UNREAD
 from clawft.wire import jsonrpc
 from clawft.wire.codes import status_of
@@ -84,25 +85,24 @@ class HttpAnswer:
         return 200
 
     async def _send_large(self, id: bytes, message: bytes) -> None:
-        load = Load(ANSWERS)
-        if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
-            await _few_turns()
-        try:
-            load.add(len(message))
-        except Busy as busy:
-            message = jsonrpc.failure_of(id, busy)
-        with load:
-            sending = self._send(message)
-            del message
+        with Load(ANSWERS) as load:
+            TURNS.begin_work()  # no other is read before this one is where its reader takes it from
+            try:
+                sending = self._send(await _admitted(load, id, message))
+                del message
+            finally:
+                TURNS.end_work()
             if sending is not None:
                 await sending
 
-    async def _end_stream(self, stream: EventStream, message: bytes) -> None:
+    def _end_stream(self, stream: EventStream, message: bytes) -> Awaitable[None]:
         if message:
             stream.finish(message)
         else:
             stream.end()
-        del message
+        return self._pumped()
+
+    async def _pumped(self) -> None:
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 
@@ -124,6 +124,17 @@ class LoneAnswer(HttpAnswer):
 
     def _status_of(self, message: bytes) -> int:
         return status_of(message)
+
+
+async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:
+    """The answer, if there is room for it, or else that there is none."""
+    if not ANSWERS.has_room(len(message)) and UNREAD.give_up_idle():
+        await _few_turns()
+    try:
+        load.add(len(message))
+    except Busy as busy:
+        return jsonrpc.failure_of(id, busy)
+    return message
 
 
 async def _few_turns() -> None:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
+from clawft.link.share.room import ROOM, SPARED_BYTES
 from clawft.wire import jsonrpc, sse
 
 KEEP_ALIVE_SECONDS = 15.0
@@ -17,9 +18,8 @@ MAX_WAITING = 4 * 1024 * 1024
 """Bytes waiting for a reader that stalls, above which further messages are left out."""
 MAX_KEPT = 1_000
 """Events kept for a caller that comes back with Last-Event-ID."""
-MAX_SHELVED_BYTES = 16 * 1024 * 1024
-"""Of events that wait for a reader or are kept for one, of all streams; the oldest make room."""
 MAX_SHELVED = 100_000
+"""Such events, of all streams; the oldest make room."""
 PIECE_BYTES = 64 * 1024
 """What a reader gets at once; what it does not take is in nobody's count."""
 
@@ -40,24 +40,34 @@ class _Event:
 class Shelf:
     """All events there are in memory: many streams that are each within their bounds may still be too much."""
 
-    def __init__(self, max_bytes: int = MAX_SHELVED_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self) -> None:
         self._events: deque[_Event] = deque()
         self.bytes = 0
 
     def add(self, event: _Event) -> None:
         self._events.append(event)
         self.bytes += len(event.framed)
-        while not self._events[0].framed:
-            self._events.popleft()
-        while len(self._events) > 1 and (self.bytes > self._max_bytes or len(self._events) > MAX_SHELVED):
-            self._give_up(self._events.popleft())
+        self._forget_dropped()
+        if len(self._events) > MAX_SHELVED:
+            self.give_way()
+        if self.bytes > SPARED_BYTES:
+            ROOM.settle()
 
-    def _give_up(self, event: _Event) -> None:
-        self.drop(event)
-        stream = event.stream()
+    def give_way(self) -> bool:
+        """The oldest does, but not the last one there is while it waits for its reader."""
+        self._forget_dropped()
+        if not self._events or (len(self._events) == 1 and self._events[0].waiting):
+            return False
+        oldest = self._events.popleft()
+        self.drop(oldest)
+        stream = oldest.stream()
         if stream is not None:
             stream.forget_dropped()
+        return True
+
+    def _forget_dropped(self) -> None:
+        while self._events and not self._events[0].framed:
+            self._events.popleft()
 
     def drop(self, event: _Event) -> None:
         self.bytes -= len(event.framed)
@@ -65,6 +75,7 @@ class Shelf:
 
 
 SHELF = Shelf()
+ROOM.lend(SHELF)
 
 
 class EventStream:
@@ -145,8 +156,8 @@ class EventStream:
             self._waiting_bytes = 0
 
     def _put(self, event: _Event) -> None:
-        SHELF.add(event)
         self._wait(event)
+        SHELF.add(event)
 
     def _wait(self, event: _Event) -> None:
         event.waiting = True
@@ -218,7 +229,7 @@ class EventStream:
         """As much as is written at once; the rest stays on the shelf until its reader has taken this."""
         frames: list[bytes] = []
         size = 0
-        while self._waiting and size < PIECE_BYTES:
+        while self._waiting and (not frames or size + len(self._waiting[0].framed) <= PIECE_BYTES):
             event = self._waiting.popleft()
             frames.append(event.framed)
             size += len(event.framed)

@@ -21,6 +21,7 @@ from clawft.errors import INTERNAL_ERROR, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
+from clawft.link.share.room import ROOM
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
 from clawft.wire.asking import answers_it, require
 from clawft.wire.tasks import FINAL
@@ -31,8 +32,6 @@ POLL_MS = 500
 MAX_TASKS = 1_000
 MAX_OF_ONE = 500
 """Of one person: there is room for others."""
-MAX_RESULT_BYTES = 16 * 1024 * 1024
-"""Of all results that wait to be fetched; the oldest of whoever has most make room."""
 
 log = logging.getLogger("clawft.tasks")
 
@@ -150,6 +149,7 @@ class Board:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._tasks: dict[str, Task] = {}
+        ROOM.lend(self)
 
     def start(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers) -> Reply:
         """Run it in the background, with the answers known already, and reply at once with the task."""
@@ -185,7 +185,7 @@ class Board:
             task.move("failed")
         else:
             task.result = reply.result
-            self._make_room()
+            ROOM.settle()
             task.move("completed")
 
     def get(self, caller: Caller, id: str) -> Task:
@@ -210,17 +210,22 @@ class Board:
     def _tell(self, task: Task) -> None:
         self._events.publish(TaskChanged(task.id, task.caller.principal, task.shape()))
 
-    def _make_room(self) -> None:
+    @property
+    def bytes(self) -> int:
+        """Of all results that wait to be fetched."""
+        return sum(len(task.result) for task in self._tasks.values())
+
+    def give_way(self) -> bool:
+        """The oldest result of whoever has most does. Not the last one there is."""
         done = [task for task in self._tasks.values() if task.result]
+        if not done[1:]:
+            return False
         sizes: Counter[str] = Counter()
         for task in done:
             sizes[task.caller.principal] += len(task.result)
-        while sizes.total() > MAX_RESULT_BYTES and len(done) > 1:
-            ((greedy, _),) = sizes.most_common(1)
-            gone = next(task for task in done if task.caller.principal == greedy)
-            done.remove(gone)
-            sizes[greedy] -= len(gone.result)
-            self._tasks.pop(gone.id, None)
+        ((greedy, _),) = sizes.most_common(1)
+        del self._tasks[next(task.id for task in done if task.caller.principal == greedy)]
+        return True
 
     def _forget_old(self) -> None:
         """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""

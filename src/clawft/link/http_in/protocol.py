@@ -118,8 +118,13 @@ class Connection(asyncio.Protocol):
         if self._room is not None:
             self._room.set()
         if self.current is None:
-            self._roster.forget(self)
+            self._leave()
             self._wake()
+
+    def _leave(self) -> None:
+        """It is gone, and nobody works for it any more."""
+        self._roster.forget(self)
+        self._reader.close()
 
     def pause_writing(self) -> None:
         self.blocked_since = self._now()
@@ -252,7 +257,7 @@ class Connection(asyncio.Protocol):
         self._idle_since = self._now()
         unbroken = exchange.settle()
         if self._gone:
-            self._roster.forget(self)
+            self._leave()
         elif not unbroken:
             self._transport.abort()
         elif exchange.keep_alive and not self._roster.stopping:
@@ -372,7 +377,7 @@ class Connection(asyncio.Protocol):
         """Whatever the application does for a client that has no use for it any more."""
         if self.task is not None:
             # A task cancelled before its first step never reaches `_done`.
-            self.task.add_done_callback(lambda _: self._roster.forget(self))
+            self.task.add_done_callback(lambda _: self._leave())
             self.task.cancel()
 
     def check(self, now: float) -> None:

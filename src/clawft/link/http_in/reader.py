@@ -53,6 +53,13 @@ class RequestReader:
         self._barren_bytes = 0
         self._received = 0
 
+    def close(self) -> None:
+        """Nothing more will be fed. It lets go of those it knows and who know it: then all are gone at once."""
+        self.reading = None
+        self.found.clear()
+        self._parser = HttpRequestParser(None)
+        self._begin = _nobody
+
     def whole(self, data: bytes) -> tuple[Head, bytes] | None:
         """The head and body that `data` is, if it is just one request, between two, whose head is known."""
         return self._known.whole(data) if self.reading is None and not self.in_head else None
@@ -201,6 +208,10 @@ class RequestReader:
     def _refuse(self, refusal: Refusal) -> NoReturn:
         self.verdict = refusal
         raise Refused
+
+
+def _nobody(head: Head) -> NoReturn:
+    raise Refused
 
 
 def _reason(error: HttpParserError) -> Refusal:

@@ -18,7 +18,7 @@ MAX_REQUEST_BYTES = 12 * 1024 * 1024
 """Of large requests that come in or are being worked on. Each takes several times its size on its way through."""
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """Of large answers that their callers have not taken yet."""
-MAX_QUESTION_BYTES = 8 * 1024 * 1024
+MAX_QUESTION_BYTES = 4 * 1024 * 1024
 """Of large questions of servers that nobody has answered yet."""
 
 

@@ -16,6 +16,7 @@ from typing import Self
 
 from clawft.errors import MessageTooLong
 from clawft.link.share.heap import keep_large_blocks
+from clawft.link.share.room import ROOM
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
@@ -39,7 +40,7 @@ class Turns:
         self.held = 0
         self.taken: dict[Turn, None] = {}
         """In the order of their coming."""
-        self._at_work = False
+        self._at_work = 0
         self._blocked = 0
 
     def may_go_on(self, turn: Turn) -> bool:
@@ -48,9 +49,12 @@ class Turns:
         first = min(self.taken, key=_times_given_up)
         return turn is first or self.held - first.size <= MAX_HELD_BYTES
 
-    def work(self, *, going_on: bool) -> None:
+    def begin_work(self) -> None:
         """On a whole message: it does not take long, see `workshop`."""
-        self._at_work = going_on
+        self._at_work += 1
+
+    def end_work(self) -> None:
+        self._at_work -= 1
         self.call()
 
     def block(self) -> None:
@@ -77,6 +81,7 @@ class Turns:
 
 
 TURNS = Turns()
+ROOM.count(lambda: TURNS.held)
 
 
 class Sender:
@@ -120,6 +125,7 @@ class Turn:
             self._see(0)
         turns.held += size - self.size
         self.size = size
+        ROOM.settle()
         waited, self.waits = self.waits, not turns.may_go_on(self)
         if self.waits and not waited:
             self._look_later()
@@ -163,7 +169,7 @@ class Turn:
         turns.held -= self.size
         self.size = 0
         self.waits = False
-        turns.call()
+        asyncio.get_running_loop().call_soon(turns.call)  # not now: whoever works on it comes first
 
 
 class AwaitedTurn(Turn):

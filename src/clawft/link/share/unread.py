@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from math import inf
 
+from clawft.link.share.room import ROOM
+
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
 """For all together; one alone has its own bound."""
 PACE_BYTES = 64 * 1024
@@ -32,6 +34,7 @@ class Unread:
 
     def look(self) -> None:
         """Give up the slowest, if there is too much."""
+        ROOM.settle()
         if self.bytes <= self._limit:
             return
         for taker in self.takers:
@@ -57,6 +60,11 @@ class Unread:
 
 
 UNREAD = Unread()
+ROOM.count(lambda: UNREAD.bytes)
+
+
+def _never() -> bool:
+    return False
 
 
 class Taker:
@@ -68,27 +76,31 @@ class Taker:
         give_up: Callable[[int], None],
         *,
         patience: float = inf,
+        is_held_up: Callable[[], bool] = _never,
         unread: Unread = UNREAD,
     ) -> None:
         """`waiting` tells the bytes that it has not taken now, `give_up` is told of how many others need the room.
 
-        `patience`: seconds of taking nothing that are not held against it, if somebody else could take something.
+        `patience`: seconds of taking nothing that are not held against it, if somebody else could take something. Nor
+        are those in which it `is_held_up` by us.
         """
         self.waiting = waiting
         self.give_up = give_up
         self.patience = patience
+        self._is_held_up = is_held_up
         self._unread = unread
         self._taken = 0
+        self._seen = 0.0
         self.size = 0
         """Of what waits, when we looked last; 0 if it keeps up."""
         self.since = 0.0
-        """When it began to wait, or was last seen reading."""
+        """When it began to wait, or was last seen reading; later by as long as we held it up."""
 
     def wait(self, more: int = 0) -> None:
         """It does not keep up, and so many bytes came just now."""
         if not self.size:
             self._unread.takers[self] = None
-            self.since = _clock()
+            self.since = self._seen = _clock()
             self._taken = 0
             more = self.waiting()
         self._count(more)
@@ -102,9 +114,13 @@ class Taker:
         self._taken += self.size + more - size
         self._unread.bytes += size - self.size
         self.size = size
+        now = _clock()
         if self._taken >= PACE_BYTES:
             self._taken = 0
-            self.since = _clock()
+            self.since = now
+        elif self._is_held_up():
+            self.since += now - self._seen
+        self._seen = now
 
     def took_all(self) -> None:
         """Or nothing is kept for it any more."""

@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
+from clawft.link.share.room import ROOM
 from clawft.link.share.turns import TURNS
 from clawft.wire.visible import is_plain
 
@@ -68,22 +69,23 @@ class Workshop:
         self._had.setdefault(whose, min(self._had.values(), default=0.0))
         self._waiting.setdefault(whose, deque()).append((work, done))
         if self._working is None:
+            TURNS.begin_work()  # now, as in a single turn of the loop megabytes are read
             self._working = self.loop.create_task(self._work())
         return await done
 
     async def _work(self) -> None:
-        TURNS.work(going_on=True)
         try:
             while self._waiting:
                 whose = min(self._waiting, key=self._had.__getitem__)
                 began = _clock()
                 await self._run(*self._next(whose))
                 self._had[whose] += _clock() - began
+                ROOM.settle()  # some of it may have been kept
                 await _few_turns()
         finally:
             self._working = None
             self._had.clear()
-            TURNS.work(going_on=False)
+            TURNS.end_work()
 
     def _next(self, whose: str) -> _Job:
         jobs = self._waiting[whose]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import ClassVar
 from weakref import WeakSet
 
 import msgspec
 from msgspec import Raw, Struct
 
+from clawft.link.share.room import ROOM
+
 MAX_KEPT = 256
 MAX_KEPT_BYTES = 4 * 1024 * 1024
-MAX_ALL_KEPT_BYTES = 16 * 1024 * 1024
-"""Of all servers: where others have it, nothing more is kept."""
 MAX_KEPT_SECONDS = 86_400.0
 """However long a server says."""
 
@@ -37,12 +36,10 @@ class _Kept(Struct):
 class KeptReads:
     """Results of one server by URI and reader; the longest unused give way."""
 
-    of_all: ClassVar[WeakSet[KeptReads]] = WeakSet()
-
     def __init__(self) -> None:
-        self.of_all.add(self)
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
-        self._bytes = 0
+        self.bytes = 0
+        ALL_KEPT.servers.add(self)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -69,13 +66,17 @@ class KeptReads:
         self._drop((uri, reader := PUBLIC if told.cache_scope == "public" else principal))
         until = time.monotonic() + min(told.ttl_ms / 1000, MAX_KEPT_SECONDS)
         self._kept[uri, reader] = _Kept(result, until)
-        self._bytes += len(result)
-        while len(self._kept) > MAX_KEPT or self._bytes > self._room():
-            self._drop(next(iter(self._kept)))
+        self.bytes += len(result)
+        while len(self._kept) > MAX_KEPT or self.bytes > MAX_KEPT_BYTES:
+            self.give_way()
+        ROOM.settle()
 
-    def _room(self) -> int:
-        others = sum(other._bytes for other in self.of_all) - self._bytes
-        return max(0, min(MAX_KEPT_BYTES, MAX_ALL_KEPT_BYTES - others))
+    def give_way(self) -> bool:
+        """The longest unused does. False if there is none."""
+        if self._kept:
+            self._drop(next(iter(self._kept)))
+            return True
+        return False
 
     def forget(self, uri: str) -> None:
         """It has changed, or a part of it, or what it is a part of."""
@@ -84,8 +85,31 @@ class KeptReads:
 
     def clear(self) -> None:
         self._kept.clear()
-        self._bytes = 0
+        self.bytes = 0
 
     def _drop(self, key: tuple[str, str]) -> None:
         gone = self._kept.pop(key, None)
-        self._bytes -= len(gone.result) if gone is not None else 0
+        self.bytes -= len(gone.result) if gone is not None else 0
+
+
+class _OfAll:
+    """To the room they are one kind, however many servers there are."""
+
+    def __init__(self) -> None:
+        self.servers: WeakSet[KeptReads] = WeakSet()
+
+    @property
+    def bytes(self) -> int:
+        return sum(map(_size, self.servers))
+
+    def give_way(self) -> bool:
+        """Something of the server that has most does."""
+        return max(self.servers, key=_size).give_way() if self.servers else False
+
+
+def _size(kept: KeptReads) -> int:
+    return kept.bytes
+
+
+ALL_KEPT = _OfAll()
+ROOM.lend(ALL_KEPT)

@@ -174,7 +174,7 @@ class UpstreamProvider:
         try:
             await interest.settled(TELL_SECONDS)
             if uri in interest.refused:
-                raise interest.refused[uri]
+                raise interest.refused[uri].with_traceback(None)  # it would keep all who were told before
         except BaseException:
             release()
             raise
