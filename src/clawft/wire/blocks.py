@@ -99,7 +99,8 @@ class _Resource(Struct, gc=False):
 
 _KINDS = {"text", "image", "audio", "resource_link", "resource"}
 _ONE_TEXT = b'{"content":[{"type":"text","text":"'
-_ITS_END = b'"}]}'
+_ENDS = frozenset({b'"}]}', b'"}],"isError":false}', b'"}],"isError":false,"resultType":"complete"}'})
+_LONGEST_END = max(map(len, _ENDS))
 
 _tool = msgspec.json.Decoder(_Tool)
 _known = msgspec.json.Decoder(_Known)
@@ -110,8 +111,11 @@ _resource = msgspec.json.Decoder(_Resource)
 
 
 def is_one_text(result: bytes) -> bool:
-    """Surely, and nothing else: most results are that, and a look tells."""
-    return result.startswith(_ONE_TEXT) and result.find(_QUOTE, len(_ONE_TEXT)) == len(result) - len(_ITS_END)
+    """Surely, and no error: most results are that, and a look tells."""
+    if not result.startswith(_ONE_TEXT):
+        return False
+    end = result.find(_QUOTE, len(_ONE_TEXT))
+    return len(result) - end <= _LONGEST_END and result[end:] in _ENDS
 
 
 def read_error(result: bytes) -> bool | None:
