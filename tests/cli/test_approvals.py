@@ -256,6 +256,26 @@ def test_approvals_travel_to_others_but_launches_stay(
     assert (refused.code, "was altered" in refused.err) == (2, True)
 
 
+@requirement("POOL-20", "CONF-16")
+def test_a_file_of_others_starts_no_program_unless_that_is_asked_for(run: Any, tmp_path: Path, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text(config(theirs=[]))
+    run(*GRANT, "theirs")
+    file = tmp_path / "team.json"
+    run("approvals", "export", "--launches", "--output", str(file))
+    told = json.loads(file.read_text())
+    pinned = told["approvals"][0]
+    told["approvals"] += [{**pinned, "workspace": "/elsewhere"}, {**pinned, "workspace": "*"}]
+    told["approvals"] += [{"server": "one", "tool": "*", "principal": "somebody"}]
+    file.write_text(json.dumps(told))
+    other = {"CLAWFT_HOME": str(tmp_path / "other")}
+    without = run("approvals", "import", str(file), **other)
+    assert "4 were left out" in without.err
+    assert run("approvals", "list", "--json", **other).json["approvals"] == []
+    assert "3 were left out" in run("approvals", "import", str(file), "--launches", **other).err
+    (taken,) = run("approvals", "list", "--json", **other).json["approvals"]
+    assert (taken["server"], taken["tool"], taken["workspace"]) == ("theirs", "(launch)", str(workspace))
+
+
 # ── launches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -462,6 +482,8 @@ async def test_a_script_that_changes_while_weft_runs_is_not_started(tmp_path: Pa
         assert (await weft(tmp_path, "servers", "reconnect", "theirs")).returncode == 0
         await until(pipe, "theirs__echo", "unknown tool")
         assert (await weft(tmp_path, *GRANT, "theirs")).returncode == 0
+        await until(pipe, "theirs__echo", "is not the one you approved")  # what its tool says has changed with it
+        assert (await weft(tmp_path, *GRANT, "theirs", "*")).returncode == 0
         await until(pipe, "theirs__echo", "evil: 1")
 
 

@@ -93,6 +93,16 @@ WAYS: list[tuple[str, list[str], dict[str, str], str, str]] = [
     ("tool", [], {"LD_PRELOAD": "a.so:./evil.so"}, "evil.so", "LD_PRELOAD: ./evil.so"),
     ("tool", [], {"JAVA_TOOL_OPTIONS": "-javaagent:agent.jar"}, "agent.jar", "JAVA_TOOL_OPTIONS: agent.jar"),
     ("python3", [], {"PYTHONSTARTUP": "start.py"}, "start.py", "PYTHONSTARTUP: start.py"),
+    (
+        "python3",
+        [],
+        {"PYTHONPATH": "lib"},
+        "lib/sitecustomize.py",
+        "PYTHONPATH sitecustomize: lib/sitecustomize.py",
+    ),
+    ("python3.12", ["folder", "x"], {}, "folder/__main__.py", "folder: __main__.py"),
+    ("node", ["--no-warnings", "dist"], {}, "dist/package.json", "dist: package.json"),
+    ("env", ["-S", "X=1 python3 ./server.py --fast"], {}, "server.py", "./server.py"),
 ]
 
 
@@ -106,6 +116,16 @@ def test_a_file_counts_however_it_is_named(
     (tmp_path / file).write_text("x")
     ((name, path),) = scripts(f"/usr/bin/{command}", args, str(tmp_path), env).items()
     assert (name, Path(path)) == (named, tmp_path / file)
+
+
+@requirement("POOL-19")
+def test_what_runs_a_program_by_its_first_line_counts_where_it_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "own").write_text("#!/bin/sh\n")
+    program = tmp_path / "program"
+    program.write_text(f"#!{tmp_path / 'own'}\n")
+    assert scripts(str(program), [], str(tmp_path)) == {f"#!{tmp_path / 'own'}": str(tmp_path / "own")}
+    program.write_text("#!/bin/sh\n")
+    assert scripts(str(program), [], str(tmp_path)) == {}
 
 
 @requirement("POOL-19")

@@ -410,6 +410,41 @@ def test_programs_only_from_the_folders_named(files: Files, tmp_path: Path) -> N
     assert resolved.wanted["y"].command == python, "what was judged is what runs"
 
 
+@requirement("CONF-15", "POOL-22")
+@pytest.mark.parametrize(
+    ("sandbox", "fine"),
+    [
+        ('"off"', False),
+        ('"strict"', True),
+        ('{ write = ["out"], read = [".git/config"] }', True),
+        ('{ read = ["~/.ssh"] }', False),
+        ('{ write = ["/etc"] }', False),
+        ('{ write = ["out/../../x"] }', False),
+        ('{ write = [".git/hooks"] }', False),
+        ('{ write = ["./.git//config"] }', False),
+        ('{ write = [".git/hooks/pre-commit"] }', False),
+        ('{ write = [".mcp.json"] }', False),
+        ('{ write = [".vscode/tasks.json"] }', False),
+    ],
+)
+def test_a_workspace_cannot_let_its_servers_out(files: Files, sandbox: str, fine: bool) -> None:
+    files.ours(f'[mcp_servers.a]\ncommand = "{PROGRAM}"\nsandbox = {sandbox}\n')
+    servers = files.discover()
+    assert ("a" in servers.refused) is not fine
+    assert fine or "a workspace file may not" in str(servers.refused["a"].error)
+    files.user("mine", f'command = "{PROGRAM}"\nsandbox = {sandbox}\n')
+    assert "mine" in files.discover().wanted
+
+
+@requirement("CONF-15")
+@pytest.mark.parametrize("key", ["redact = false", "verbatim = true"])
+def test_a_workspace_cannot_switch_off_what_is_taken_out_of_results(files: Files, key: str) -> None:
+    files.ours(f'[mcp_servers.x]\ncommand = "{PROGRAM}"\n{key}\n')
+    assert "a workspace file may not let" in str(files.discover().refused["x"].error)
+    files.user("mine", f'command = "{PROGRAM}"\n{key}\n')
+    assert "mine" in files.discover().wanted
+
+
 @requirement("CONF-14", "CONF-16")
 @pytest.mark.parametrize(("reference", "fine"), [("command/id", False), ("file/etc/x", False), ("keyring/x", True)])
 def test_a_workspace_cannot_make_us_run_or_read_for_a_secret(files: Files, reference: str, fine: bool) -> None:

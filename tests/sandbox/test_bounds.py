@@ -98,7 +98,10 @@ def test_a_table_that_opens_the_workspace_does_not_open_what_decides_about_later
 
 
 @requirement("POOL-22")
-@pytest.mark.parametrize("named", ["/home/me/.ssh", "/home/me/.clawft", "/etc", "/usr/lib", "/home/me", "/"])
+@pytest.mark.parametrize(
+    "named",
+    ["/home/me/.ssh", "/home/me/.clawft", "/etc", "/usr/lib", "/home/me", "/", "/home/me/work/.git/hooks"],
+)
 def test_a_command_line_opens_no_secret_and_no_system(named: str) -> None:
     around = replace(AROUND, named=(named,))
     assert access("auto", f"{named.rstrip('/')}/x", around) in ("read", "hide")

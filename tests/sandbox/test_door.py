@@ -114,13 +114,31 @@ def test_who_is_let_out(host: str, port: int, hosts: list[str], allowed: bool) -
         ("a.example", "fe80::1%eth0", False),
         ("a.example", "0.0.0.0", False),
         ("2130706433", "127.0.0.1", False),
+        ("a.example", "::127.0.0.1", False),
+        ("a.example", "::ffff:0:127.0.0.1", False),
+        ("a.example", "64:ff9b::7f00:1", False),
+        ("a.example", "64:ff9b::a9fe:a9fe", False),
+        ("a.example", "2002:7f00:1::", False),
+        ("a.example", "100.100.100.200", False),
+        ("a.example", "fd00:ec2::254", False),
+        ("a.example", "2606:4700::1111", True),
         ("localhost", "127.0.0.1", True),
         ("127.0.0.1", "127.0.0.1", True),
     ],
 )
 def test_a_listed_name_leads_nobody_to_this_machine(host: str, address: str, allowed: bool) -> None:
     """Who owns the name says where it leads: to the database next door, if he likes."""
-    assert may_lead_to(address, host) is allowed
+    assert may_lead_to(address, host, [host]) is allowed
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("localhost", "127.0.0.1"), ("169.254.169.254", "169.254.169.254")],
+)
+@pytest.mark.parametrize("listed", ["*:443", "*.*", "1*", "*1", "l*", "*4", "?*"])
+def test_whoever_lists_many_does_not_mean_this_machine(host: str, address: str, listed: str) -> None:
+    assert not may_lead_to(address, host, [listed])
 
 
 @asynccontextmanager

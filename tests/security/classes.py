@@ -45,6 +45,8 @@ ATTACKS = (
         (
             "guard/test_approval.py::test_a_changed_field_asks_again_and_is_withheld_until_then",
             "guard/test_approval.py::test_so_do_the_instructions_of_its_server",
+            "guard/test_approval.py::test_what_changes_while_the_person_reads_is_not_what_they_approve",
+            "security/test_rug_pulls.py::test_a_change_with_the_next_start_is_asked_about_before_the_first_call",
             "cli/test_approvals.py::test_a_changed_definition_asks_again_and_is_shown_side_by_side",
         ),
         _BARE + "test_a_definition_changes_unseen",

@@ -19,7 +19,7 @@ from clawft.catalog.surface import Form as Surface
 from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, NotConnected
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.guard.approval import ApprovalGuard, Offered
@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.link.process import Said
     from clawft.provider.server.logins import ServerLogins
     from clawft.provider.server.offers import LoginOffers
+    from clawft.upstream.offer.lists import Parts
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
@@ -106,7 +107,19 @@ class App:
             days=settings.approval_days,
             relisted=self._relist,
             beside=self.beside,
+            up=self._up,
         )
+
+    async def _up(self, server: str, caller: Caller) -> None:
+        """Back when it is connected. One that wants a login is left to whoever calls it, and asks the person for it."""
+        from clawft.provider.server.call.relaying import CONNECT_SECONDS  # loaded with the first server
+
+        upstream = self._as_had_by(caller, server)
+        try:
+            await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+        except NotConnected:
+            if not upstream.login_url:
+                raise
 
     def _guards(self) -> list[Guard]:
         """Outermost first. A new guard is a file in `guard/` and a row here."""
@@ -258,6 +271,7 @@ class App:
         people = People(settings.auth_issuer, self._login_of)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         pool.news.state_changed = self._state_changed
+        pool.news.offer_changed = self._offer_changed(pool.news.offer_changed)
         gateway.newcomers = pool.newcomers
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
@@ -304,7 +318,16 @@ class App:
         home = self.settings.home
         return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
 
+    def _offer_changed(self, tell: Callable[[Upstream, Parts], None]) -> Callable[[Upstream, Parts], None]:
+        def told(upstream: Upstream, parts: Parts) -> None:
+            self.approving.forget(upstream.spec.name)
+            tell(upstream, parts)
+
+        return told
+
     def _state_changed(self, upstream: Upstream) -> None:
+        if upstream.session is None:
+            self.approving.forget(upstream.spec.name)
         if self._offers_logins and upstream.spec.url:
             self.offers.state_changed(upstream)
 

@@ -67,13 +67,15 @@ def _there(each: Approval, workspace: str) -> Approval:
 def import_options(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="what `weft approvals export` wrote; - for stdin")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be approved")
+    parser.add_argument("--launches", action="store_true", help="with approvals to start servers of this workspace")
     json_option(parser)
     place_options(parser)
 
 
 def import_(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
-    found = [_here(_genuine(each, options.file), options) for each in _read(options.file)]
+    told = [_genuine(each, options.file) for each in _read(options.file)]
+    found = [_here(each, options) for each in told if _may_come(each, options)]
     known = book()
     mine = {each.key: each for each in known.all()}
     new = [each for each in found if not _says_the_same(each, mine.get(each.key))]
@@ -87,7 +89,17 @@ def import_(options: Options) -> int:
         head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
         print_table(head, [cells_of(row, head) for row in rows])
     tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
+    if len(found) < len(told):
+        tell(f"{len(told) - len(found)} were left out: they are about programs (--launches), other folders or callers")
     return 0
+
+
+def _may_come(each: Approval, options: Options) -> bool:
+    """Whoever wrote the file says nothing about other folders or callers, and nothing about programs unless asked."""
+    from clawft.policy.approval import ANYONE  # loaded with the book
+
+    is_here = each.workspace in (ANYONE, HERE)
+    return is_here and each.principal == ANYONE and (bool(each.tool) or (options.launches and each.workspace == HERE))
 
 
 def _read(file: str) -> tuple[Approval, ...]:

@@ -16,6 +16,7 @@ from clawft.config.load import Origin
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
+from clawft.sandbox.bounds import DECIDING, is_within
 from clawft.store.secrets import SCHEME
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.secrets import mask_url
@@ -79,6 +80,8 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
         return f"a workspace file may not {opened}; say it in a file of your own"
     if by_workspace and told.verbatim:
         return "a workspace file may not let hidden characters pass; say it in a file of your own"
+    if by_workspace and told.redact is False:
+        return "a workspace file may not let secrets pass in results; say it in a file of your own"
     if by_workspace and any(
         kind in text for text in (*told.env.values(), *told.headers.values(), told.url) for kind in WORKSPACE_SECRETS
     ):
@@ -112,7 +115,9 @@ def _opens(sandbox: str | SandboxTable) -> str:
     outside = [
         path for path in (*sandbox.read, *sandbox.write) if path.startswith(("/", "~")) or ".." in path.split("/")
     ]
-    return f"open {outside[0]!r} to its own servers" if outside else ""
+    deciding = [path for path in sandbox.write if any(is_within(os.path.normpath(path), each) for each in DECIDING)]
+    opened = (*outside, *deciding)
+    return f"open {opened[0]!r} to its own servers" if opened else ""
 
 
 def _wrong_url(url: str) -> str | None:

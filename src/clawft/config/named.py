@@ -5,7 +5,8 @@ Where they would lie, as far as that is told by the words; whether they are ther
 | launch | what is run |
 |---|---|
 | `python -m server` | `server.py`, or `server/__main__.py` and its packages, below its folder or `PYTHONPATH` |
-| `python -c "import server"`, `sh -c "./run"` | modules and files that the code names |
+| `python folder`, `node folder` | what such a folder begins with |
+| `python -c "import server"`, `sh -c "./run"`, `env -S "./run"` | modules and files that the code names |
 | `npx server`, `uv run server` | what the project has installed under this name, and where it says to get it |
 | `NODE_OPTIONS=--require=./hook.js`, `LD_PRELOAD` | files that the values of variables name |
 """
@@ -36,7 +37,10 @@ RUNNERS: Mapping[str, tuple[str, ...]] = {
     "make": ("Makefile", "makefile", "GNUmakefile"),
     "just": ("justfile", "Justfile", ".justfile"),
 }
-_CODE = ("-c", "-e", "--eval", "-p", "--print", "--command")
+_CODE = ("-c", "-e", "--eval", "-p", "--print", "--command", "-S", "--split-string")
+_BEGINNINGS = ("__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
+_UNASKED = ("sitecustomize", "usercustomize")
+"""Modules that Python runs at every start."""
 _IMPORTED = re.compile(r"\b(?:import|from)\s+([A-Za-z_][\w.]*)")
 _WORDS = re.compile(r"[^\s'\"()\[\]{}<>|&;,=:]+")
 _VALUES = re.compile(r"[^\s'\",;=]+")
@@ -48,6 +52,8 @@ def by_module(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> Iterator
     for told, name in _modules(args):
         for place in places:
             yield from _module(told, name, place, cwd)
+    for place in places[1:]:
+        yield from (pair for name in _UNASKED for pair in _module(f"PYTHONPATH {name}", name, place, cwd))
 
 
 def _modules(args: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -68,6 +74,13 @@ def _module(told: str, name: str, place: str, cwd: str) -> Iterator[Candidate]:
     packages = [os.path.join(place, *parts[: count + 1], "__init__.py") for count in range(len(parts))]
     for path in (f"{whole}.py", os.path.join(whole, "__main__.py"), *packages):
         yield f"{told}: {os.path.relpath(path, cwd)}", path
+
+
+def by_folder(args: Sequence[str], cwd: str) -> Iterator[Candidate]:
+    """An interpreter that is given a folder runs what is in there under a name of its own."""
+    first = next((word for word in args if not word.startswith("-")), "")
+    for name in _BEGINNINGS if first else ():
+        yield f"{first}: {name}", os.path.join(cwd, first, name)
 
 
 def by_code(args: Sequence[str], cwd: str) -> Iterator[Candidate]:

@@ -11,8 +11,10 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 
-from clawft.config.named import Candidate, by_code, by_module, by_runner, by_variables
+from clawft.config.named import Candidate, by_code, by_folder, by_module, by_runner, by_variables
 from clawft.policy.pin import PREFIX
+from clawft.sandbox.bounds import is_within
+from clawft.sandbox.program import hops
 from clawft.store.home import open_at_once
 
 MAX_SCRIPTS = 32
@@ -32,14 +34,23 @@ _MAY_RUN = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] = NO_VARIABLES) -> dict[str, str]:
     """The path of each script by what names it; no more than there is room for."""
     program = os.path.basename(command)
+    interpreted = program.rstrip("0123456789.") in INTERPRETERS
     named = {
-        **_of_arguments(program.rstrip("0123456789.") in INTERPRETERS, args, cwd),
+        **_of_arguments(interpreted, args, cwd),
+        **_those_there(by_folder(args, cwd) if interpreted else iter(())),
+        **_those_there(_interpreters(command, cwd)),
         **_those_there(by_module(args, cwd, env)),
         **_those_there(by_runner(program, args, cwd)),
         **_programs(by_code(args, cwd)),
         **_programs(by_variables(env, cwd)),
     }
     return dict(list(named.items())[:MAX_SCRIPTS])
+
+
+def _interpreters(command: str, cwd: str) -> Iterator[Candidate]:
+    """What the first line of a program says is to run it, where that lies beside it: others are the system's."""
+    beside = (hop for hop in hops(command) if hop != command and is_within(hop, os.path.realpath(cwd)))
+    return ((f"#!{hop}", hop) for hop in beside)
 
 
 def _of_arguments(interpreted: bool, args: Sequence[str], cwd: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
 from clawft.guard.pipeline import Use as BesideUse
@@ -50,8 +50,17 @@ Beside = Callable[[str, Caller], Sequence[Tool]]
 """What a server has beside its tools, put as tools, for this caller."""
 
 
+Up = Callable[[str, Caller], Awaitable[None]]
+"""Back when a server is up, and what is known of it is what it says itself. Raises NotConnected."""
+Key = tuple[str, str, str]
+
+
 def _nothing(server: str, caller: Caller) -> Sequence[Tool]:
     return ()
+
+
+async def _is_up(server: str, caller: Caller) -> None:
+    return
 
 
 class ApprovalGuard:
@@ -67,6 +76,7 @@ class ApprovalGuard:
         days: int = 0,
         relisted: Callable[[], None] = lambda: None,
         beside: Beside = _nothing,
+        up: Up = _is_up,
     ) -> None:
         """`days`: how long an answer holds, 0 for ever. `relisted`: tools that were withheld may be shown now."""
         self._book = book
@@ -76,7 +86,9 @@ class ApprovalGuard:
         self._days = days
         self._relisted = relisted
         self._beside = beside
-        self._open: dict[tuple[str, str, str], Tool] = {}
+        self._up = up
+        self._open: dict[Key, Tool] = {}
+        self._open_of: dict[str, set[Key]] = {}
         self._withheld = False
         self._look_at = 0.0
         self._turns: dict[Turn, asyncio.Lock] = {}
@@ -105,23 +117,55 @@ class ApprovalGuard:
     def _forget(self) -> None:
         """Other approvals hold than before."""
         self._open.clear()
+        self._open_of.clear()
         if self._withheld:
             self._withheld = False
             self._relisted()
 
+    def forget(self, server: str) -> None:
+        """It says something else now, or will be started anew: what it says then is judged anew."""
+        for key in self._open_of.pop(server, ()):
+            self._open.pop(key, None)
+
     # ── a first use ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _first_use(self, call: Call, after: Next) -> Reply:
-        refusal = await self._refusal(call)
+        refusal = self._at_once(call)
+        if not refusal:
+            try:
+                await self._up(call.origin.server, call.caller)
+            except NotConnected as down:
+                raise ExecutionFailed(down.message, hint=down.hint) from None
+            call = self._as_it_is_now(call)
+            refusal = await self._refusal(call)
         return Reply.error(refusal, refused=RULE) if refusal else await after(call)
 
     async def refuses(self, use: BesideUse) -> str:
         """Prompts and resources are not used often enough to keep a table of them."""
         if not self.applies(RESOURCES_TOOL, use.origin):
             return ""
+        refusal = self._at_once(self._beside_call(use))
+        if refusal:
+            return refusal
+        await self._up(use.origin.server, use.caller)
+        return await self._refusal(self._beside_call(use))
+
+    def _beside_call(self, use: BesideUse) -> Call:
         tool = self._stand_in(use.method, use.origin, use.caller)
-        name = f"{use.origin.server}/{use.method}"
-        return await self._refusal(Call(use.caller, name, tool, use.origin, use.arguments, talk=use.talk))
+        return Call(use.caller, f"{use.origin.server}/{use.method}", tool, use.origin, use.arguments, talk=use.talk)
+
+    def _at_once(self, call: Call) -> str:
+        """Whether it is up or not: nobody has approved anything of this name, and nobody can be asked."""
+        self._look()
+        found, subject = self._judged(call.tool, call.origin, call.caller)
+        unknown = found.standing is Standing.UNKNOWN and not call.caller.capabilities.elicit_form
+        return _refused(subject) if unknown else ""
+
+    def _as_it_is_now(self, call: Call) -> Call:
+        """A server that was not up when it was called may say something else than it did when it was last."""
+        told = self._offered(call.origin.server, call.caller).tools
+        tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
+        return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
 
     def _stand_in(self, method: str, origin: Origin, caller: Caller) -> Tool:
         known = (each for each in self._beside(origin.server, caller) if each.name == method)
@@ -154,9 +198,14 @@ class ApprovalGuard:
         if found.standing is Standing.NEW:
             await self._store([self._approval(call.caller, call.origin.server, call.tool.name, shown)])
         if found.standing in (Standing.APPROVED, Standing.NEW):
-            self._open[(call.caller.principal, call.caller.agent, call.name)] = call.tool
+            self._let_through(call)
             return None
         return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
+
+    def _let_through(self, call: Call) -> None:
+        key = (call.caller.principal, call.caller.agent, call.name)
+        self._open[key] = call.tool
+        self._open_of.setdefault(call.origin.server, set()).add(key)
 
     async def _ask(self, call: Call, turn: Turn, began: float) -> str:
         subject = await self._to_ask(call)
@@ -165,14 +214,25 @@ class ApprovalGuard:
         if self._declined.get(turn, 0.0) > began:
             return _declined(subject)
         key = question_key(subject)
+        everything = self._all(call)
         answers = await call.talk.ask({key: question(subject, _readable(call.arguments))})
         answer = chosen(subject, answers[key])
         if not answer:
             self._note_declined(turn)
             return _declined(subject)
         if answer != ONCE:
-            await self._store(self._approvals(call, self._all(call) if answer == subject.everything else ()))
-        return ""
+            others = everything if answer == subject.everything else ()
+            await self._store(self._approvals(call, others, subject.instructions))
+        changed = self._changed_since(call, subject)
+        return _refused(changed) if changed is not None else ""
+
+    def _changed_since(self, call: Call, subject: Subject) -> Subject | None:
+        """Whoever answers has read what was asked, and a server may use the time to say something else."""
+        now = self._as_it_is_now(call)
+        found, changed = self._judged(now.tool, call.origin, call.caller)
+        if changed.pin == subject.pin or found.standing is Standing.APPROVED:
+            return None
+        return msgspec.structs.replace(changed, differs=changed.differs or ("its definition",))
 
     def _all(self, call: Call) -> Sequence[Tool]:
         server = call.origin.server
@@ -188,9 +248,9 @@ class ApprovalGuard:
 
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _approvals(self, call: Call, others: Sequence[Tool]) -> list[Approval]:
+    def _approvals(self, call: Call, others: Sequence[Tool], instructions: str) -> list[Approval]:
+        """Of what there was when the person was asked."""
         server = call.origin.server
-        instructions = self._offered(server, call.caller).instructions
         tools = {tool.name: tool for tool in (*others, call.tool)}.values()
         return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.errors import TooLarge
-from clawft.link.share.room import ROOM
+from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
@@ -47,7 +47,7 @@ class ResultGuard:
     ) -> None:
         """`verbatim`: whether what this server says passes with its hidden characters."""
         self._leftovers = leftovers
-        ROOM.lend(leftovers)
+        ATTIC.lend(leftovers)
         self._limit = limit
         self._verbatim = verbatim
         self._resource_limit = resource_limit

@@ -211,20 +211,8 @@ def start(launch: Launch, said: Said | None = None) -> Child:
 
 
 def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
-    pipe = subprocess.PIPE if how.ends is None else subprocess.DEVNULL
     try:
-        process = subprocess.Popen(
-            how.argv,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=subprocess.PIPE,
-            cwd=launch.cwd,
-            env=how.env,
-            start_new_session=True,
-            bufsize=0,
-            umask=UMASK,
-            pass_fds=how.descriptors,
-        )
+        process = _run(how, launch.cwd)
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
         if how.handed is not None:
             how.handed.close()
@@ -236,12 +224,30 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
-    if how.ends is not None:
-        process.stdin, process.stdout = open(how.ends[0], "wb", 0), open(how.ends[1], "rb", 0)  # noqa: SIM115
     child = Child(process, launch, how, said)
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child
+
+
+def _run(how: Start, cwd: str) -> subprocess.Popen[bytes]:
+    """With pipes to its input, output and complaints."""
+    pipe = subprocess.PIPE if how.ends is None else subprocess.DEVNULL
+    process = subprocess.Popen(
+        how.argv,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=how.env,
+        start_new_session=True,
+        bufsize=0,
+        umask=UMASK,
+        pass_fds=how.descriptors,
+    )
+    if how.ends is not None:
+        process.stdin, process.stdout = open(how.ends[0], "wb", 0), open(how.ends[1], "rb", 0)  # noqa: SIM115 - its own
+    return process
 
 
 def find_command(command: str, cwd: str) -> str:

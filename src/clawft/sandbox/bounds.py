@@ -12,31 +12,77 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-Access = Literal["hide", "empty", "read", "write", "stay"]
-"""`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away."""
+Access = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
+"""`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away.
+
+In a folder that is hidden: `near`, and `link` for a link as it is, to be read if it is still there; `bare`, a name of
+nothing.
+"""
 Setting = Literal["auto", "off", "strict", "require"]
 
 ANY_HOST = "*"
 
-SECRETS = (
-    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc "
-    ".git-credentials .pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly .gem/credentials "
-    ".cargo/credentials.toml .cargo/credentials .composer/auth.json .huggingface .cache/huggingface/token "
-    ".local/share/uv/credentials .config/gcloud .config/gh .config/hub .config/glab-cli .config/doctl .config/op "
-    ".config/1Password .config/Bitwarden .config/rclone .config/sops .config/age .config/containers "
-    ".config/composer/auth.json .config/git/credentials .config/github-copilot .local/share/keyrings "
-    ".local/share/kwalletd .pki .Xauthority .ICEauthority .claude.json .claude/.credentials.json .config/Claude "
-    ".cursor/mcp.json .codex/auth.json .gemini/oauth_creds.json .mozilla .thunderbird .config/google-chrome "
-    ".config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi .config/opera .config/Signal "
-    ".config/Slack .config/discord .var/app snap .electrum .bitcoin .ethereum .config/solana .bash_history "
-    ".zsh_history .local/share/fish/fish_history .python_history .node_repl_history .psql_history .mysql_history "
-    ".sqlite_history"
+KEYS = (
+    ".ssh .aws .gnupg .azure .kube .docker .password-store .vault-token .terraform.d .terraformrc .netrc .authinfo "
+    ".authinfo.gpg .git-credentials .pypirc .pgpass .my.cnf .s3cfg .boto .databrickscfg .snowflake .kaggle .fly "
+    ".oci .ibmcloud .aliyun .pulumi .argocd .cloudflared .ngrok2 .tsh .step .sentryclirc .putty .vnc .msmtprc "
+    ".subversion/auth .gem/credentials .cargo/credentials.toml .cargo/credentials .composer/auth.json .huggingface "
+    ".streamlit/secrets.toml .cache/huggingface/token .local/share/uv/credentials .local/share/com.vercel.cli "
+    ".local/share/jupyter/runtime .config/gcloud .config/gh .config/hub .config/glab-cli .config/doctl "
+    ".config/hcloud .config/scw .config/openstack .config/heroku .config/stripe .config/netlify .config/.wrangler "
+    ".config/argocd .config/ngrok .config/pulumi .config/rclone .config/filezilla .config/syncthing .config/sops "
+    ".config/age .config/containers .config/composer/auth.json .config/git/credentials .pki .Xauthority "
+    ".ICEauthority"
 ).split()
+RINGS = (
+    ".1password .gnome2/keyrings .local/share/keyrings .local/share/kwalletd .local/share/password-store "
+    ".local/share/gopass .config/op .config/1Password .config/Bitwarden .config/gopass .config/keepassxc .electrum "
+    ".bitcoin .litecoin .dogecoin .ethereum .bitmonero .config/solana .config/Exodus .config/atomic "
+    ".foundry/keystores"
+).split()
+"""Key rings and wallets."""
+AGENTS = (
+    ".claude/.credentials.json .claude/settings.json .claude/history.jsonl .claude/projects .claude.json "
+    ".config/Claude .cursor/mcp.json .cursor/chats .codex/auth.json .codex/config.toml .codex/history.jsonl "
+    ".codex/sessions .gemini/oauth_creds.json .gemini/settings.json .gemini/tmp .qwen/oauth_creds.json "
+    ".qwen/settings.json .kiro/settings .codeium .continue .copilot .mcp-auth .config/github-copilot "
+    ".config/opencode .local/share/opencode .config/goose .local/share/goose .config/zed .config/amp "
+    ".config/io.datasette.llm .config/Code/User .config/Cursor/User .config/VSCodium/User .config/Windsurf/User "
+    ".aider.chat.history.md .aider.input.history"
+).split()
+"""Other agents and editors: their configurations name tokens of servers, their histories are conversations."""
+TALKS = (
+    ".mozilla .librewolf .waterfox .zen .floorp .thunderbird .cache/mozilla .cache/google-chrome .cache/chromium "
+    ".config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge .config/vivaldi "
+    ".config/opera .config/librewolf .config/zen .config/Signal .config/Slack .config/discord .config/Element "
+    ".config/teams .config/evolution .local/share/evolution .local/share/TelegramDesktop .var/app snap"
+).split()
+"""Browsers, mail, messengers."""
+HISTORIES = (
+    ".bash_history .zsh_history .zhistory .histfile .sh_history .ash_history .local/share/fish/fish_history "
+    ".local/share/zsh/history .local/state/zsh/history .local/state/bash/history .config/zsh/.zsh_history "
+    ".config/nushell/history.txt .python_history .ipython/profile_default/history.sqlite .node_repl_history "
+    ".psql_history .mysql_history .sqlite_history .rediscli_history .mongosh .dbshell .irb_history .lesshst "
+    ".viminfo"
+).split()
+DAEMONS = ".colima .lima .rd .orbstack .minikube .podman".split()
+"""Whoever reaches one of their sockets starts what he likes, outside of any sandbox."""
+
+SECRETS = (*KEYS, *RINGS, *AGENTS, *TALKS, *HISTORIES, *DAEMONS)
 """Below the home folder: what a server has no business with unless its table names it."""
 
+MOVED = (
+    "AWS_SHARED_CREDENTIALS_FILE AWS_CONFIG_FILE AZURE_CONFIG_DIR BOTO_CONFIG CLOUDSDK_CONFIG DOCKER_CONFIG "
+    "GH_CONFIG_DIR GNUPGHOME GOOGLE_APPLICATION_CREDENTIALS HF_TOKEN_PATH HISTFILE KUBECONFIG NETRC "
+    "PASSWORD_STORE_DIR PGPASSFILE SOPS_AGE_KEY_FILE SSH_AUTH_SOCK TF_CLI_CONFIG_FILE XAUTHORITY"
+).split()
+"""Variables of ours that say where secrets lie, if not where they usually do."""
+
 DECIDING = (
-    ".git/hooks .git/config .clawft .mcp.json .vscode/tasks.json .vscode/settings.json .vscode/mcp.json "
-    ".cursor/mcp.json .claude/settings.json .claude/settings.local.json .husky"
+    ".git/hooks .git/config .git/config.worktree .git/commondir .clawft .mcp.json .husky .vscode/tasks.json "
+    ".vscode/settings.json .vscode/launch.json .vscode/mcp.json .cursor/mcp.json .cursor/hooks.json "
+    ".claude/settings.json .claude/settings.local.json .gemini/settings.json .codex/config.toml .zed/settings.json "
+    ".zed/tasks.json .kiro/settings/mcp.json .roo/mcp.json opencode.json"
 ).split()
 """In the workspace: what decides which programs run later, and outside of any sandbox."""
 
@@ -85,6 +131,8 @@ class Around(Struct, frozen=True):
     """Folders its command line names: what it was told to work on."""
     kept: tuple[str, ...] = tuple(DECIDING)
     """What of the workspace it may read only."""
+    moved: tuple[str, ...] = ()
+    """Secrets that lie elsewhere."""
 
 
 class Bounds(Struct, frozen=True):
@@ -97,6 +145,8 @@ class Bounds(Struct, frozen=True):
     own: str = ""
     workspace: str = ""
     """Where links are not followed: a server may have put them there."""
+    home: str = ""
+    """Of whom a child runs for, if it runs for so long that there may be other secrets before it ends."""
 
     @property
     def any_host(self) -> bool:
@@ -140,7 +190,9 @@ def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
 
 
 def _work(around: Around) -> tuple[str, ...]:
-    """The workspace, and what the command line names; never a whole home, a secret or a folder of the system."""
+    """The workspace, and what the command line names; never a whole home, a secret, a folder of the system or of what
+    decides about later runs.
+    """
     folders = (around.workspace, around.cwd, *around.named)
     return tuple(folder for folder in folders if may_be_opened(folder, around.home) and not _is_kept(folder, around))
 
@@ -150,11 +202,18 @@ def _deciding(around: Around) -> tuple[str, ...]:
 
 
 def _is_kept(path: str, around: Around) -> bool:
-    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around)))
+    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around), *_deciding(around)))
 
 
 def _secrets(around: Around) -> tuple[str, ...]:
-    return (*(f"{around.home}/{name}" for name in SECRETS), around.state)
+    moved = (path for path in around.moved if _may_be_hidden(path, around))
+    return (*(f"{around.home}/{name}" for name in SECRETS), around.state, *moved)
+
+
+def _may_be_hidden(path: str, around: Around) -> bool:
+    """A variable may say anything: nothing is hidden that is a part of the system or that the child works in."""
+    needed = (around.home, around.workspace, around.cwd, *around.program)
+    return not any(is_within(path, each) for each in SYSTEM) and not any(is_within(each, path) for each in needed)
 
 
 def may_be_opened(folder: str, home: str) -> bool:
@@ -199,8 +258,8 @@ def _above(path: str) -> Iterator[str]:
 
 def _staying(around: Around) -> list[str]:
     """Folders with something in them that is kept: moved away, they would make room for others."""
-    nested = (name.partition("/")[0] for name in around.kept if "/" in name)
-    return [f"{around.workspace}/{name}" for name in dict.fromkeys(nested)]
+    outer = dict.fromkeys(folder for name in around.kept for folder in _above(f"/{name}") if folder != "/")
+    return [f"{around.workspace}{folder}" for folder in outer]
 
 
 def _cwd(around: Around) -> tuple[str, ...]:

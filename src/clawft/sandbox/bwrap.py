@@ -49,8 +49,21 @@ def _mount(rule: Rule, sized: bool) -> Iterable[str]:
             return ("--perms", "0555", "--tmpfs", path)
         case "hide":
             return ("--ro-bind", os.devnull, path)
+        case "near":
+            return ("--ro-bind-try", path, path)
+        case "link":
+            return _link(path)
+        case "bare":
+            return ("--dir", path)
         case _:
             return ("--ro-bind", path, path)
+
+
+def _link(path: str) -> Iterable[str]:
+    try:
+        return ("--symlink", os.readlink(path), path)
+    except OSError:
+        return ()  # gone in the meantime
 
 
 def _private(path: str, sized: bool) -> Iterable[str]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
+from clawft.sandbox.apart import taken_apart
 from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
 from clawft.sandbox.probe import Means
 from clawft.sandbox.settled import settled
@@ -76,6 +77,8 @@ class Cell(Struct, frozen=True):
     def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool) -> Start:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
+        if bounds.home:
+            bounds = msgspec.structs.replace(bounds, rules=tuple(taken_apart(bounds.rules, bounds.home)))
         steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
@@ -91,9 +94,9 @@ class Cell(Struct, frozen=True):
         return (means.away, means.back) if own_pipes and means.away else ((), means.inner_limits)
 
     def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> Start:
-        import tempfile  # only where Landlock has to do
+        from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
 
-        temporary = os.path.realpath(tempfile.mkdtemp(prefix="weft-"))
+        temporary = private_folder()
         rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
         means, tended = self.means, not self.means.alone
         spared = (os.getpid(), -os.getpgrp()) if tended else ()

@@ -11,7 +11,7 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -43,6 +43,9 @@ def variables(hosts: Sequence[str]) -> dict[str, str]:
 
 
 _OURS_TO_SAY = (b"host:", b"host ", b"connection:", b"proxy-connection:")
+_METADATA = frozenset({"100.100.100.200", "168.63.129.16", "fd00:ec2::254"})
+"""Where clouds keep what a machine may do, beside the link-local address that most of them use."""
+_ENVELOPES = frozenset(ip_address(each).packed[:12] for each in ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::"))
 _HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
 
 
@@ -93,15 +96,25 @@ def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
     return any(fnmatchcase(name, host) and port in ("", str(wish.port)) for host, port in map(_split, hosts))
 
 
-def may_lead_to(address: str, host: str) -> bool:
-    """For a host that is listed. A name that leads to this machine, or to its link, does so for somebody else's sake:
-    whoever wants to go there lists the address itself, or `localhost`.
+def may_lead_to(address: str, host: str, hosts: Sequence[str]) -> bool:
+    """For a host that is allowed. A name that leads to this machine, or to its link, does so for somebody else's sake:
+    whoever wants to go there lists the address itself, or `localhost`; `*:443` means neither.
     """
-    if host.lower() == LOCAL[0] or _is_address(host):
+    if (host.lower() == LOCAL[0] or _is_address(host)) and host.lower() in {listed for listed, _ in map(_split, hosts)}:
         return True
+    found = _where_it_ends(address)
+    near = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    return not near and str(found) not in _METADATA
+
+
+def _where_it_ends(address: str) -> IPv4Address | IPv6Address:
+    """An address of the sixth version may be an envelope around one of the fourth."""
     found = ip_address(address.partition("%")[0])
-    found = getattr(found, "ipv4_mapped", None) or found
-    return not (found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast)
+    if isinstance(found, IPv4Address):
+        return found
+    if found.packed[:12] in _ENVELOPES and int(found) > 1:
+        return IPv4Address(found.packed[12:])
+    return found.sixtofour or found
 
 
 def _is_address(host: str) -> bool:
@@ -208,7 +221,7 @@ class Door:
     async def _reach(self, wish: Wish) -> Way:
         """At the address that was looked at, so that nobody changes it in between."""
         found = await self._loop.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
-        addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host)]
+        addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host, self._hosts)]
         if not addresses:
             said = f"{wish.host} leads to this machine, which is not in the sandbox's network list"
             self._tell(said)

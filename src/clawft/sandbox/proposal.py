@@ -8,21 +8,12 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from clawft.sandbox.bounds import RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, is_within, may_be_opened
+from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.watched import Seen
 
 MAX_NAMED = 100
 """Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""
 MAX_TOLD = 10
-AT_LOGIN = (
-    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .xprofile "
-    ".xinitrc .xsession .pam_environment .inputrc .gitconfig .config/git .config/autostart .config/systemd "
-    ".config/environment.d .config/fish .config/nvim .config/Code .vimrc .vim .emacs .emacs.d .tmux.conf .npmrc .bin "
-    "bin .local/bin .local/share/applications .local/share/systemd .local/lib .cargo/bin .cargo/config.toml .cargo/env "
-    ".vscode .cursor .claude .claude.json .codex .config/clawft .mozilla .nix-profile .pyenv .nvm .rustup"
-).split()
-"""Below the home folder: what decides which programs run later, with all the rights of the user."""
-SHARED = (".config", ".cache", ".local", ".local/share", ".local/state")
-"""Folders of many programs: the one of this program is meant, never all of them."""
 
 
 class Proposal(Struct, frozen=True):
@@ -83,19 +74,15 @@ def _not_proposed(paths: Iterable[str], what: str, around: Around, *, writing: b
 
 def _refused(unit: str, around: Around, *, writing: bool) -> str:
     """Why it is not proposed; nothing if it is."""
-    if not may_be_opened(unit, around.home) or unit in [f"{around.home}/{name}" for name in SHARED]:
+    if not may_be_opened(unit, around.home) or is_shared(unit, around.home):
         return "is much more than one program needs"
     if not unit.isprintable():
         return "has letters in its name that cannot be shown"
-    if writing and any(is_within(unit, each) or is_within(each, unit) for each in _at_login(around)):
+    if writing and runs_later(unit, around.home):
         return "decides what runs at your next login, or later"
     if writing and any(is_within(each, unit) for each in (*TEMPORARY, RUNNING, *SYSTEM)):
         return "holds folders of the system"
     return ""
-
-
-def _at_login(around: Around) -> list[str]:
-    return [f"{around.home}/{name}" for name in AT_LOGIN]
 
 
 def _counts(path: str, around: Around, *, writing: bool) -> bool:
@@ -115,7 +102,7 @@ def _in_workspace(path: str, around: Around) -> bool:
 
 
 def _secret(path: str, around: Around) -> str:
-    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state)
+    kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state, *around.moved)
     if is_within(path, around.own):
         return ""
     return next((secret for secret in kept if is_within(path, secret)), "")

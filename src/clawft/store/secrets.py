@@ -37,6 +37,8 @@ LAST_SECONDS = 2.0
 """For a command that has said everything, to end."""
 SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
+SHORTEST_LINE = 12
+"""Of a secret of many lines, to be concealed by itself."""
 HIDDEN = "…"
 
 Find = Callable[[Sequence[str]], Iterable[str]]
@@ -146,8 +148,27 @@ def _remembered(secret: str) -> str:
 
 
 def keep_concealed(*secrets: str) -> None:
-    """From now on these values are not said any more."""
-    _resolved.update(secret for secret in secrets if len(secret) >= SHORTEST_CONCEALED)
+    """From now on these values are not said any more, as they are or in the usual spellings."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_CONCEALED:
+            _resolved.update((secret, *_lines(secret), *_spellings(secret)))
+
+
+def _lines(secret: str) -> Iterable[str]:
+    """A key of many lines is seldom said in one piece."""
+    lines = [line.strip() for line in secret.splitlines()]
+    return (line for line in lines if len(line) >= SHORTEST_LINE) if len(lines) > 1 else ()
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    """Inside quotes, in an address, and as it travels in headers."""
+    from binascii import b2a_base64  # together a thousandth of what resolving one takes
+    from urllib.parse import quote, quote_plus
+
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1], repr(secret)[1:-1])
+    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex())
+    yield b2a_base64(raw, newline=False).decode().rstrip("=")
 
 
 def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from clawft.sandbox.bounds import Around, Table, bounds_of
+import msgspec
+
+from clawft.sandbox.bounds import MOVED, Around, Table, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
+from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.probe import means
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.store.home import private_dir
 from clawft.store.names import folder_name
 from clawft.upstream.spec import UpstreamSpec
+
+WORKSPACE = "workspace"
+"""The scope of servers that a file in the workspace names: what they name outside of it is not theirs to open."""
 
 
 class Cells:
@@ -25,25 +31,49 @@ class Cells:
         self._home = os.path.realpath(Path.home())
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
-        return Cell(bounds_of(spec.sandbox, self.around(spec, argv, cwd)), means(self._state / "cache"))
+        bounds = bounds_of(spec.sandbox, self.around(spec, argv, cwd))
+        lasting = None if bounds is None else msgspec.structs.replace(bounds, home=self._home)
+        return Cell(lasting, means(self._state / "cache"))
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
         home = self._home
-        told = (*argv, *filter(os.path.isabs, spec.env.values()))
+        told = (*argv, *(value for value in spec.env.values() if os.path.isabs(value) and self._may_name(value)))
         program, named = folders_of(told, home, cwd, self._workspace)
+        if spec.scope == WORKSPACE:
+            named = tuple(folder for folder in named if is_within(folder, self._workspace))
         if isinstance(spec.sandbox, Table) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
         return Around(
             home=home,
             state=str(self._state),
             workspace=self._workspace,
-            cwd=self._workspace if leads_out(spec.cwd, self._workspace) else cwd,
+            cwd=self._workspace if self._leaves(spec) else cwd,
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",
             program=program,
             named=named,
+            moved=tuple(_moved(spec)),
         )
 
+    def _may_name(self, path: str) -> bool:
+        """A variable says where something is, and seldom that it is to be worked on: `XDG_CONFIG_HOME` is one."""
+        place = os.path.realpath(path)
+        return not is_shared(place, self._home) and not runs_later(place, self._home)
+
+    def _leaves(self, spec: UpstreamSpec) -> bool:
+        """Whether its working folder is one that nobody but a file in the workspace, or a link there, says is its."""
+        outside = not is_within(os.path.realpath(spec.cwd), self._workspace)
+        return leads_out(spec.cwd, self._workspace) or (spec.scope == WORKSPACE and outside)
+
     def _own(self, spec: UpstreamSpec) -> Path:
-        folder = self._state / "sandbox" / folder_name(spec.name)
+        """One of a workspace may be called like any other, and has nothing to do with it."""
+        name = f"{spec.name}@{self._workspace}" if spec.scope == WORKSPACE else spec.name
+        folder = self._state / "sandbox" / folder_name(name)
         private_dir(folder)
         return folder
+
+
+def _moved(spec: UpstreamSpec) -> Iterator[str]:
+    """Where the user keeps secrets if not in the usual places, and has not told this server so."""
+    said = (os.environ.get(name, "") for name in MOVED)
+    paths = (path for value in said for path in value.split(os.pathsep) if os.path.isabs(path))
+    return (os.path.realpath(path) for path in paths if path not in spec.env.values())

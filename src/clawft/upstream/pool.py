@@ -247,7 +247,7 @@ class Pool:
             error=upstream.error,
             era=session.peer.era.value if session else "",
             revision=session.peer.revision if session else "",
-            server_info=session.peer.server_info if session else {},
+            server_info={key: conceal(value) for key, value in session.peer.server_info.items()} if session else {},
             tools=tuple(tool.name for tool in upstream.tools),
             restarts=upstream.backoff.total,
             pid=child.pid if child is not None else None,

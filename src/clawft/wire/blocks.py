@@ -106,7 +106,8 @@ class _Read(Struct, gc=False, rename="camel"):
 
 _KINDS = {"text": _Text, "image": _Image, "audio": _Audio, "resource_link": _Link, "resource": _Embedded}
 _ONE_TEXT = b'{"content":[{"type":"text","text":"'
-_ITS_END = b'"}]}'
+_ENDS = frozenset({b'"}]}', b'"}],"isError":false}', b'"}],"isError":false,"resultType":"complete"}'})
+_LONGEST_END = max(map(len, _ENDS))
 
 _tool = msgspec.json.Decoder(_Tool)
 _kind = msgspec.json.Decoder(_Kind)
@@ -116,8 +117,11 @@ _encode = msgspec.json.encode
 
 
 def is_one_text(result: bytes) -> bool:
-    """Surely, and nothing else: most results are that, and a look tells."""
-    return result.startswith(_ONE_TEXT) and result.find(_QUOTE, len(_ONE_TEXT)) == len(result) - len(_ITS_END)
+    """Surely, and no error: most results are that, and a look tells."""
+    if not result.startswith(_ONE_TEXT):
+        return False
+    end = result.find(_QUOTE, len(_ONE_TEXT))
+    return len(result) - end <= _LONGEST_END and result[end:] in _ENDS
 
 
 def read_error(result: bytes) -> bool | None:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from clawft.link.share import room
-from clawft.link.share.room import Room
+from clawft.link.share import attic
+from clawft.link.share.attic import Attic
 from clawft.provider.server import kept
 from clawft.provider.server.kept import KeptReads
 from tests.requirements import requirement
@@ -75,10 +75,10 @@ def test_there_is_a_bound_on_how_many_and_how_much(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "SPARED_BYTES", 0)
-    small = Room(4 * len(result("x" * 50)))
+    monkeypatch.setattr(attic, "SPARED_BYTES", 0)
+    small = Attic(4 * len(result("x" * 50)))
     small.lend(kept.ALL_KEPT)
-    monkeypatch.setattr(kept, "ROOM", small)
+    monkeypatch.setattr(kept, "ATTIC", small)
     first, second = KeptReads(), KeptReads()
     for number in range(5):
         first.put(f"x://{number}", "ada", result("x" * 50))
@@ -91,10 +91,10 @@ def test_what_all_servers_may_keep_has_a_bound_and_is_given_back(monkeypatch: py
 
 
 def test_many_servers_are_spared_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "SPARED_BYTES", 2 * len(result("x" * 50)))
-    small = Room(0)
+    monkeypatch.setattr(attic, "SPARED_BYTES", 2 * len(result("x" * 50)))
+    small = Attic(0)
     small.lend(kept.ALL_KEPT)
-    monkeypatch.setattr(kept, "ROOM", small)
+    monkeypatch.setattr(kept, "ATTIC", small)
     servers = [KeptReads() for _ in range(10)]
     for server in servers:
         server.put("x://a", "ada", result("x" * 50))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from weakref import ReferenceType, ref
 
 from clawft.errors import BadParams
-from clawft.link.share.room import ROOM, SPARED_BYTES
+from clawft.link.share.attic import ATTIC, SPARED_BYTES
 from clawft.wire import jsonrpc, sse
 
 KEEP_ALIVE_SECONDS = 15.0
@@ -51,7 +51,7 @@ class Shelf:
         if len(self._events) > MAX_SHELVED:
             self.give_way()
         if self.bytes > SPARED_BYTES:
-            ROOM.settle()
+            ATTIC.settle()
 
     def give_way(self) -> bool:
         """The oldest does, but not the last one there is while it waits for its reader."""
@@ -75,7 +75,7 @@ class Shelf:
 
 
 SHELF = Shelf()
-ROOM.lend(SHELF)
+ATTIC.lend(SHELF)
 
 
 class EventStream:

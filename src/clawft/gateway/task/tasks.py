@@ -21,7 +21,7 @@ from clawft.errors import INTERNAL_ERROR, Busy, ClawftError
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
-from clawft.link.share.room import ROOM
+from clawft.link.share.attic import ATTIC
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
 from clawft.wire.asking import answers_it, require
 from clawft.wire.tasks import FINAL
@@ -149,7 +149,7 @@ class Board:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._tasks: dict[str, Task] = {}
-        ROOM.lend(self)
+        ATTIC.lend(self)
 
     def start(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers) -> Reply:
         """Run it in the background, with the answers known already, and reply at once with the task."""
@@ -185,7 +185,7 @@ class Board:
             task.move("failed")
         else:
             task.result = reply.result
-            ROOM.settle()
+            ATTIC.settle()
             task.move("completed")
 
     def get(self, caller: Caller, id: str) -> Task:

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Self
 
 from clawft.errors import MessageTooLong
+from clawft.link.share.attic import ATTIC
 from clawft.link.share.heap import keep_large_blocks
-from clawft.link.share.room import ROOM
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
@@ -81,7 +81,7 @@ class Turns:
 
 
 TURNS = Turns()
-ROOM.count(lambda: TURNS.held)
+ATTIC.count(lambda: TURNS.held)
 
 
 class Sender:
@@ -125,7 +125,7 @@ class Turn:
             self._see(0)
         turns.held += size - self.size
         self.size = size
-        ROOM.settle()
+        ATTIC.settle()
         waited, self.waits = self.waits, not turns.may_go_on(self)
         if self.waits and not waited:
             self._look_later()

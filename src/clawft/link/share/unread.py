@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from math import inf
 
-from clawft.link.share.room import ROOM
+from clawft.link.share.attic import ATTIC
 
 MAX_UNREAD_BYTES = 16 * 1024 * 1024
 """For all together; one alone has its own bound."""
@@ -34,7 +34,7 @@ class Unread:
 
     def look(self) -> None:
         """Give up the slowest, if there is too much."""
-        ROOM.settle()
+        ATTIC.settle()
         if self.bytes <= self._limit:
             return
         for taker in self.takers:
@@ -60,7 +60,7 @@ class Unread:
 
 
 UNREAD = Unread()
-ROOM.count(lambda: UNREAD.bytes)
+ATTIC.count(lambda: UNREAD.bytes)
 
 
 def _never() -> bool:

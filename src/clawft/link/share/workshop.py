@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from clawft.link.share.room import ROOM
+from clawft.link.share.attic import ATTIC
 from clawft.link.share.turns import TURNS
 from clawft.wire.visible import is_plain
 
@@ -80,7 +80,7 @@ class Workshop:
                 began = _clock()
                 await self._run(*self._next(whose))
                 self._had[whose] += _clock() - began
-                ROOM.settle()  # some of it may have been kept
+                ATTIC.settle()  # some of it may have been kept
                 await _few_turns()
         finally:
             self._working = None

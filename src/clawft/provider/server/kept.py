@@ -9,7 +9,7 @@ from weakref import WeakSet
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.link.share.room import ROOM
+from clawft.link.share.attic import ATTIC
 
 MAX_KEPT = 256
 MAX_KEPT_BYTES = 4 * 1024 * 1024
@@ -69,7 +69,7 @@ class KeptReads:
         self.bytes += len(result)
         while len(self._kept) > MAX_KEPT or self.bytes > MAX_KEPT_BYTES:
             self.give_way()
-        ROOM.settle()
+        ATTIC.settle()
 
     def give_way(self) -> bool:
         """The longest unused does. False if there is none."""
@@ -93,7 +93,7 @@ class KeptReads:
 
 
 class _OfAll:
-    """To the room they are one kind, however many servers there are."""
+    """To the attic they are one kind, however many servers there are."""
 
     def __init__(self) -> None:
         self.servers: WeakSet[KeptReads] = WeakSet()
@@ -112,4 +112,4 @@ def _size(kept: KeptReads) -> int:
 
 
 ALL_KEPT = _OfAll()
-ROOM.lend(ALL_KEPT)
+ATTIC.lend(ALL_KEPT)

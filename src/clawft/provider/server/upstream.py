@@ -34,7 +34,7 @@ from clawft.model import (
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
 from clawft.provider.server import relay
-from clawft.provider.server.call.refusal import failed
+from clawft.provider.server.call.refusal import concealed, failed
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
@@ -267,7 +267,10 @@ class UpstreamProvider:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
         session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+        try:
+            whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+        except JsonRpcFailure as refused:
+            raise concealed(refused) from None
         stateless = session.peer.era is Era.STATELESS
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:

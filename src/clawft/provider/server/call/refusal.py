@@ -18,7 +18,7 @@ from clawft.errors import (
 )
 from clawft.provider.server.question.questions import is_web_address
 from clawft.provider.server.question.urls import MAX_URLS
-from clawft.store.secrets import conceal
+from clawft.store.secrets import conceal, without_resolved
 
 DATA_CHARS = 1_000
 """Of an error's data, as far as it is passed on."""
@@ -30,17 +30,28 @@ def failed(server: str, error: ClawftError) -> ExecutionFailed:
     if not isinstance(error, JsonRpcFailure):
         return ExecutionFailed(conceal(f"{server}: {error.message}"), hint=hint)
     explain = _EXPLAINED.get(error.error_code, _data)
-    return ExecutionFailed(f"{server}: {error.message} (code {error.error_code}){explain(error.error_data)}")
+    said = conceal(error.message)
+    return ExecutionFailed(f"{server}: {said} (code {error.error_code}){explain(error.error_data)}")
+
+
+def concealed(error: JsonRpcFailure) -> JsonRpcFailure:
+    """As it is passed on whole: a server may repeat the key it was given."""
+    data = error.error_data
+    told = None if data is None else msgspec.json.decode(without_resolved(msgspec.json.encode(data)))
+    return JsonRpcFailure(error.error_code, conceal(error.message), told)
 
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
     """What we declared to the server is what the agent declared to us: so it is the agent that lacks something."""
     required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
-    return MissingCapability(f"{server}: {error.message}{_capability(error.error_data)}", required=required)
+    return MissingCapability(f"{server}: {conceal(error.message)}{_capability(error.error_data)}", required=required)
 
 
 def _data(data: object) -> str:
-    return "" if data is None else f": {msgspec.json.encode(data).decode()[:DATA_CHARS]}"
+    if data is None:
+        return ""
+    said = msgspec.json.encode(data)[: 4 * DATA_CHARS].decode(errors="replace")
+    return f": {conceal(said)[:DATA_CHARS]}"
 
 
 def _urls(data: object) -> str:

@@ -2,7 +2,7 @@
 
 Some of it is on its way: messages that are not whole yet, and what those who do not read have not taken. Each kind of
 that has its own bound, and none can be done without. The rest is only kept, for whoever may come back for it: events of
-streams, long texts, results, resources. That has what the others leave of the room, and gives way to them.
+streams, long texts, results, resources. That has what the others leave of it, and gives way to them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Kept(Protocol):
         ...
 
 
-class Room:
+class Attic:
     """Of whatever shares a bound: all that this process holds."""
 
     def __init__(self, limit: int = MAX_BYTES) -> None:
@@ -56,4 +56,4 @@ def _size(kind: Kept) -> int:
     return kind.bytes
 
 
-ROOM = Room()
+ATTIC = Attic()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clawft.link.share import room as module
-from clawft.link.share.room import Room
+from clawft.link.share import attic as module
+from clawft.link.share.attic import Attic
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -14,10 +14,10 @@ LIMIT = 100
 class Kind:
     """Of things that are all of one size."""
 
-    def __init__(self, room: Room, count: int, size: int = 10, *, needed: int = 0) -> None:
+    def __init__(self, attic: Attic, count: int, size: int = 10, *, needed: int = 0) -> None:
         """So many of them are needed."""
         self.count, self.size, self.needed = count, size, needed
-        room.lend(self)
+        attic.lend(self)
 
     @property
     def bytes(self) -> int:
@@ -36,49 +36,49 @@ def few_are_spared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_while_there_is_room_nothing_gives_way() -> None:
-    room = Room(LIMIT)
-    kinds = [Kind(room, 5), Kind(room, 5)]
-    room.settle()
+    attic = Attic(LIMIT)
+    kinds = [Kind(attic, 5), Kind(attic, 5)]
+    attic.settle()
     assert [kind.count for kind in kinds] == [5, 5]
 
 
 def test_the_kind_that_has_most_gives_way() -> None:
-    room = Room(LIMIT)
-    modest, greedy = Kind(room, 2), Kind(room, 20)
-    room.settle()
+    attic = Attic(LIMIT)
+    modest, greedy = Kind(attic, 2), Kind(attic, 20)
+    attic.settle()
     assert (modest.count, greedy.count) == (2, 8)
 
 
 def test_all_that_is_kept_gives_way_to_what_is_on_its_way_but_for_a_little() -> None:
-    room = Room(LIMIT)
-    kinds = [Kind(room, 5), Kind(room, 3)]
+    attic = Attic(LIMIT)
+    kinds = [Kind(attic, 5), Kind(attic, 3)]
     sizes = {"on the way": LIMIT - 40}
-    room.count(lambda: sizes["on the way"])
-    room.settle()
+    attic.count(lambda: sizes["on the way"])
+    attic.settle()
     assert [kind.count for kind in kinds] == [2, 2]
     sizes["on the way"] = 3 * LIMIT
-    room.settle()
+    attic.settle()
     assert [kind.count for kind in kinds] == [1, 1]
 
 
 def test_what_cannot_be_done_without_stays() -> None:
-    room = Room(LIMIT)
-    kind = Kind(room, 20, needed=15)
-    room.settle()
+    attic = Attic(LIMIT)
+    kind = Kind(attic, 20, needed=15)
+    attic.settle()
     assert kind.count == 15
 
 
 def test_then_another_kind_does() -> None:
-    room = Room(LIMIT)
-    needed, other = Kind(room, 9, needed=9), Kind(room, 5)
-    room.settle()
+    attic = Attic(LIMIT)
+    needed, other = Kind(attic, 9, needed=9), Kind(attic, 5)
+    attic.settle()
     assert (needed.count, other.count) == (9, 1)
 
 
 def test_a_kind_that_is_gone_has_given_its_room_back() -> None:
-    room = Room(LIMIT)
-    gone = Kind(room, 10)
+    attic = Attic(LIMIT)
+    gone = Kind(attic, 10)
     del gone
-    other = Kind(room, 10)
-    room.settle()
+    other = Kind(attic, 10)
+    attic.settle()
     assert other.count == 10

@@ -1,0 +1,81 @@
+"""Private temporary folders, where no namespace gives a child one of its own.
+
+All of one weft lie in one folder, locked for as long as that weft lives. What was left by one that was killed is not
+locked any more, and removed by the next.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from functools import cache
+from threading import Thread
+
+PREFIX = "weft."
+MIN_AGE_SECONDS = 60.0
+"""Of a folder that is removed: between its making and its lock there is a moment."""
+MAX_SWEPT = 100
+"""Folders of others that one weft removes."""
+
+
+def private_folder() -> str:
+    """For one child; removed by whoever started it."""
+    return tempfile.mkdtemp(dir=_ours())
+
+
+@cache
+def _ours() -> str:
+    base = os.path.realpath(tempfile.gettempdir())
+    folder = tempfile.mkdtemp(prefix=PREFIX, dir=base)
+    _lock(folder)  # held to our end, however that comes
+    atexit.register(_remove_if_empty, folder)
+    Thread(target=sweep, args=(base,), name="sweep", daemon=True).start()
+    return folder
+
+
+def sweep(base: str) -> None:
+    """Remove what nobody holds any more."""
+    try:
+        with os.scandir(base) as found:
+            old = [entry.path for entry in found if entry.name.startswith(PREFIX) and _is_old(entry)]
+    except OSError:
+        return
+    for folder in old[:MAX_SWEPT]:
+        held = _lock(folder)
+        if held is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(held)
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    """A folder of ours: anybody may put something else there under such a name."""
+    try:
+        seen = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    is_ours = entry.is_dir(follow_symlinks=False) and seen.st_uid == os.getuid()
+    return is_ours and time.time() - seen.st_mtime >= MIN_AGE_SECONDS
+
+
+def _lock(folder: str) -> int | None:
+    """A descriptor that holds it; None if somebody else does, or it is gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _remove_if_empty(folder: str) -> None:
+    with suppress(OSError):
+        os.rmdir(folder)
