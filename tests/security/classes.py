@@ -417,4 +417,15 @@ ATTACKS = (
         ),
         _BARE + "test_who_follows_a_path_of_any_length_never_comes_back",
     ),
+    Attack(
+        40,
+        "lists and questions with one wrong word, which strict clients refuse whole, for all servers",
+        (
+            "security/test_strict_clients.py::test_every_list_can_be_read_and_the_honest_server_answers",
+            "security/test_strict_clients.py::test_so_they_can_by_the_typescript_clients",
+            "security/test_strict_clients.py::test_whoever_is_asked_sees_well_formed_questions_only",
+            "security/test_strict_clients.py::test_every_answer_can_be_read_or_is_an_error_that_names_the_server",
+        ),
+        "security/test_strict_clients.py::test_the_official_types_refuse_whole_lists_for_one_of_these",
+    ),
 )

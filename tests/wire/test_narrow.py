@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from clawft.model import Era
 from clawft.wire import narrow
 from clawft.wire.revisions import REVISIONS
 from tests.requirements import requirement
@@ -161,3 +162,14 @@ def test_a_prompt_has_blocks_its_reader_knows() -> None:
     assert [message["content"]["type"] for message in read["messages"]] == ["text", "text", "image"]
     assert (read["messages"][1]["k"], read["x-future"]) == (1, 1)
     assert narrow.prompt(b'{"messages":5}', REVISIONS["2024-11-05"]) == b'{"messages":5}'
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_schema_that_is_no_object_is_spelled_out_for_earlier_clients(revision: str) -> None:
+    schema = {"type": "object", "properties": {"any": True, "no": False, "one": {"default": True}}}
+    told = {"name": "t", "inputSchema": schema}
+    narrowed = json.loads(narrow.definition(json.dumps(told).encode(), REVISIONS[revision]))
+    spelled: Any = {"any": {}, "no": {"not": {}}, "one": {"default": True}}
+    is_stateless = REVISIONS[revision].era is Era.STATELESS
+    assert narrowed["inputSchema"] == (schema if is_stateless else {**schema, "properties": spelled})

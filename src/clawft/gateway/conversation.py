@@ -269,7 +269,8 @@ class Conversation:
                 del self._visits[next(iter(self._visits))]
 
     async def _ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
-        """One request to the caller, on the stream of the call it belongs to."""
+        """One request to the caller, on the stream of the call it belongs to, for as long as that is read."""
+        outlet = self._aside if outlet.over else outlet
         self._sent_to(question.params.get("elicitationId"))
         waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
         id = self._asked.open(waiter)

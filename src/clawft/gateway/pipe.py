@@ -64,6 +64,8 @@ class PipeCaller:
 
     # ── as an outlet: everything goes down the one pipe ──────────────────────────────────────────────────────────────
 
+    over = False
+
     def send(self, message: bytes) -> None:
         if self._unread() < MAX_UNREAD or not jsonrpc.is_notification(message):
             self._write(message)

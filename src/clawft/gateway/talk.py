@@ -28,6 +28,11 @@ Asker = Callable[["Outlet", Question], Awaitable[Mapping[str, Any]]]
 class Outlet(Protocol):
     """Where messages about one request go: the pipe, or the event stream of its HTTP answer."""
 
+    @property
+    def over(self) -> bool:
+        """The answer is on its way, and nobody reads what comes after it."""
+        ...
+
     def send(self, message: bytes) -> None: ...
 
     def hang_up(self, retry_ms: int) -> None: ...

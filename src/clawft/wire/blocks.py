@@ -6,10 +6,13 @@ nobody here knows pass: a newer client may know them.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import msgspec
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from clawft.wire.shapes import Anything, Regard, Resource, Size, mended
 
 _QUOTE = ord('"')
 
@@ -20,13 +23,9 @@ def _must_be_text(value: Raw) -> None:
         raise ValueError("Expected `str`")
 
 
-class _Annotations(Struct, gc=False):
-    audience: list[Literal["user", "assistant"]] | None = None
-    priority: Annotated[float, Meta(ge=0, le=1)] | None = None
-
-
 class _Block(Struct, gc=False, kw_only=True, tag_field="type"):
-    annotations: _Annotations | None = None
+    annotations: Regard | UnsetType = UNSET
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
 
 
 class _Text(_Block, tag="text"):
@@ -48,15 +47,16 @@ class _Audio(_Image, tag="audio"):
     pass
 
 
-class _Link(_Block, tag="resource_link"):
-    uri: str
-    name: str
+class _Link(Resource, tag_field="type", tag="resource_link"):
+    pass
 
 
 class _Contents(Struct, gc=False):
     """Of a resource: its text, or its bytes."""
 
     uri: str
+    mime: str | UnsetType = field(default=UNSET, name="mimeType")
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
     text: Raw = Raw()
     blob: Raw = Raw()
 
@@ -81,6 +81,8 @@ class _Kind(Struct, gc=False):
 class _Tool(Struct, gc=False, rename="camel"):
     content: list[_Known]
     is_error: bool = False
+    structured_content: Anything | UnsetType = UNSET
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
     result_type: Literal["complete"] = "complete"
 
 
@@ -90,24 +92,28 @@ class _Message(Struct, gc=False):
 
 
 class _Prompt(Struct, gc=False):
-    messages: list[_Message]
+    messages: list[Raw]
+    description: str | UnsetType = UNSET
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
 
 
-class _Resource(Struct, gc=False):
-    contents: list[_Contents]
+class _Read(Struct, gc=False, rename="camel"):
+    contents: list[Raw]
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
+    ttl_ms: Size | UnsetType = UNSET
+    cache_scope: Literal["public", "private"] | UnsetType = UNSET
 
 
-_KINDS = {"text", "image", "audio", "resource_link", "resource"}
+_KINDS = {"text": _Text, "image": _Image, "audio": _Audio, "resource_link": _Link, "resource": _Embedded}
 _ONE_TEXT = b'{"content":[{"type":"text","text":"'
 _ENDS = frozenset({b'"}]}', b'"}],"isError":false}', b'"}],"isError":false,"resultType":"complete"}'})
 _LONGEST_END = max(map(len, _ENDS))
 
 _tool = msgspec.json.Decoder(_Tool)
-_known = msgspec.json.Decoder(_Known)
 _kind = msgspec.json.Decoder(_Kind)
-_blocks = msgspec.json.Decoder(list[Raw])
-_prompt = msgspec.json.Decoder(_Prompt)
-_resource = msgspec.json.Decoder(_Resource)
+_items = msgspec.json.Decoder(list[Raw])
+_object = msgspec.json.Decoder(dict[str, Raw])
+_encode = msgspec.json.encode
 
 
 def is_one_text(result: bytes) -> bool:
@@ -126,25 +132,50 @@ def read_error(result: bytes) -> bool | None:
         return None
 
 
-def check_blocks(content: bytes) -> int:
-    """How many blocks there are in a list. Raises DecodeError, saying what is wrong, if it is none, or one is not."""
-    blocks = _blocks.decode(content)
-    for block in blocks:
-        _check_block(block)
-    return len(blocks)
+def mended_blocks(content: bytes) -> tuple[bytes, int]:
+    """A list of them without what no client could read in one and need not; and how many there are.
+
+    Raises DecodeError, saying what is wrong, if it is none, or one is not.
+    """
+    blocks = _items.decode(content)
+    return _with_items(content, blocks, [mended_block(block) for block in blocks]), len(blocks)
 
 
-def _check_block(block: Raw) -> None:
-    if _kind.decode(block).type in _KINDS:
-        _known.decode(block)
+def is_known(block: bytes) -> bool:
+    """Raises DecodeError for what is none at all."""
+    return _kind.decode(block).type in _KINDS
 
 
-def check_prompt(result: bytes) -> None:
+def mended_block(block: bytes) -> bytes:
+    kind = _KINDS.get(_kind.decode(block).type)
+    return block if kind is None else mended(block, kind)
+
+
+def _with_items(whole: bytes, items: list[Raw], kept: list[bytes]) -> bytes:
+    """Mostly nothing has changed, and it is the same."""
+    if all(before is after for before, after in zip(items, kept, strict=True)):
+        return whole
+    return b"[" + b",".join(kept) + b"]"
+
+
+def mended_prompt(result: bytes) -> bytes:
     """Raises DecodeError if there are no messages, or one is none."""
-    for message in _prompt.decode(result).messages:
-        _check_block(message.content)
+    return _with_mended(mended(result, _Prompt), "messages", _mended_message)
 
 
-def check_resource(result: bytes) -> None:
+def _mended_message(message: bytes) -> bytes:
+    told = msgspec.json.decode(message, type=_Message).content
+    block = mended_block(told)
+    return message if block is told else _encode({**_object.decode(message), "content": Raw(block)})
+
+
+def mended_resource(result: bytes) -> bytes:
     """Raises DecodeError if there are no contents, or some are none."""
-    _resource.decode(result)
+    return _with_mended(mended(result, _Read), "contents", lambda each: mended(each, _Contents))
+
+
+def _with_mended(result: bytes, member: str, mend: Callable[[bytes], bytes]) -> bytes:
+    members = _object.decode(result)
+    items = _items.decode(members[member])
+    whole = _with_items(members[member], items, [mend(item) for item in items])
+    return result if whole is members[member] else _encode({**members, member: Raw(whole)})

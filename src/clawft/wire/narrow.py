@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from clawft.model import Era
 from clawft.wire.revisions import Revision
+from clawft.wire.shapes import Anything
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _items = msgspec.json.Decoder(list[Raw])
@@ -37,11 +38,18 @@ def definition(wire: bytes, revision: Revision) -> bytes:
     dropped = _unknown_members(revision) & members.keys()
     if "outputSchema" in members and not _promises_what(members["outputSchema"], revision):
         dropped |= {"outputSchema"}
-    arguments = None if revision.titles else _untitled(members.get("arguments"))
-    if not dropped and arguments is None:
+    changed = _retold(members, revision)
+    if not dropped and not changed:
         return wire
-    kept = {key: value for key, value in members.items() if key not in dropped}
-    return _encode(kept if arguments is None else {**kept, "arguments": arguments})
+    return _encode({key: changed.get(key, value) for key, value in members.items() if key not in dropped})
+
+
+def _retold(members: dict[str, Raw], revision: Revision) -> dict[str, Raw]:
+    """Members in the form that this revision has for them, where theirs is another."""
+    told = {"arguments": None if revision.titles else _untitled(members.get("arguments"))}
+    if revision.era is Era.HANDSHAKE:
+        told |= {name: _spelled_out(members.get(name)) for name in ("inputSchema", "outputSchema")}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 @cache
@@ -58,11 +66,33 @@ def _unknown_members(revision: Revision) -> frozenset[str]:
     return frozenset(dropped)
 
 
-class _Typed(Struct):
-    type: Any = None
+class _Promise(Struct):
+    type: Literal["object"]
+    properties: dict[str, Anything | bool] = {}
+    required: list[str] = []
 
 
-_typed = msgspec.json.Decoder(_Typed)
+_promise = msgspec.json.Decoder(_Promise)
+
+
+class _Properties(Struct):
+    properties: dict[str, Raw] = {}
+
+
+_properties = msgspec.json.Decoder(_Properties)
+_SPELLED = {b"true": Raw(b"{}"), b"false": Raw(b'{"not":{}}')}
+
+
+def _spelled_out(schema: Raw | None) -> Raw | None:
+    """With an object for each property: earlier clients know no schema that is `true`. None if all of them are."""
+    if schema is None or (b"true" not in bytes(schema) and b"false" not in bytes(schema)):
+        return None
+    try:
+        told = _properties.decode(schema).properties
+    except msgspec.DecodeError:
+        return None
+    spelled = {name: _SPELLED.get(bytes(value), value) for name, value in told.items()}
+    return None if spelled == told else Raw(_encode({**_object.decode(schema), "properties": spelled}))
 
 
 def _promises_what(schema: Raw, revision: Revision) -> bool:
@@ -70,7 +100,8 @@ def _promises_what(schema: Raw, revision: Revision) -> bool:
     if revision.era is Era.STATELESS:
         return True
     try:
-        return _typed.decode(schema).type == "object"
+        _promise.decode(schema)
+        return True
     except msgspec.DecodeError:
         return False
 

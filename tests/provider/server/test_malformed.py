@@ -18,8 +18,8 @@ BLOCKS: list[Any] = [
     {"type": "text", "text": "x"},
     {"type": "text", "text": 'a "quoted" word'},
     {"type": "text", "text": ""},
-    {"type": "text", "text": "x", "annotations": {"audience": ["user"], "priority": 1, "lastModified": "now"}},
-    {"type": "text", "text": "x", "annotations": None},
+    {"type": "text", "text": "x", "annotations": {"audience": ["user"], "priority": 1}},
+    {"type": "text", "text": "x", "annotations": {"lastModified": "2026-02-28T12:00:00Z"}, "_meta": {"a": None}},
     {"type": "image", "data": "QUJD", "mimeType": "image/png"},
     {"type": "audio", "data": "QUJD", "mimeType": "audio/wav"},
     {"type": "resource_link", "uri": "a:b", "name": "x"},
@@ -40,10 +40,6 @@ MALFORMED: list[Any] = [
     {"type": "text", "text": None},
     {"type": "text", "text": ["x"]},
     {"type": "text", "text": {"text": "x"}},
-    {"type": "text", "text": "x", "annotations": "loud"},
-    {"type": "text", "text": "x", "annotations": {"priority": "high"}},
-    {"type": "text", "text": "x", "annotations": {"priority": 9}},
-    {"type": "text", "text": "x", "annotations": {"audience": ["everybody"]}},
     {"type": "image", "data": "QUJD"},
     {"type": "image", "data": 7, "mimeType": "image/png"},
     {"type": "image", "mimeType": "image/png"},
@@ -58,6 +54,27 @@ MALFORMED: list[Any] = [
     {"type": "resource_link", "name": "x"},
     {"type": "resource_link", "uri": "a:b"},
 ]
+LINK = {"type": "resource_link", "uri": "a:b", "name": "x"}
+TEXT = {"type": "text", "text": "x"}
+MENDED: list[tuple[Any, Any]] = [
+    ({**TEXT, "annotations": None}, TEXT),
+    ({**TEXT, "annotations": "loud"}, TEXT),
+    (
+        {**TEXT, "annotations": {"priority": "high", "audience": ["user"]}},
+        {**TEXT, "annotations": {"audience": ["user"]}},
+    ),
+    ({**TEXT, "annotations": {"priority": 9}}, {**TEXT, "annotations": {}}),
+    ({**TEXT, "annotations": {"audience": ["everybody"]}}, {**TEXT, "annotations": {}}),
+    ({**TEXT, "annotations": {"lastModified": "2025-01-12T15:00:58"}}, {**TEXT, "annotations": {}}),
+    ({**TEXT, "_meta": []}, TEXT),
+    ({**LINK, "title": 5, "size": 1.5, "mimeType": {}, "description": None, "icons": 7}, LINK),
+    ({**LINK, "icons": [{"src": "x", "theme": "auto"}, {}]}, {**LINK, "icons": [{"src": "x"}]}),
+    (
+        {"type": "resource", "resource": {"uri": "a:b", "text": "x", "mimeType": 3, "_meta": 4, "new": 5}},
+        {"type": "resource", "resource": {"uri": "a:b", "text": "x", "new": 5}},
+    ),
+]
+"""What comes, and what the client gets of it."""
 UNKNOWN: list[Any] = [{"type": "hologram"}, {"type": "tool_use", "id": "1", "name": "x", "input": {}}]
 
 CONTENTS: list[Any] = [[{"uri": "a:b", "text": "x"}], [{"uri": "a:b", "blob": "QUJD"}], []]
@@ -117,6 +134,52 @@ def test_a_malformed_block_is_told_instead_of_spoiling_the_whole_answer_for_the_
 
 
 @requirement("PROV-16", "QUAL-03")
+@pytest.mark.parametrize("stateless", [False, True])
+@pytest.mark.parametrize(("block", "kept"), MENDED)
+def test_a_member_that_need_not_be_there_and_is_wrong_is_left_out(block: Any, kept: Any, stateless: bool) -> None:
+    for others in ([], [PADDING], UNKNOWN):
+        reply = relay.reply_of(wire({"content": [block, *others]}), stateless=stateless)
+        assert json.loads(reply.result) == {"content": [kept, *others]}
+    mcp_types.CallToolResult.model_validate({"content": [kept]})
+    told = wire({"messages": [{"role": "user", "content": block, "new": 1}]})
+    prompt = json.loads(relay.answer_of("prompts/get", told, stateless=stateless))
+    assert prompt == {"messages": [{"role": "user", "content": kept, "new": 1}]}
+
+
+@requirement("PROV-16", "QUAL-03")
+def test_so_is_one_of_the_whole_answer() -> None:
+    tool = wire({"content": [], "_meta": 7, "isError": None, "structuredContent": None, "new": None})
+    assert json.loads(relay.reply_of(tool, stateless=False).result) == {"content": [], "new": None}
+    assert json.loads(relay.reply_of(tool, stateless=True).result) == {
+        "content": [],
+        "structuredContent": None,
+        "new": None,
+    }
+    prompt = wire({"messages": [], "_meta": "x", "description": 5})
+    assert json.loads(relay.answer_of("prompts/get", prompt, stateless=False)) == {"messages": []}
+    read = wire({"contents": [{"uri": "a:b", "text": "x", "mimeType": 5}], "ttlMs": "long", "cacheScope": "all"})
+    kept = {"contents": [{"uri": "a:b", "text": "x"}]}
+    assert json.loads(relay.answer_of("resources/read", read, stateless=False)) == kept
+
+
+@requirement("PROV-16", "QUAL-03")
+@pytest.mark.parametrize("said", [0, 1, "", "true", [], {}])
+@pytest.mark.parametrize("stateless", [False, True])
+def test_whether_it_failed_is_not_guessed(said: Any, stateless: bool) -> None:
+    with pytest.raises(ProtocolFailure, match="its isError is neither true nor false"):
+        relay.reply_of(wire({"content": [], "isError": said}), stateless=stateless)
+
+
+@requirement("PROV-16", "RES-13")
+@pytest.mark.parametrize("stateless", [False, True])
+def test_structure_that_older_agents_do_not_know_is_said_in_text(stateless: bool) -> None:
+    told = wire({"content": [], "structuredContent": [1]})
+    assert json.loads(relay.reply_of(told, stateless=stateless).result) == json.loads(told)
+    reply = relay.reply_of(told, stateless=stateless, older=True)
+    assert json.loads(reply.result) == {"content": [{"type": "text", "text": "[1]"}]}
+
+
+@requirement("PROV-16", "QUAL-03")
 def test_the_official_types_read_none_of_them() -> None:
     """But a text without its type, which they take for one and others do not."""
     for block in MALFORMED:
@@ -145,7 +208,7 @@ def test_so_are_prompts_and_resources(stateless: bool) -> None:
 
 @requirement("QUAL-03")
 def test_what_is_told_of_it_is_short() -> None:
-    long = {"type": "text", "text": "x", "annotations": {"audience": ["e" * 100_000]}}
+    long = {"messages": [{"role": "e" * 100_000, "content": BLOCKS[0]}]}
     with pytest.raises(ProtocolFailure) as told:
-        relay.reply_of(wire({"content": [long]}), stateless=False)
+        relay.answer_of("prompts/get", wire(long), stateless=False)
     assert len(str(told.value)) < 2 * relay.MAX_FLAW_CHARS

@@ -24,7 +24,7 @@ LARGE_ANSWER = 256 * 1024
 class HttpAnswer:
     """The way back for one request, and the outlet for what is said before its answer."""
 
-    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit")
+    __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit", "over")
 
     def __init__(
         self, visit: Visit, running: Running, key: bytes, new_stream: Callable[[], EventStream] = EventStream
@@ -37,6 +37,7 @@ class HttpAnswer:
         self._stream: EventStream | None = None
         self._pump: asyncio.Task[None] | None = None
         self._gone = False
+        self.over = False
 
     # ── as an outlet ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -73,6 +74,7 @@ class HttpAnswer:
 
     def _send(self, message: bytes) -> Awaitable[None] | None:
         """None if there is nothing to wait for."""
+        self.over = True
         if self._stream is not None:
             return self._end_stream(self._stream, message)
         if self._gone:

@@ -81,6 +81,8 @@ ATTIC.lend(SHELF)
 class EventStream:
     """The messages of one HTTP answer, or of a session's own stream. An outlet for whoever runs the request."""
 
+    over = False
+
     def __init__(self, name: str = "", *, primed: bool = False) -> None:
         """A stream with a name numbers and keeps its events, so that it can be resumed; `primed` tells its start."""
         self._name = name

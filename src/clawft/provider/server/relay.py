@@ -53,7 +53,10 @@ class _Said(Struct, rename="camel"):
 
 
 _said = msgspec.json.Decoder(_Said)
-_TRUE = b"true"
+_TRUE, _FALSE, _NULL = b"true", b"false", b"null"
+_LEFT_OUT = ("isError", "structuredContent")
+"""Members that some say `null` of instead of leaving them out."""
+_NOTHING = Raw(b"{}")
 
 
 def reply_of(result: bytes, *, stateless: bool, older: bool = False) -> Reply:
@@ -77,9 +80,33 @@ def _unusual(result: bytes, *, stateless: bool, older: bool) -> Reply:
     said = _said.decode(result)
     kind = _kind_of(said.result_type) if stateless else Kind.COMPLETE
     if kind is Kind.COMPLETE:
-        result = with_blocks(result)
+        _must_tell(said.is_error)
+        result = _readable(with_blocks(result), stateless=stateless, older=older)
     plain = _plain(result, older=older) if stateless else result
     return Reply(plain, bytes(said.is_error) == _TRUE, kind)
+
+
+def _must_tell(is_error: Raw) -> None:
+    if bytes(is_error) not in (_TRUE, _FALSE, _NULL):
+        raise ProtocolFailure("its isError is neither true nor false")
+
+
+def _readable(result: bytes, *, stateless: bool, older: bool) -> bytes:
+    """The result of a tool with all members but its content as the agent knows them, or without."""
+    members = _object.decode(result)
+    wrong = {key for key, value in members.items() if key in _LEFT_OUT and bytes(value) == _NULL}
+    if stateless:
+        wrong.discard("structuredContent")  # where it may be anything
+    if not _is_object(members.get("_meta", _NOTHING)):
+        wrong.add("_meta")
+    kept = {key: value for key, value in members.items() if key not in wrong}
+    if older and narrow.is_unknown_structure(kept.get("structuredContent")):
+        kept = narrow.without_structure(kept)
+    return result if kept == members else _encode(kept)
+
+
+def _is_object(value: Raw) -> bool:
+    return bytes(value)[:1] == b"{"
 
 
 def _kind_of(told: Raw) -> Kind:
@@ -105,12 +132,12 @@ def with_blocks(result: bytes) -> bytes:
     if "content" not in members:
         return _encode({**members, "content": _NO_BLOCKS})
     try:
-        count = blocks.check_blocks(members["content"])
+        content, count = blocks.mended_blocks(members["content"])
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"its content is malformed: {_short(wrong)}") from None
     if count > MAX_BLOCKS:
         raise ProtocolFailure(f"its content has {count} blocks; {MAX_BLOCKS} at most are read")
-    return result
+    return result if content is members["content"] else _encode({**members, "content": Raw(content)})
 
 
 def _has_few_blocks(result: bytes) -> bool:
@@ -121,13 +148,13 @@ def _has_few_blocks(result: bytes) -> bool:
 _KINDS = {b'"%s"' % kind.value.encode(): kind for kind in Kind}
 
 
-_CHECKS = {"prompts/get": blocks.check_prompt, "resources/read": blocks.check_resource}
+_MENDS = {"prompts/get": blocks.mended_prompt, "resources/read": blocks.mended_resource}
 
 
 def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
     """A server's prompt or resource as we hand it on. Raises ProtocolFailure for something that is none."""
     try:
-        _CHECKS[method](result)
+        result = _MENDS[method](result)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"its answer to {method} is malformed: {_short(wrong)}") from None
     return plain_result(result) if stateless else result
@@ -164,9 +191,9 @@ def _plain(result: bytes, *, older: bool = False) -> bytes:
 
 
 def _plain_meta(meta: Raw | None) -> Raw | None:
-    """Without the keys that belong to the hop; None if nothing is left. What is no object is not ours to judge."""
-    if meta is None or bytes(meta)[:1] != b"{":
-        return meta
+    """Without the keys that belong to the hop; None if nothing is left, or it never was an object."""
+    if meta is None or not _is_object(meta):
+        return None
     known = _object.decode(meta)
     kept = {key: value for key, value in known.items() if key not in _OURS}
     if len(kept) == len(known):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -11,45 +11,44 @@ from msgspec import UNSET, Raw, Struct, UnsetType, field
 from clawft.errors import BadParams
 from clawft.model import Annotations, Capabilities, TaskSupport, Tool
 from clawft.wire.meta import NEEDS, read_capabilities
+from clawft.wire.schemas import check_numbers, flaw_of
+from clawft.wire.shapes import Anything, Described, read_mended
 from clawft.wire.visible import make_visible
 
 
-class _Meta(Struct):
+class _Needs(Struct, frozen=True):
     needs: Raw | UnsetType = field(default=UNSET, name=NEEDS)
+
+
+class _Meta(Struct):
+    meta: _Needs = field(default=_Needs(), name="_meta")
 
 
 class _Execution(Struct, rename="camel"):
     """2025-11-25 only."""
 
-    task_support: Any = None
-
-
-class _Object(Struct, gc=False):
-    """Some object, whatever is in it."""
+    task_support: Literal["forbidden", "optional", "required"] | UnsetType = UNSET
 
 
 class _InputSchema(Struct, gc=False):
     """As much of it as every client relies on: one that is wrong costs some of them the lists of all servers."""
 
     type: Literal["object"] | UnsetType = UNSET
+    properties: dict[str, Anything | bool] | UnsetType = UNSET
+    required: list[str] | UnsetType = UNSET
+    dialect: str | UnsetType = field(default=UNSET, name="$schema")
 
 
-class _ToolView(Struct, rename="camel"):
+class _ToolView(Described, rename="camel", kw_only=True):
     name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET
     annotations: Annotations | UnsetType = UNSET
-    icons: list[_Object] | UnsetType = UNSET
-    meta: Raw = field(default=Raw(b"{}"), name="_meta")
     execution: _Execution | UnsetType = UNSET
 
 
 _meta = msgspec.json.Decoder(_Meta)
-_tool_view = msgspec.json.Decoder(_ToolView)
 _members = msgspec.json.Decoder(dict[str, Raw])
-_object = msgspec.json.Decoder(_Object)
 _input_schema = msgspec.json.Decoder(_InputSchema)
 _NULL = Raw(b"null")
 NOTHING = Capabilities()
@@ -61,19 +60,19 @@ def read_tool(wire: bytes, tasks: str = "") -> Tool:
 
     `tasks` is the era of the server if it knows tasks.
     """
-    wire = _without_null(make_visible(wire))
-    view = _tool_view.decode(wire)
-    _object.decode(view.meta)
-    if view.output_schema is not UNSET:
-        _object.decode(view.output_schema)
+    wire, view = read_mended(_without_null(make_visible(wire)), _ToolView)
+    check_numbers(wire)
     told = b"{}" if view.input_schema is UNSET else bytes(view.input_schema)
     schema = _typed(told)
+    wire = wire if schema == told else _with(wire, "inputSchema", schema)
+    if view.output_schema is not UNSET and flaw_of(view.output_schema):
+        wire = _without(wire, "outputSchema")
     return Tool(
         name=view.name,
-        wire=wire if schema == told else _with_schema(wire, schema),
+        wire=wire,
         annotations=_NO_HINTS if view.annotations is UNSET else _hints(view.annotations),
         task=_task(view, tasks),
-        needs=_needs(view.meta),
+        needs=NOTHING if view.meta is UNSET else _needs(wire),
     )
 
 
@@ -98,19 +97,26 @@ def _without_null(wire: bytes) -> bytes:
 
 def _typed(schema: bytes) -> bytes:
     """With the type that every input has, where the server left it out. Raises DecodeError for any other."""
+    schema = _without_null(schema)
     if _input_schema.decode(schema).type is not UNSET:
         return schema
     return msgspec.json.encode({"type": "object", **_members.decode(schema)})
 
 
-def _with_schema(wire: bytes, schema: bytes) -> bytes:
-    return msgspec.json.encode({**_members.decode(wire), "inputSchema": Raw(schema)})
+def _with(wire: bytes, member: str, value: bytes) -> bytes:
+    return msgspec.json.encode({**_members.decode(wire), member: Raw(value)})
 
 
-def _needs(meta: Raw) -> Capabilities:
+def _without(wire: bytes, member: str) -> bytes:
+    return msgspec.json.encode({key: value for key, value in _members.decode(wire).items() if key != member})
+
+
+def _needs(wire: bytes) -> Capabilities:
     """Told by another clawft. What cannot be read is not needed."""
+    if NEEDS.encode() not in wire:
+        return NOTHING
     try:
-        needs = _meta.decode(meta).needs
+        needs = _meta.decode(wire).meta.needs
         return NOTHING if needs is UNSET else read_capabilities(bytes(needs))
     except (msgspec.DecodeError, BadParams):
         return NOTHING
@@ -120,5 +126,5 @@ def _task(view: _ToolView, tasks: str) -> TaskSupport:
     """In the stateless era the server decides with each call; before, the definition said it."""
     if tasks == "stateless":
         return "server"
-    told = None if view.execution is UNSET else view.execution.task_support
-    return told if tasks and told in ("optional", "required") else "forbidden"
+    told = UNSET if view.execution is UNSET else view.execution.task_support
+    return told if tasks and told is not UNSET else "forbidden"

@@ -16,11 +16,13 @@ from typing import Generic, TypeVar
 import msgspec
 from msgspec import Raw
 
-from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Prompt, Resource, ResourceTemplate, Tool
+from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.room import Place
 from clawft.upstream.session.session import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
+from clawft.wire.schemas import check_numbers
+from clawft.wire.shapes import Prompt, Resource, ResourceTemplate, read_mended
 
 MAX_ITEM_BYTES = 256 * 1024
 """Of one definition: more is no definition, and no model could read it."""
@@ -179,21 +181,23 @@ def key_of(item: ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
 
 _MIRRORED = 2
 
-_resource = msgspec.json.Decoder(Resource)
-_template = msgspec.json.Decoder(ResourceTemplate)
-_prompt = msgspec.json.Decoder(Prompt)
-
 
 def read_resource(raw: bytes) -> ForeignResource:
-    return ForeignResource(_resource.decode(raw).uri, raw)
+    check_numbers(raw)
+    wire, view = read_mended(raw, Resource)
+    return ForeignResource(view.uri, wire)
 
 
 def read_template(raw: bytes) -> ForeignTemplate:
-    return ForeignTemplate(_template.decode(raw).uri_template, raw)
+    check_numbers(raw)
+    wire, view = read_mended(raw, ResourceTemplate)
+    return ForeignTemplate(view.uri_template, wire)
 
 
 def read_prompt(raw: bytes) -> ForeignPrompt:
-    return ForeignPrompt(_prompt.decode(raw).name, raw)
+    check_numbers(raw)
+    wire, view = read_mended(raw, Prompt)
+    return ForeignPrompt(view.name, wire)
 
 
 def read_tools(items: Iterable[Raw], tasks: str = "") -> list[Tool]:

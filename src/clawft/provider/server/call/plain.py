@@ -65,7 +65,7 @@ class PlainCall(Flight):
         self._end()
         try:
             if isinstance(answer, Response) and is_light(answer.result):
-                self._errand.replied(relay.reply_of(answer.result, stateless=False))
+                self._errand.replied(relay.reply_of(answer.result, stateless=False, older=True))
                 return
         except ProtocolFailure:
             pass  # whoever goes on with it says what is wrong

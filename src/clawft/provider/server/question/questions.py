@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct, field
 
-from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
+from clawft.wire.asked import mended_elicitation, mended_sampling
 from clawft.wire.asking import can_answer
 from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
 
@@ -28,11 +29,15 @@ MAX_ASKED_BYTES = 64 * 1024
 MAX_SAMPLING_BYTES = 4 * 1024 * 1024
 """Of what a model has to read, and not a person."""
 
+MAX_FLAW_CHARS = 200
+"""Of what is wrong with a question, as its server is told."""
+
 _params = msgspec.json.Decoder(dict[str, Any])
+_MENDS: Mapping[str, Callable[[bytes], bytes]] = {"elicitation": mended_elicitation, "sampling": mended_sampling}
 
 
 def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller) -> Question:
-    """Raises JsonRpcFailure for what the server may not ask, ProtocolFailure for what cannot be read."""
+    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read."""
     kind = KINDS.get(method)
     if kind is None:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
@@ -42,9 +47,11 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
     if len(params) > most:
         raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
     try:
-        told = _params.decode(params or b"{}")
-    except msgspec.DecodeError as wrong:
-        raise ProtocolFailure(f"{method}: {wrong}") from None
+        told = _params.decode(_MENDS.get(kind, bytes)(params or b"{}"))
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        raise JsonRpcFailure(
+            INVALID_PARAMS, f"{method}: the question is malformed: {str(wrong)[:MAX_FLAW_CHARS]}"
+        ) from None
     told = _without_hop(told)
     if kind == "elicitation":
         _check_elicitation(told)
@@ -60,15 +67,8 @@ def _check_elicitation(params: Mapping[str, Any]) -> None:
     if mode == "url":
         if not is_web_address(params.get("url")):
             raise JsonRpcFailure(INVALID_PARAMS, "a person is sent to http:// and https:// addresses only")
-    elif mode != "form" or not _is_form(params.get("requestedSchema", _NO_FORM)):
-        raise JsonRpcFailure(INVALID_PARAMS, "a person is asked by a form with properties, or sent to an address")
-
-
-_NO_FORM: Mapping[str, Any] = {"properties": {}}
-
-
-def _is_form(schema: object) -> bool:
-    return isinstance(_mapping(schema).get("properties"), dict)
+    elif mode != "form":
+        raise JsonRpcFailure(INVALID_PARAMS, "a person is asked by a form, or sent to an address")
 
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?", re.IGNORECASE)

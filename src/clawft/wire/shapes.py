@@ -1,0 +1,167 @@
+"""What is made of members that the protocol knows: they are what it says, or they are not there. Pure.
+
+A strict client refuses a whole list, of all servers, for one member of the wrong type in it, and cannot say whose fault
+that is. So what need not be there and is wrong is left out. Members that nobody here knows pass: a newer client may
+know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+
+_SAFE = 2**53 - 1
+"""Above it a client that knows no integers but in floating point reads another one."""
+
+Size = Annotated[int, Meta(ge=-_SAFE, le=_SAFE)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+_LEAP_DAY = r"(\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29"
+_MONTHS = r"(0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8])"
+_HOUR = r"([01]\d|2[0-3]):[0-5]\d"
+_MOMENT = rf"\A({_LEAP_DAY}|\d{{4}}-({_MONTHS}))T{_HOUR}(:[0-5]\d(\.\d+)?)?(Z|[+-]{_HOUR})\Z"
+Moment = Annotated[str, Meta(pattern=_MOMENT)]
+"""With its zone: some clients read no other."""
+
+
+class Anything(Struct, gc=False):
+    """Some object, whatever is in it."""
+
+
+class Icon(Struct, gc=False, rename="camel"):
+    src: str
+    mime_type: str | UnsetType = UNSET
+    sizes: list[str] | UnsetType = UNSET
+    theme: Literal["light", "dark"] | UnsetType = UNSET
+
+
+class Regard(Struct, gc=False, rename="camel"):
+    """The annotations of a resource or a block: for whom it is, and how much."""
+
+    audience: list[Literal["user", "assistant"]] | UnsetType = UNSET
+    priority: Share | UnsetType = UNSET
+    last_modified: Moment | UnsetType = UNSET
+
+
+class Described(Struct, gc=False, rename="camel", kw_only=True):
+    """What a tool, a prompt and a resource may all have."""
+
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    icons: list[Icon] | UnsetType = UNSET
+    meta: Anything | UnsetType = field(default=UNSET, name="_meta")
+
+
+class Kept(Described, kw_only=True):
+    name: str
+    mime_type: str | UnsetType = UNSET
+    annotations: Regard | UnsetType = UNSET
+
+
+class Resource(Kept, kw_only=True):
+    uri: str
+    size: Size | UnsetType = UNSET
+
+
+class ResourceTemplate(Kept, kw_only=True):
+    uri_template: str
+
+
+class Argument(Struct, gc=False, kw_only=True):
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    required: bool | UnsetType = UNSET
+
+
+class Prompt(Described, kw_only=True):
+    name: str
+    arguments: list[Argument] | UnsetType = UNSET
+
+
+# ── mending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_items = msgspec.json.Decoder(list[Raw])
+_encode = msgspec.json.encode
+
+Mend = Callable[[Raw], Raw]
+T = TypeVar("T", bound=Struct)
+
+
+def read_mended(wire: bytes, kind: type[T]) -> tuple[bytes, T]:
+    """As it is if all of it is what `kind` says; else without what is not, and need not be there. And our view of it.
+
+    Raises DecodeError if something is wrong, or missing, that it is nothing without.
+    """
+    decode = _decoder(kind).decode
+    try:
+        return wire, decode(wire)
+    except msgspec.DecodeError:
+        wire = _without_wrong(wire, kind)
+        return wire, decode(wire)
+
+
+def mended(wire: bytes, kind: type[Struct]) -> bytes:
+    """The same without a view."""
+    return read_mended(wire, kind)[0]
+
+
+def _without_wrong(wire: bytes, kind: type[Struct]) -> bytes:
+    kept = _object.decode(wire)
+    for name, (mend, is_needed) in _members(kind).items():
+        if name in kept:
+            try:
+                kept[name] = mend(kept[name])
+            except msgspec.DecodeError:
+                if not is_needed:
+                    del kept[name]
+    return _encode(kept)
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _members(kind: type[Struct]) -> dict[str, tuple[Mend, bool]]:
+    """How each member of it is mended, and whether it must be there; by its name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.encode_name: (_mend_of(hints[each.name]), each.required) for each in msgspec.structs.fields(kind)}
+
+
+def _mend_of(hint: Any) -> Mend:
+    if get_origin(hint) in (Union, UnionType):
+        rest = [each for each in get_args(hint) if each is not UnsetType]
+        hint = rest[0] if len(rest) == 1 else hint
+    if _is_struct(hint):
+        return lambda value: Raw(mended(value, hint))
+    if get_origin(hint) is list and _is_struct(get_args(hint)[0]):
+        return lambda value: _mended_items(value, get_args(hint)[0])
+    return lambda value: _checked(value, hint)
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def _checked(value: Raw, hint: Any) -> Raw:
+    _decoder(hint).decode(value)
+    return value
+
+
+def _mended_items(value: Raw, kind: type[Struct]) -> Raw:
+    """Without those that are none at all."""
+    kept: list[Raw] = []
+    for item in _items.decode(value):
+        try:
+            kept.append(Raw(mended(item, kind)))
+        except msgspec.DecodeError:
+            continue
+    return Raw(_encode(kept))
