@@ -75,21 +75,35 @@ async def test_everything_over_pipes(tmp_path: Path) -> None:
 @contextmanager
 def listening(argv: list[str]) -> Generator[int]:
     """A server that takes its port from the environment, for as long as the block runs."""
+    process, port = next(filter(None, (_listens(argv) for _ in range(MAX_TRIES))))
+    try:
+        yield port
+    finally:
+        _end(process)
+
+
+MAX_TRIES = 3
+
+
+def _listens(argv: list[str]) -> tuple[subprocess.Popen[str], int] | None:
+    """None if it ended at once: somebody else may have taken the port that was free a moment ago."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = {"PORT": str(port), "PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
     process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        for line in process.stdout or ():
-            if re.search(r"listening|running on port", line, re.IGNORECASE):
-                break
-        yield port
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+    for line in process.stdout or ():
+        if re.search(r"listening|running on port", line, re.IGNORECASE):
+            return process, port
+    _end(process)
+    return None
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 @requirement("MGR-18", "S2-P6-05", "LINK-12", "LINK-14", "LINK-23")
