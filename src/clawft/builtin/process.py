@@ -133,9 +133,9 @@ def _way_out(how: How, stderr: Hear) -> Generator[None]:
 
 async def _clear_up(how: How) -> None:
     if how.temporary:
-        import shutil  # only where it had a temporary folder of its own
+        from clawft.sandbox.removal import remove  # only where it had a temporary folder of its own
 
-        await asyncio.to_thread(shutil.rmtree, how.temporary, ignore_errors=True)
+        await asyncio.to_thread(remove, how.temporary)
 
 
 def _feed(transport: asyncio.SubprocessTransport, data: bytes | None) -> None:

@@ -179,9 +179,9 @@ def kill_all() -> None:
 
 
 def _remove(folder: str) -> None:
-    import shutil  # only where Landlock has to do
+    from clawft.sandbox.removal import remove  # only where Landlock has to do
 
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
 
 
 def _describe(status: int) -> str:

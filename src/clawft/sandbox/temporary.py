@@ -9,12 +9,13 @@ from __future__ import annotations
 import atexit
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from contextlib import suppress
 from functools import cache
 from threading import Thread
+
+from clawft.sandbox.removal import remove
 
 PREFIX = "weft."
 MIN_AGE_SECONDS = 60.0
@@ -48,7 +49,7 @@ def sweep(base: str) -> None:
     for folder in old[:MAX_SWEPT]:
         held = _lock(folder)
         if held is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
             os.close(held)
 
 

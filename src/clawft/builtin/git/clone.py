@@ -128,6 +128,6 @@ def _put(git: Git, draft: Path, path: str) -> str:
 
 
 def _remove(draft: Path) -> None:
-    import shutil  # only where something was cloned
+    from clawft.sandbox.removal import remove  # only where something was cloned
 
-    shutil.rmtree(draft, ignore_errors=True)
+    remove(draft)

@@ -1,0 +1,27 @@
+"""Folders that strangers filled are gone when we are done with them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clawft.sandbox.removal import remove
+from tests.requirements import requirement
+
+FOLDERS = 3_000
+
+
+@requirement("QUAL-12")
+@pytest.mark.skipif(os.name == "nt", reason="paths there end after 260 characters")
+def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(FOLDERS):
+        os.mkdir("deeper", dir_fd=here)
+        below = os.open("deeper", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    remove(top)
+    assert not top.exists()
