@@ -91,6 +91,16 @@ async def test_links_out_of_the_git_folder_are_refused(tools: Tools, repo: Path,
     assert target.read_text() == "precious\n"
 
 
+@requirement("GIT-12", "QUAL-03")
+@pytest.mark.parametrize("name", ["HEAD", "config", "index", "refs/heads/pipe"])
+async def test_a_pipe_in_the_git_folder_keeps_nobody_waiting(tools: Tools, repo: Path, name: str) -> None:
+    """Git would open it, and wait for somebody to write there."""
+    (repo / ".git" / name).unlink(missing_ok=True)
+    os.mkfifo(repo / ".git" / name)
+    with pytest.raises(ExecutionFailed, match="is not what git puts there"):
+        await tools("status", repo_path="r")
+
+
 @requirement("GIT-12")
 def test_without_this_check_git_writes_through_such_a_link(repo: Path, tmp_path: Path) -> None:
     target = tmp_path / "profile"

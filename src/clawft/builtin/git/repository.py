@@ -105,8 +105,12 @@ def _small(file: Path, tool: str) -> str:
     with file.open("rb") as opened:
         data = opened.read(BOUNDS.small_file_bytes + 1)
     if len(data) > BOUNDS.small_file_bytes or b"\0" in data:
-        raise ExecutionFailed(f"{tool}: '{file}' is not what git puts there")
+        raise _odd(tool, file)
     return os.fsdecode(data).rstrip("\n")
+
+
+def _odd(tool: str, file: str | Path) -> ExecutionFailed:
+    return ExecutionFailed(f"{tool}: '{file}' is not what git puts there")
 
 
 def _inside(path: Path, root: Path, tool: str) -> Path:
@@ -117,10 +121,15 @@ def _inside(path: Path, root: Path, tool: str) -> Path:
 
 
 def _check_links(folder: Path, root: Path, tool: str) -> None:
-    """Git follows links when it writes its logs and messages: one that leads outside would let it write there."""
+    """Git follows links when it writes its logs and messages: one that leads outside would let it write there.
+
+    And it waits for whoever writes to a pipe, until its time is over.
+    """
     for entry in _entries(folder, tool):
         if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(root):
             raise PermissionDenied(tool, f"'{entry.path}' is a link that leads outside the workspace")
+        if not entry.is_dir() and not entry.is_file() and Path(entry.path).is_fifo():
+            raise _odd(tool, entry.path)
 
 
 def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
