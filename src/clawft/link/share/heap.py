@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 
-KEEP_BYTES = 2 * 1024 * 1024
+KEEP_BYTES = 4 * 1024 * 1024
 """Free memory that stays ours."""
 LARGE_BLOCK = 2 * 1024 * 1024
 """From this size on a block is fetched from the system by itself, and leaves no hole behind."""
