@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakSet
 
-MAX_BYTES = 24 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 SPARED_BYTES = 1024 * 1024
 """What each kind may keep in any case: whoever has a little there does not lose it to those who need much."""
 
