@@ -38,7 +38,7 @@ class Held:
     ],
 )
 async def test_a_path_that_nobody_could_follow_is_none(arguments: object, about: str) -> None:
-    """Following one of megabytes takes hours, and this is on everybody's way."""
+    """Following one of megabytes takes many minutes, and this is on everybody's way."""
     held = Held()
     asked = msgspec.structs.replace(call(json.dumps(arguments).encode()), origin=Origin("file"))
     await Editors(lambda: held)(asked, answers(Reply.text("refused")))

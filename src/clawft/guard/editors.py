@@ -55,7 +55,7 @@ def _path_of(call: Call) -> str | None:
         return None
     try:
         return msgspec.json.decode(call.arguments, type=_Arguments).path
-    except msgspec.DecodeError:  # no path, or longer than any: to follow that would take hours
+    except msgspec.DecodeError:  # no path, or longer than any: to follow that takes many minutes
         return None
 
 
