@@ -43,6 +43,8 @@ from clawft.errors import IdeFailed, IdeNotConnected
 
 LOOK_SECONDS = 2.0
 """How old our picture of the files may be before we look again."""
+RENAME_SECONDS = 2.0
+"""A server that has just started may know no file but the open one, and would rename in that alone."""
 MAX_ACTIONS = 50
 MAX_OPENED = 40
 """Files opened to have all judged, where a server judges open files only."""
@@ -273,8 +275,9 @@ class HeadlessIde:
         return list(messages.symbols(await server.request("textDocument/documentSymbol", asked, _SYMBOLS) or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
-        server, _ = await self._open(path)
+        server, document = await self._open(path)
         await self._look_again(server, now=True)
+        await server.settled(document, RENAME_SECONDS)
         said = await self._at("rename", path, position, messages.LspWorkspaceEdit | None, {"newName": new_name})
         return messages.file_edits(said)
 
