@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.wire.blocks import is_known, mended_block
+from clawft.wire.blocks import Message, is_known, mended_block
 from clawft.wire.shapes import Anything, Share, Size, mended
 
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -165,11 +165,6 @@ class _Used(Struct, gc=False, rename="camel", tag_field="type", tag="tool_result
     is_error: bool | UnsetType = UNSET
 
 
-class _Message(Struct, gc=False):
-    role: Literal["user", "assistant"]
-    content: Raw
-
-
 _content = msgspec.json.Decoder(list[Raw])
 _tool_block = msgspec.json.Decoder(_Use | _Used)
 
@@ -182,7 +177,7 @@ def mended_sampling(params: bytes) -> bytes:
 
 
 def _mended_message(message: Raw) -> dict[str, Any]:
-    content = msgspec.json.decode(message, type=_Message).content
+    content = msgspec.json.decode(message, type=Message).content
     several = bytes(content)[:1] == b"["
     told = [_mended_part(each) for each in _content.decode(content)] if several else _mended_part(content)
     return {**_object.decode(message), "content": told}

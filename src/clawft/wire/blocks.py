@@ -86,7 +86,7 @@ class _Tool(Struct, gc=False, rename="camel"):
     result_type: Literal["complete"] = "complete"
 
 
-class _Message(Struct, gc=False):
+class Message(Struct, gc=False):
     role: Literal["user", "assistant"]
     content: Raw
 
@@ -164,7 +164,7 @@ def mended_prompt(result: bytes) -> bytes:
 
 
 def _mended_message(message: bytes) -> bytes:
-    told = msgspec.json.decode(message, type=_Message).content
+    told = msgspec.json.decode(message, type=Message).content
     block = mended_block(told)
     return message if block is told else _encode({**_object.decode(message), "content": Raw(block)})
 
