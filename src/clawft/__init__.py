@@ -9,16 +9,28 @@ from typing import TYPE_CHECKING, Any
 from clawft._version import __version__
 
 if TYPE_CHECKING:
-    from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied, ToolError, ToolNotFound
+    from clawft.errors import (
+        ClawftError,
+        ExecutionFailed,
+        InvalidArguments,
+        NotConnected,
+        PermissionDenied,
+        ToolError,
+        ToolNotFound,
+    )
     from clawft.library import Gateway
     from clawft.model import Annotations, Call, Caller, CallToolResult, Question, Reply, Tool
     from clawft.provider.base import Provider
     from clawft.provider.context import ToolContext
     from clawft.provider.function import FunctionProvider, tool
+    from clawft.provider.server.connecting import connect_server
     from clawft.store.base import KeyValueStore
+    from clawft.upstream.spec import UpstreamSpec
 
 _HOMES = {
     "Gateway": "clawft.library",
+    "connect_server": "clawft.provider.server.connecting",
+    "UpstreamSpec": "clawft.upstream.spec",
     "tool": "clawft.provider.function",
     "FunctionProvider": "clawft.provider.function",
     "Provider": "clawft.provider.base",
@@ -37,6 +49,7 @@ _HOMES = {
     "InvalidArguments": "clawft.errors",
     "ExecutionFailed": "clawft.errors",
     "PermissionDenied": "clawft.errors",
+    "NotConnected": "clawft.errors",
 }
 
 __all__ = [
@@ -50,6 +63,7 @@ __all__ = [
     "Gateway",
     "InvalidArguments",
     "KeyValueStore",
+    "NotConnected",
     "PermissionDenied",
     "Provider",
     "Question",
@@ -58,7 +72,9 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "ToolNotFound",
+    "UpstreamSpec",
     "__version__",
+    "connect_server",
     "tool",
 ]
 

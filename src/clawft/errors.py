@@ -4,6 +4,7 @@
     ├── WireError                 the bytes or the envelope are wrong
     │   ├── ParseError            not JSON, not UTF-8, too deep
     │   ├── BadEnvelope           JSON, but no JSON-RPC message
+    │   │   └── BadNotification   the same, and nobody waits for an answer
     │   ├── MessageTooLong        longer than the bound of the link
     │   ├── HeaderMismatch        HTTP headers and body disagree (stateless era)
     │   └── UnsupportedRevision   a protocol revision we do not serve
@@ -77,7 +78,7 @@ class ClawftError(Exception):
     exit_code: ClassVar[int] = 1
     blame: ClassVar[str] = "clawft"
 
-    def __init__(self, message: str, *, hint: str = "", data: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", data: Any = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -103,6 +104,10 @@ class BadEnvelope(WireError):
     def __init__(self, message: str, *, id: bytes | None = None, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.id = id
+
+
+class BadNotification(BadEnvelope):
+    """The same of a message without an id: on a pipe nobody waits for an answer."""
 
 
 class MessageTooLong(WireError):
@@ -282,7 +287,7 @@ class JsonRpcFailure(LinkError):
     """The error object of an answer, whole."""
 
     def __init__(self, error_code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
+        super().__init__(message, data=data)
         self.error_code = error_code
         self.error_data = data
 

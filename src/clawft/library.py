@@ -62,7 +62,7 @@ class Gateway:
 
     def register(self, provider: Provider) -> None:
         """Offer one more provider, also while running: callers are told that the list has changed."""
-        self._app.gateway.register(provider)
+        self._app.gateway.register(provider, server=getattr(provider, "server", ""))
 
     def unregister(self, namespace: str) -> None:
         self._app.gateway.unregister(namespace)

@@ -52,6 +52,29 @@ async def test_the_address_carries_everything_but_the_verifier() -> None:
 
 
 @requirement("OAUTH-09")
+async def test_an_address_cannot_say_for_us_what_we_say() -> None:
+    """A server that read the first of two would log the person in for somebody else."""
+    theirs = "tenant=1&empty=&client_id=evil&redirect_uri=https://evil.example&state=x&code_challenge_method=plain"
+    place = f"https://login.example/auth?{theirs}&scope=all&resource=https://evil.example"
+    flow = msgspec.structs.replace(FLOW, server=AuthServer(authorization_endpoint=place))
+    begun = await begin(MemoryStore(), flow)
+    asked = parse_qs(urlsplit(begun.authorize_url).query, keep_blank_values=True)
+    assert {len(values) for values in asked.values()} == {1}
+    assert (asked["tenant"], asked["empty"], asked["client_id"], asked["state"]) == (["1"], [""], ["me"], [begun.state])
+    assert "evil" not in begun.authorize_url
+
+
+@requirement("OAUTH-09")
+async def test_without_a_place_to_log_in_nothing_is_begun() -> None:
+    store = MemoryStore()
+    with pytest.raises(LoginFailed, match="names no place"):
+        await begin(
+            store, msgspec.structs.replace(FLOW, server=AuthServer(token_endpoint="https://login.example/token"))
+        )
+    assert await store.list_keys() == []
+
+
+@requirement("OAUTH-09")
 def test_s256_as_the_rfc_has_it() -> None:
     assert challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk") == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 

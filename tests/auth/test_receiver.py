@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from clawft.auth.flow import Returned
-from clawft.auth.receiver import Receiver
+from clawft.auth.receiver import MAX_CONNECTIONS, Receiver
 from tests.requirements import requirement
 
 pytestmark = requirement("OAUTH-22")
@@ -71,7 +71,7 @@ async def test_a_head_without_end_is_cut_off() -> None:
     receiver = Receiver()
     url = await receiver.open()
     receiver.expect("a")
-    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.split(":")[2].split("/")[0]))
+    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(url))
     writer.write(b"GET /callback HTTP/1.1\r\n" + b"X: y\r\n" * 20_000)
     try:
         async with asyncio.timeout(20):
@@ -80,3 +80,46 @@ async def test_a_head_without_end_is_cut_off() -> None:
         pass  # cut off while we were still writing
     writer.close()
     await receiver.close()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GET http://[ HTTP/1.1",
+        "GET /callback",
+        "",
+        "GET //[/callback?state=a HTTP/1.1",
+        "GET \xff HTTP/1.1",
+        "\x16\x03\x01",
+    ],
+)
+async def test_what_is_no_request_is_answered_all_the_same(line: str, caplog: pytest.LogCaptureFixture) -> None:
+    receiver = Receiver()
+    port = port_of(await receiver.open())
+    expected = receiver.expect("a")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(line.encode("latin-1") + f"\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+    async with asyncio.timeout(20):
+        assert (await reader.read()).startswith(b"HTTP/1.1 4")
+    writer.close()
+    assert not expected.done()
+    assert not caplog.records
+    await receiver.close()
+
+
+async def test_those_who_only_connect_give_way_to_whoever_asks() -> None:
+    receiver = Receiver()
+    url = await receiver.open()
+    expected = receiver.expect("a")
+    silent = [await asyncio.open_connection("127.0.0.1", port_of(url)) for _ in range(MAX_CONNECTIONS + 8)]
+    assert await get(f"{url}?state=a&code=1") == 200
+    assert (await expected).code == "1"
+    async with asyncio.timeout(5):  # sooner than they would be given up for their silence
+        assert await asyncio.gather(*(reader.read() for reader, _ in silent[:8])) == [b""] * 8
+    assert not silent[-1][0].at_eof()
+    for _, writer in silent:
+        writer.close()
+
+
+def port_of(url: str) -> int:
+    return int(url.split(":")[2].split("/", maxsplit=1)[0])

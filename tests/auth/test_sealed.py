@@ -8,7 +8,7 @@ import pytest
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Client, Login, TokenSet
-from clawft.auth.vault import Vault, kept_secret
+from clawft.auth.vault import Vault, kept_secret, put_away
 from clawft.errors import InvalidConfig
 from clawft.store.secrets import resolve
 from tests.auth.logins import expire, logged_in, weft_says
@@ -69,6 +69,17 @@ async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> N
     assert (code, said) == (0, "logins are private files now: 4 of them rewritten\n")
     assert CANARY in on_disk(home)
     assert resolve(vault.read("mine")[0].client.secret) == CLIENT_SECRET
+
+
+@pytest.mark.slow
+async def test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed(home: Path, vault: Vault) -> None:
+    """Whoever registered us may have written it."""
+    given = f"secret://command/touch {home / 'mark'}"
+    vault.write("mine", Login(TOKEN, client=Client("me", put_away(vault, given), "client_secret_post")))
+    for form in ("keyring", "file", "keyring"):
+        assert (await weft_says(home, "auth", "store", form))[0] == 0
+        assert resolve(vault.read("mine")[0].client.secret) == given
+    assert not (home / "mark").exists()
 
 
 @pytest.mark.slow

@@ -5,11 +5,12 @@ import time
 import msgspec
 import pytest
 
-from clawft.auth.config import Hidden, OAuth2Config, build_config
+from clawft.auth.config import Hidden, OAuth2Config, build_config, flow_of
 from clawft.auth.device import DeviceCode
 from clawft.auth.endpoint import read_token
 from clawft.auth.presets import PRESETS
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.vault import Vault
 from clawft.errors import InvalidArguments, LoginFailed
 from tests.requirements import requirement
 
@@ -48,7 +49,16 @@ def test_a_token_that_no_header_can_carry_is_none(token: str, kind: str) -> None
 
 
 @requirement("OAUTH-02")
-@pytest.mark.parametrize("lifetime", ["²", "9" * 5000, -1, float("nan"), float("inf"), [], "soon"])
+@pytest.mark.parametrize("kind", ["mac", "DPoP", "N_A", "Basic"])
+def test_a_kind_of_token_that_is_not_understood_is_not_used(kind: str) -> None:
+    with pytest.raises(LoginFailed, match=f"Bearer header was given: {kind}"):
+        read_token({"access_token": "a", "token_type": kind}, (), "x", 0)
+    for known in ("Bearer", "bearer", "BEARER", "", None, 5):
+        assert read_token({"access_token": "a", "token_type": known}, (), "x", 0).authorization == "Bearer a"
+
+
+@requirement("OAUTH-02")
+@pytest.mark.parametrize("lifetime", ["²", "9" * 5000, -1, 0, float("nan"), float("inf"), [], "soon"])
 def test_a_lifetime_that_is_none_is_left_out(lifetime: object) -> None:
     assert read_token({"access_token": "a", "expires_in": lifetime}, (), "x", 0).expires_at is None
 
@@ -121,3 +131,16 @@ def test_a_missing_address_is_named(missing: str) -> None:
 def test_a_malformed_address_is_refused(wrong: str) -> None:
     with pytest.raises(InvalidArguments, match="token_url"):
         build_config("generic", "id", "", auth_url="https://a.example/auth", token_url=wrong)
+
+
+@requirement("OAUTH-21")
+def test_a_token_goes_to_those_who_gave_it_and_to_nobody_an_agent_names(vault: Vault) -> None:
+    """Neither the page where people log in nor what the token is for makes a host of its own."""
+    config = build_config(
+        "generic", "me", "", auth_url="https://evil.example/auth", token_url="https://login.example/token"
+    )
+    assert flow_of(config, vault, "", resource="https://evil.example/").hosts == ("login.example",)
+    server = AuthServer("https://login.example", "https://www.example/auth", "https://api.example/token")
+    found = flow_of(config, vault, "", server=server, resource="https://evil.example/").hosts
+    assert found == ("login.example", "www.example", "api.example")
+    assert flow_of(config, vault, "", resource="http://[", hosts=("mine.example",)).hosts[1:] == ("mine.example",)

@@ -10,7 +10,7 @@ import pytest
 
 from clawft.builtin import file as family
 from clawft.builtin import search as searching
-from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.model import CallToolResult
 from clawft.provider.manifest import Manifest
 from tests.requirements import requirement
@@ -33,6 +33,7 @@ async def test_read_gives_the_text_or_a_range_of_lines(call: CallTool, workspace
     assert text_of(await call("file", "read", path="a.txt", offset=2)) == "three\u2028still three\nlast"
     assert text_of(await call("file", "read", path="a.txt", offset=99)) == ""
     assert text_of(await call("file", "read_file", path="a.txt", limit=1)) == "one\n"
+    assert text_of(await call("file", "read", path="a.txt", offset=10**30, limit=10**30)) == ""
 
 
 @requirement("FILE-01", "FR-005")
@@ -100,10 +101,19 @@ async def test_write_makes_and_replaces(call: CallTool, workspace: Path) -> None
 
 @requirement("FILE-02", "FILE-03")
 async def test_folders_are_made_only_when_asked(call: CallTool, workspace: Path) -> None:
-    with pytest.raises(ExecutionFailed, match=r"no such file or directory: 'x/y/z.txt'"):
+    with pytest.raises(ExecutionFailed, match=r"no such file or directory: 'x/y/z.txt'") as missing:
         await call("file", "write", path="x/y/z.txt", content="")
+    assert missing.value.hint == "create_dirs makes the folders"
     await call("file", "write", path="x/y/z.txt", content="deep", create_dirs=True)
     assert (workspace / "x/y/z.txt").read_text() == "deep"
+
+
+@requirement("FILE-02", "FILE-03")
+@pytest.mark.parametrize("path", ["new/deep/../../../out", "new/deep/" + "n" * 300])
+async def test_a_write_that_is_refused_leaves_no_folders(call: CallTool, workspace: Path, path: str) -> None:
+    with pytest.raises(ToolError):
+        await call("file", "write", path=path, content="x", create_dirs=True)
+    assert os.listdir(workspace) == []
 
 
 @requirement("FILE-02")
@@ -232,7 +242,9 @@ async def test_search_says_which_bound_it_reached(
 
 
 @requirement("FILE-03", "FILE-02")
-@pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config"])
+@pytest.mark.parametrize(
+    "path", [".git/hooks/pre-commit", ".clawft/tasks.toml", "sub/.GIT/config", "door/config", "door/new/x"]
+)
 async def test_write_leaves_alone_what_decides_which_programs_run(call: CallTool, workspace: Path, path: str) -> None:
     (workspace / ".git").mkdir()
     (workspace / "door").symlink_to(".git")

@@ -11,8 +11,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from clawft.auth.vault import Vault
-from clawft.builtin.oauth2 import tools_with
+from clawft.builtin.oauth2 import MANIFEST, check_secret, tools_with
+from clawft.errors import PermissionDenied
 from clawft.provider.function import definition_of
+from clawft.provider.manifest import Permissions
 from tests.auth.logins import expire
 from tests.requirements import requirement
 from tests.servers.idp import CLIENT_SECRET, MACHINE_SECRET, Idp, idp, log_in
@@ -61,6 +63,12 @@ async def agent(folder: Path, lifetime: int = 3600) -> AsyncGenerator[Agent]:
     async with idp(lifetime) as provider, mcp_server(folder) as pipe:
         await pipe.open()
         yield Agent(pipe, provider, folder / "home")
+
+
+@requirement("PLUG-03")
+def test_the_manifest_is_that_of_the_requirements() -> None:
+    assert (MANIFEST.id, MANIFEST.name, MANIFEST.version) == ("com.clawft.plugin-oauth2", "OAuth2 Helper", "0.1.0")
+    assert MANIFEST.permissions == Permissions(filesystem=("~/.clawft/tokens/",), network=("*",))
 
 
 @requirement("test_oauth2_authorize_tool_schema")
@@ -221,6 +229,61 @@ def _verifier(home: Path) -> str:
 def _everything_else(home: Path) -> list[str]:
     files = [path for path in home.rglob("*") if path.is_file() and "tokens" not in path.relative_to(home).parts]
     return [path.read_text(errors="replace") for path in files]
+
+
+@requirement("OAUTH-01", "OAUTH-13")
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "in clear",
+        "secret://env/ACME_CLIENT_SECRET",
+        "secret://env/OAUTH_ACME",
+        "secret://keyring/oauth2/acme",
+        "secret://env/ACME_SECRET",
+        "secret://file/home/me/client_secret.json",
+    ],
+)
+def test_an_agent_may_name_a_secret_that_is_meant_for_a_client(given: str) -> None:
+    assert check_secret(given) == given
+
+
+@requirement("OAUTH-01", "GUARD-05")
+@pytest.mark.parametrize(
+    "given",
+    [
+        "secret://command/touch {mark}",
+        "secret://file{mark}",
+        "secret://env/GITHUB_TOKEN",
+        "secret://env/AWS_SECRET_ACCESS_KEY",
+        "secret://file/home/me/client_secrets/../.ssh/id_ed25519",
+        "secret://file/${{secret://env/GITHUB_TOKEN}}/client_secret",
+        "secret://keyring/github",
+        "secret://keyring/clawft/key",
+        "x${{secret://env/GITHUB_TOKEN}}",
+        "${{secret://env/X_CLIENT_SECRET}}${{secret://env/GITHUB_TOKEN}}",
+        "secret://env/X_CLIENT_SECRET ${{secret://env/GITHUB_TOKEN}}",
+    ],
+)
+def test_and_no_other_secret_of_the_user(tmp_path: Path, given: str) -> None:
+    """It would go to whatever address the agent names."""
+    with pytest.raises(PermissionDenied, match="not named as one of an OAuth client"):
+        check_secret(given.format(mark=tmp_path / "mark"))
+
+
+@pytest.mark.slow
+@requirement("OAUTH-01", "GUARD-05")
+async def test_no_program_runs_because_an_agent_calls_it_a_secret(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        given = f"secret://command/touch {tmp_path / 'mark'}"
+        more = {"client_id": "machine", "flow": "client_credentials", "scopes": ["api.read"], **me.provider.endpoints}
+        answer = await me.call("oauth2__authorize", client_secret=given, **more)
+        assert "weft auth login NAME --client-secret REF" in answer["content"][0]["text"]
+        code = await me.call(
+            "oauth2__device", client_secret=given, client_id="x", scopes=[], token_url="https://a.example"
+        )
+        assert "permission denied" in code["content"][0]["text"]
+    assert not (tmp_path / "mark").exists()
 
 
 @pytest.mark.slow

@@ -134,6 +134,28 @@ def test_links_that_are_none_neither_break_nor_hold_up_anything() -> None:
     assert time.monotonic() - began < 5
 
 
+@requirement("QUAL-02")
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_service_that_tells_what_it_was_sent_does_not_show_the_token(status: int) -> None:
+    keep()
+
+    def echo(request: http.Request) -> http.Response:
+        if request.path == "/":
+            raise http.HTTPFound(f"/echo?token={CANARY}")
+        sent = request.headers["Authorization"]
+        return http.json_response({"sent": sent}, status=status, headers={"Link": f'</{sent[7:]}>; rel="next"'})
+
+    async with api(echo) as served:
+        if status == 200:
+            told = repr(await call(served.url))
+        else:
+            with pytest.raises(ExecutionFailed, match="status 400") as failed:
+                await call(served.url)
+            told = str(failed.value)
+    assert "Bearer …" in told
+    assert CANARY not in told
+
+
 @pytest.mark.parametrize("status", [300, 400, 403, 404, 500])
 async def test_a_bad_status_is_an_error_with_status_and_body(status: int) -> None:
     keep()
@@ -141,6 +163,32 @@ async def test_a_bad_status_is_an_error_with_status_and_body(status: int) -> Non
         with pytest.raises(ExecutionFailed, match=rf"status {status}.*no such thing") as failed:
             await call(served.url)
     assert CANARY not in str(failed.value)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_a_token_that_a_service_repeats_is_not_shown(status: int) -> None:
+    """In the body, and in the address of a next page."""
+    keep()
+
+    def repeat(request: http.Request) -> http.Response:
+        token = request.headers["Authorization"].removeprefix("Bearer ")
+        link = f'</next?token={token}>; rel="next"'
+        return http.json_response({"token": token, "said": 1}, status=status, headers={"Link": link})
+
+    async with api(repeat) as served:
+        try:
+            shown = repr(await call(served.url))
+        except ExecutionFailed as failed:
+            shown = str(failed)
+    assert "said" in shown
+    assert CANARY not in shown
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"a":' * 100_000, "[" * 3_000 + "]" * 3_000])
+async def test_json_without_a_bottom_comes_as_text(body: str) -> None:
+    keep()
+    async with api(lambda request: http.Response(text=body, content_type="application/json")) as served:
+        assert (await call(served.url)).content[0]["text"] == body
 
 
 @requirement("OAUTH-21")

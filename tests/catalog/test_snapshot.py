@@ -68,18 +68,47 @@ def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
         "mcp:github__create_issue",
         "mcp__github__create_issue",
         "mcp:github:create_issue",
+        "create_issue",
     ):
         assert reached(snapshot, spelling) == "github/create_issue"
     for spelling in ("file__read", "mcp__file__read", "mcp:file__read", "mcp:file:read", "read_file"):
         assert reached(snapshot, spelling) == "file/read"
 
 
+@requirement("PROV-09", "MEM-01")
+@pytest.mark.parametrize("form", list(Form))
+def test_a_second_name_with_the_namespace_in_it_has_all_spellings(form: Form) -> None:
+    snapshot = build([inside("memory", tool("recall", alias="memory_get"), tool("get_all"))], form)
+    spellings = ("memory_get", "memory__get", "mcp__memory__get", "mcp:memory__get", "mcp:memory:get")
+    for spelling in spellings:
+        assert reached(snapshot, spelling) == "memory/recall"
+    (recall, other) = snapshot.entries
+    assert set(spellings) <= set(recall.names)
+    assert not set(spellings) & set(other.names)
+    real = build([inside("memory", tool("recall", alias="memory_get"), tool("get"))], form)
+    assert reached(real, "memory__get") == "memory/get"
+
+
 @requirement("PROV-07", "T-7.7")
 @pytest.mark.parametrize(
-    "name", ["", "create_issue", "other__create_issue", "github", "github__", "github__create", "GITHUB__create_issue"]
+    "name", ["", "issue", "other__create_issue", "github", "github__", "github__create", "GITHUB__create_issue"]
 )
 def test_other_names_find_nothing(name: str) -> None:
     assert build([server("github", tool("create_issue"))]).find(name) is None
+
+
+@requirement("PROV-09", "PROV-06")
+@pytest.mark.parametrize("form", [Form.PLAIN, Form.MCP, Form.CLAUDE])
+def test_a_bare_name_that_is_not_listed_is_accepted_where_one_tool_alone_has_it(form: Form) -> None:
+    offers = [
+        inside("file", tool("read", alias="read_file"), tool("odd", alias="both")),
+        server("one", tool("go"), tool("read_file"), tool("both"), tool("a.b")),
+        server("two", tool("go"), tool("one__alone")),
+    ]
+    snapshot = build(offers, form)
+    assert snapshot.find("go") is None, "nobody can say which"
+    assert reached(snapshot, "read_file") == "file/read", "a second name is never taken over"
+    assert (reached(snapshot, "a.b"), reached(snapshot, "one__alone")) == ("one/a.b", "two/one__alone")
 
 
 @requirement("PROV-13", "S4-EX-02")

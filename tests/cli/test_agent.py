@@ -95,6 +95,18 @@ def test_programs_get_one_object_per_event(run: Any, workspace: Path) -> None:
     assert "".join(event["text"] for event in told if event["type"] == "text") == "I will ask.It works."
 
 
+@requirement("AGENT-10", "S4-CLI-04")
+def test_calls_are_told_in_the_order_they_were_made(run: Any, workspace: Path) -> None:
+    """They run at once, and the first one takes longest."""
+    calls = '{ tool = "shell__exec", input = { command = "sleep 0.3" } }, { tool = "nope" }, { tool = "file__list" }'
+    made = ("-p", "x", "--scenario", script(workspace, f'[[turns]]\ncalls = [{calls}]\n[[turns]]\ntext = "done"\n'))
+    names = ["shell__exec", "nope", "file__list"]
+    lines = run("agent", *made).out.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("[tool]")] == names
+    told = json.loads(run("agent", *made, "--output-format", "json").out)
+    assert [call["name"] for call in told["tool_calls"]] == names
+
+
 def test_or_one_object_at_the_end(run: Any, workspace: Path) -> None:
     scenario = script(workspace, '[[turns]]\ntext = "done"\n')
     told = run("agent", "-p", "x", "--scenario", scenario, "--output-format", "json").json
@@ -246,6 +258,23 @@ def test_doctor_says_who_could_take_a_task(run: Any, home: Path) -> None:
     assert "openai: delegation.openai_model names no model" in said
     assert "rule 1" in said
     assert "sk-secret-key-123" not in said
+
+
+@requirement("DELEG-23", "DELEG-11", "FR-008")
+def test_whoever_serves_is_warned_of_targets_and_rules_that_do_not_count(
+    weft: list[str], workspace: Path, environment: dict[str, str], home: Path
+) -> None:
+    rules = 'rules = [{ pattern = "(", target = "claude" }]\n'
+    (home / "config.toml").write_text(f"[delegation]\nclaude_enabled = true\n{rules}")
+    env = {name: value for name, value in environment.items() if name != "ANTHROPIC_API_KEY"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*weft, "mcp-server"], cwd=workspace, env=env, stdin=pipe, stderr=pipe, text=True) as serving:
+        assert serving.stderr is not None
+        told = [serving.stderr.readline() for _ in range(2)]
+        serving.communicate(timeout=30)
+    assert "delegation: claude: secret://env/ANTHROPIC_API_KEY is not there" in told[0]
+    assert "delegation: rule 1 ('('): no valid pattern" in told[1]
+    assert serving.returncode == 0
 
 
 @requirement("DELEG-24", "DELEG-20")

@@ -67,6 +67,22 @@ def test_refused_granted_listed_revoked(run: Any, stranger: Path, home: Path) ->
     assert (again.code, "weft approvals list" in again.err) == (1, True)
 
 
+@requirement("POOL-20", "PROV-09")
+@pytest.mark.parametrize("name", ["one__echo", "mcp:one__echo", "mcp:one:echo", "mcp__one__echo"])
+def test_a_tool_is_approved_by_any_name_that_agents_see(run: Any, stranger: Path, name: str) -> None:
+    assert run(*GRANT, name).code == 0
+    assert says(run).code == 0
+    assert run("approvals", "revoke", name).code == 0
+    assert says(run).code == 1
+
+
+@requirement("POOL-20", "AGENT-14")
+def test_where_nothing_is_approved_nothing_has_changed(run: Any) -> None:
+    done = run("approvals", "diff", "--json")
+    assert (done.code, done.json) == (0, {"changes": []})
+    assert run("approvals", "diff", "nobody").code == 1
+
+
 @requirement("POOL-20")
 def test_globs_ends_and_audiences(run: Any, stranger: Path) -> None:
     assert run(*GRANT, "one__echo", "--days", "1", "--only-agent", "writer").code == 0

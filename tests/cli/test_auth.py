@@ -71,6 +71,17 @@ async def test_a_program_logs_in_with_a_secret_that_is_nowhere_to_be_seen(
         assert await weft_says(home, "auth", "refresh", "bot") == (0, "renewed: bot\n")
 
 
+async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path) -> None:
+    """It proves who we are to the server, and that is not told then; here the login ends all the same."""
+    server = AuthServer(issuer="https://a.example", revocation_endpoint="https://a.example/revoke")
+    client = Client("x", "secret://env/GONE_SECRET", "client_secret_post")
+    for account in ("ada", "bob"):
+        Vault(home / "tokens").write("mine", Login(TokenSet(CANARY), server, client, account=account))
+    code, said = await weft_says(home, "auth", "logout", "mine")
+    assert (code, said.count("forgotten here, but not there"), "logged out: mine" in said) == (0, 2, True), said
+    assert Vault(home / "tokens").read("mine") == []
+
+
 async def test_a_secret_in_clear_is_refused(home: Path) -> None:
     code, said = await weft_says(home, "auth", "login", "x", "--client-id", "i", "--client-secret", CANARY)
     assert (code, "secret://env/NAME" in said, CANARY in said) == (2, True, False)
@@ -97,6 +108,8 @@ async def test_further_hosts_are_the_users_word(home: Path) -> None:
         (["logout", "nothing-like-it"], "weft auth login nothing-like-it"),
         (["status", "nothing-like-it"], "weft auth login nothing-like-it"),
         (["login", "nobody"], "weft servers add nobody URL"),
+        (["login", "x", "--client-id", "i", "--issuer", "http://["], "'http://[' is no address"),
+        (["login", "x", "--client-id", "i", "--issuer", "https://[]@/x"], "'https://[]@/x' is no address"),
         (["login", "../x", "--client-id", "i", "--token-url", "https://a.example"], "letters, digits"),
     ],
 )

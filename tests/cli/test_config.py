@@ -118,3 +118,33 @@ def test_check_warns_of_secrets_in_clear_and_fails_for_mistakes(run: Any, server
     done = run("config", "check")
     assert done.code == 1
     assert f"{server}:2: unknown key 'timeout', did you mean 'timeout_ms'?" in done.out
+
+
+@requirement("CONF-14")
+def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    key = "11112222-3333-4444-5555-666677778888"
+    (folder / "far.toml").write_text(f'url = "https://x.example/mcp?exaApiKey={key}"\n')
+    (folder / "own.toml").write_text('url = "https://ada:lovelace@x.example/mcp"\n')
+    (folder / "near.toml").write_text(f'command = "/bin/sh"\nargs = ["x", "--api-key", "{key}"]\n')
+    (folder / "good.toml").write_text('url = "https://x.example/mcp?key=${secret://env/KEY}&page=2"\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words)
+        assert told.code == 0
+        assert "far.toml:1: far: exaApiKey holds what looks like a secret, in clear" in told.out
+        assert "export FAR_EXAAPIKEY=… and write exaApiKey=${secret://env/FAR_EXAAPIKEY}" in told.out
+        assert "own.toml:1: own: url holds what looks like a secret" in told.out
+        assert "near.toml:1: near: the argument --api-key holds what looks like a secret" in told.out
+        assert "good: " not in told.out.replace("servers     good: https", "")
+        assert key not in told.out + told.err
+
+
+@requirement("CONF-10")
+def test_a_variable_among_arguments_is_told(run: Any, home: Path) -> None:
+    (home / "mcp_servers").mkdir(mode=0o700)
+    (home / "mcp_servers" / "x.toml").write_text('command = "/bin/sh"\nargs = ["--home", "${HOME}/x"]\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words)
+        assert told.code == 0
+        assert "x.toml:1: x: args hold '${HOME}/x', which nobody fills in here" in told.out

@@ -104,3 +104,23 @@ def test_nothing_found_says_what_else_there_is(run: Any, tmp_path: Path) -> None
     done = run("servers", "import", HOME=str(tmp_path / "nobody"))
     assert (done.code, done.out) == (0, "")
     assert "weft servers add" in done.err
+
+
+@requirement("MGR-19", "CONF-14")
+def test_a_secret_of_an_address_is_kept_where_it_is_asked_for(run: Any, home: Path, tmp_path: Path) -> None:
+    user = tmp_path / "other"
+    _write(user / ".cursor" / "mcp.json", {"mcpServers": {"exa": {"url": f"https://x.example/mcp?apiKey={SECRET}"}}})
+    assert run("servers", "import", "--keep-secrets", HOME=str(user)).code == 0
+    written = (home / "mcp_servers" / "exa.toml").read_text()
+    (kept,) = (home / "secrets").iterdir()
+    assert f"apiKey=${{secret://file{kept}}}" in written
+    assert kept.read_text() == SECRET
+
+
+@requirement("MGR-19", "CONF-10")
+def test_an_address_that_begins_with_a_variable_is_used(run: Any, workspace: Path) -> None:
+    entry = {"type": "http", "url": "${API_BASE:-http://127.0.0.1:9}/mcp"}
+    given = ("--mcp-config", json.dumps({"mcpServers": {"api": entry}}))
+    assert "server api: http://127.0.0.1:9/mcp cannot be reached" in run("tools", "list", "api", *given).err
+    told = run("tools", "list", "api", *given, API_BASE="ftp://127.0.0.1")
+    assert "stands for no http:// or https:// address (correct the variables it names)" in told.err

@@ -129,3 +129,43 @@ def test_what_is_no_call_is_refused(tmp_path: Path, home: Path, call: str) -> No
     done = weft(tmp_path, home, "servers", "test", "one", "--learn", "--call", call, "--mcp-config", config)
     assert done.returncode == 2
     assert "--call" in done.stderr
+
+
+WRITER = """
+from pathlib import Path
+
+from clawft import Gateway, tool
+
+START = {start!r}
+if START:
+    Path(START).write_text("x")
+
+
+@tool
+def save(path: str) -> str:
+    Path(path).write_text("x")
+    return "saved"
+
+
+Gateway(save).run()
+"""
+
+
+@requirement("POOL-22", "AGENT-14")
+def test_a_server_that_may_not_write_leads_to_what_opens_it(tmp_path: Path, home: Path) -> None:
+    """At a call, and at the start: the server itself cannot know whose fault it is."""
+    target = str(home / ".state" / "log")
+    for name, start in (("calls", ""), ("starts", target)):
+        code = WRITER.format(start=start)
+        assert weft(tmp_path, home, "servers", "add", name, "--", sys.executable, "-c", code).returncode == 0
+    assert weft(tmp_path, home, "approvals", "grant", "calls", "*").returncode == 0
+    called = weft(tmp_path, home, "tools", "call", "calls__save", f"path={target}")
+    assert called.returncode == 1
+    assert called.stderr.endswith(
+        "hint: it may be its sandbox: weft servers test calls --learn proposes what to open to it\n"
+    )
+    started = weft(tmp_path, home, "servers", "test", "starts")
+    assert started.returncode == 1
+    assert started.stderr.endswith(
+        "hint: it may be its sandbox: weft servers test starts --learn proposes what to open to it\n"
+    )

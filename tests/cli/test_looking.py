@@ -75,6 +75,15 @@ def test_the_audit_tells_shows_and_verifies(run: Any) -> None:
     assert "memory__list" in run("audit", "tail").out
 
 
+@requirement("AGENT-14")
+@pytest.mark.parametrize("count", ["0", "-1", "many", "100001"])
+def test_a_wrong_number_of_lines_is_wrong_usage(run: Any, count: str) -> None:
+    run("tools", "call", "memory__list")
+    done = run("audit", "tail", "-n", count)
+    assert (done.code, done.out) == (2, "")
+    assert "hint: weft audit tail --help" in done.err
+
+
 @requirement("GUARD-11")
 def test_a_touched_line_is_found(run: Any, home: Path) -> None:
     run("tools", "call", "memory__list")

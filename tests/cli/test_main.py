@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clawft._version import __version__
-from clawft.cli.main import COMMANDS
+from clawft.cli.main import COMMANDS, main
 from tests.requirements import requirement
 
 HEAVY = (
@@ -89,11 +89,13 @@ def test_no_command_is_wrong_usage(run: Any) -> None:
     [
         (["tols", "list"], "unknown command: tols", "did you mean tools?"),
         (["--verson"], "unknown option: --verson", "did you mean --version?"),
+        ([""], "unknown command: ''", "weft --help"),
         (["qqqqqq"], "unknown command: qqqqqq", "weft --help"),
         (["status"], "unknown command: status", "weft servers status, or weft auth status"),
         (["grant", "x"], "unknown command: grant", "weft approvals grant"),
         (["tools", "lst"], "unknown tools command: lst", "did you mean list?"),
         (["tools"], "tools what? One of: list, search, show, call", "weft tools --help"),
+        (["tools", "--json", "list"], "tools what? One of: list, search, show, call", "weft tools --help"),
         (["tools", "list", "--alow", "x"], "unknown option: --alow", "did you mean --allow?"),
         (["tools", "list", "--alow=x"], "unknown option: --alow=x", "did you mean --allow?"),
         (["servers", "list", "extra"], "unknown argument: extra", "weft servers list --help"),
@@ -119,6 +121,12 @@ def test_every_command_explains_itself(run: Any, command: str) -> None:
     done = run(command, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"usage: weft {command}")
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize("words", [[], ["tools"], ["tools", "call"], ["gateway"]])
+def test_help_may_be_the_first_word_too(run: Any, words: list[str]) -> None:
+    assert run("help", *words) == run(*words, "--help")
 
 
 @requirement("CONF-13", "AGENT-14")
@@ -175,6 +183,18 @@ def test_a_reader_that_had_enough_is_no_error(weft: list[str], environment: dict
     assert process.wait(60) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+@requirement("AGENT-14")
+def test_what_breaks_because_of_ctrl_c_is_no_traceback_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(words: list[str]) -> int:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            [].pop()
+
+    monkeypatch.setattr("clawft.cli.main._run", interrupted)
+    assert main(["tools"]) == 130
 
 
 @requirement("AGENT-14")

@@ -115,6 +115,22 @@ async def test_a_broken_file_keeps_what_runs_and_is_told(servers: Path, tmp_path
         assert f"{servers / 'one.toml'}:1: no valid TOML" in pipe.stderr()
 
 
+@requirement("CONF-21", "CONF-22")
+async def test_settings_that_are_edited_say_when_they_count(servers: Path, tmp_path: Path) -> None:
+    settings = servers.parent / "config.toml"
+    settings.write_text('[tools]\nallow = ["*"]\n')
+    async with serving(tmp_path) as pipe:
+        settings.write_text(f'[tools]\nallow = ["*"]\ndeny = ["x"]\nnaems = 1\n[mcp_servers.one]\n{entry("one")}')
+        assert await until(pipe, "one__echo", "one: ", text="1") == "one: 1", "servers are followed all the same"
+
+        async def said() -> str:
+            return await asyncio.to_thread(pipe.stderr)
+
+        told = await eventually(said, lambda told: "naems'" in told)
+        assert f"{settings}: what tools.deny, tools.naems says counts when weft is started again" in told
+        assert f"{settings}:4: unknown key 'tools.naems', did you mean 'tools.names'?" in told
+
+
 @requirement("MGR-19", "MGR-03")
 async def test_reconnect_reaches_a_running_weft(servers: Path, tmp_path: Path, weft: list[str]) -> None:
     from tests.servers.weft import environment
@@ -133,3 +149,24 @@ async def test_reconnect_reaches_a_running_weft(servers: Path, tmp_path: Path, w
         )
         assert asked.returncode == 0, asked.stderr
         await pid_of(pipe, "one", other_than=before)
+
+
+@requirement("SHELL-05", "CONF-09", "PROV-13")
+@pytest.mark.parametrize("names", ["plain", "bare"])
+async def test_the_order_of_servers_is_that_of_their_files_whatever_restarted(
+    servers: Path, tmp_path: Path, names: str
+) -> None:
+    """Else a bare name that two have would go from one to the other with the restart of the first."""
+    for name in ("first", "second"):
+        (servers / f"{name}.toml").write_text(entry(name))
+    async with mcp_server(tmp_path, "--no-builtin", "--deny", "probe__*", "--names", names) as pipe:
+        await pipe.open()
+        await until(pipe, "first__echo", "first: ", text="1")
+        (servers / "first.toml").write_text(entry("changed"))
+        await until(pipe, "first__echo", "changed: ", text="1")
+        (servers / "another.toml").write_text(entry("another"))
+        await until(pipe, "another__echo", "another: ", text="1")
+        listed = await pipe.ask("tools/list")
+        echoes = [each["name"] for each in listed["result"]["tools"] if each["name"].endswith("echo")]
+        bare = ["echo", "first__echo", "second__echo"]
+        assert echoes == (bare if names == "bare" else ["another__echo", *bare[1:]])

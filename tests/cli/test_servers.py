@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 
 from clawft.cli.starting import servers_of
 from tests.requirements import requirement
+from tests.servers.pipe import call, mcp_server, text_of
+from tests.servers.weft import environment
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -26,6 +30,15 @@ def config(**servers: list[str] | dict[str, Any]) -> str:
         for name, told in servers.items()
     }
     return json.dumps({"mcpServers": entries})
+
+
+async def appears(path: Path) -> None:
+    """A file of another process; there is no event to wait for from out here."""
+    for _ in range(600):
+        if await asyncio.to_thread(path.exists):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{path} did not appear")
 
 
 def add(run: Any, name: str, *options: str) -> Any:
@@ -48,6 +61,22 @@ def test_tools_of_servers_are_listed_and_called(run: Any) -> None:
     assert {"one__echo", "two__echo"} <= names
     assert run("tools", "call", "one__echo", "text=5", *given).out == "first: 5\n"
     assert run("tools", "call", "mcp:two:echo", "text=6", *given).out == "tiny: 6\n"
+    assert run("tools", "call", "echo", "text=7", *given[:2]).out == "first: 7\n"
+    assert run("tools", "call", "echo", "text=8", *given).code == 1, "two servers have it"
+    hidden = run("tools", "list", "--no-builtin", "--json", "--deny", "ech?", *given).json["tools"]
+    assert names - {tool["name"] for tool in hidden} == {"one__echo", "two__echo"}
+
+
+@requirement("WIRE-03", "SHELL-08")
+def test_an_error_of_a_server_is_shown_with_its_name_code_and_data(run: Any) -> None:
+    honest = str(Path(__file__).parents[1] / "servers" / "honest.py")
+    given = ("--mcp-config", json.dumps({"mcpServers": {"h": {"command": sys.executable, "args": [honest]}}}))
+    refused = ("tools", "call", "h__refuse", "code:=7", "message=mine", 'data:={"n": 1}', *given)
+    done = run(*refused)
+    assert (done.code, done.out + done.err) == (1, 'weft: h: mine (code 7): {"n":1}\n')
+    assert run(*refused, "--json").json["isError"] is True
+    asked = run("agent", "-p", "h__refuse code=7 message=mine", *given)
+    assert "h: mine (code 7)" in asked.out + asked.err
 
 
 @requirement("PROV-23", "RES-01")
@@ -55,6 +84,94 @@ def test_resources_and_prompts_of_servers_too(run: Any) -> None:
     given = ("--no-builtin", "--mcp-config", config(one=[]))
     assert run("resources", "read", "tiny://note", *given).out == "note of tiny\n"
     assert run("prompts", "get", "one__hello", *given).out == "user:\nhello tiny\n"
+
+
+@requirement("POOL-16", "SEC-A02")
+@pytest.mark.parametrize(("trust", "kind", "told"), [("trusted", "", "trusted"), ("untrusted", ", untrusted", "not")])
+def test_whether_a_server_is_trusted_is_seen_where_its_tools_are(run: Any, trust: str, kind: str, told: str) -> None:
+    given = ("--mcp-config", config(one={"command": PYTHON, "args": [str(TINY)], "trust": trust}), "--no-builtin")
+    (echo,) = [each for each in run("tools", "list", "--json", *given).json["tools"] if each["name"] == "one__echo"]
+    assert echo["trusted"] is (trust == "trusted")
+    (line,) = [line for line in run("tools", "list", *given).out.splitlines() if line.startswith("one__echo ")]
+    assert line.split("  ")[1].strip() == f"destructive{kind}"
+    assert f"the server one, which is {told}" in run("tools", "show", "one__echo", *given).out
+    run("tools", "call", "one__echo", "text=1", *given)
+    assert run("audit", "tail", "-n", "1", "--json").json["lines"][0].get("trusted", True) is (trust == "trusted")
+
+
+@requirement("AGENT-14", "MGR-19")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tools list late",
+        "tools search echo",
+        "tools show late__echo",
+        "tools call late__echo text=5",
+        "tools call late__echo text=5 --json",
+        "policy explain late__echo text=5",
+        "resources list",
+        "resources read tiny://note",
+        "prompts list",
+        "prompts get late__hello",
+        "servers status",
+        "servers test late",
+    ],
+)
+def test_what_was_asked_for_is_shown_before_a_server_that_takes_its_time_has_ended(
+    weft: list[str], environment: dict[str, str], workspace: Path, words: str
+) -> None:
+    """The server stays until we have read the answer; one that was ended first can leave no sign of that."""
+    seen = workspace / "seen"
+    process = subprocess.Popen(
+        [*weft, *words.split(), "--no-builtin", "--mcp-config", config(late=["--linger", str(seen)])],
+        cwd=workspace,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    seen.touch()
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert Path(f"{seen}.seen").exists()
+
+
+@requirement("POOL-22", "PROV-23")
+@pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+def test_a_server_made_with_our_own_library_runs_behind_us(run: Any, home: Path) -> None:
+    """Our home folder is out of its sight: it has one of its own, like every server has a cache of its own."""
+    example = Path(__file__).parents[2] / "examples" / "two_functions.py"
+    assert run("servers", "add", "mine", "--", PYTHON, str(example)).code == 0
+    assert run("approvals", "grant", "mine", "*").code == 0
+    assert run("tools", "call", "mine__add", "a=2", "b=3").out == '{"result":5}\n'
+    assert (home / "sandbox" / "mine" / "clawft" / "audit").is_dir()
+
+
+@requirement("POOL-03", "F9b-A03")
+async def test_how_many_are_connected_is_the_users_to_say(tmp_path: Path) -> None:
+    home = Path(environment(tmp_path)["CLAWFT_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text("[pool]\nmax_connections = 1\n")
+    async with mcp_server(tmp_path, "--mcp-config", config(one=[], two=[])) as pipe:
+        await pipe.open()
+        assert text_of(await pipe.ask("tools/call", {"name": "two__echo", "arguments": {"text": "1"}})) == "tiny: 1"
+        await pipe.send(call("held", "one__hold", {"file": str(tmp_path / "gate")}))
+        await appears(tmp_path / "gate.waiting")
+        refused = await pipe.ask("tools/call", {"name": "two__echo", "arguments": {"text": "2"}})
+        assert "1 servers are connected, which is the limit" in text_of(refused)
+        assert "pool.max_connections" in text_of(refused)
+        (tmp_path / "gate").touch()
+        await pipe.answer("held")
+
+
+@requirement("CONF-12", "CONF-20")
+def test_a_file_that_cannot_be_read_is_not_for_servers_test(run: Any, home: Path) -> None:
+    (home / "mcp_servers").mkdir()
+    (home / "mcp_servers" / "bad.toml").write_text("command = [")
+    done = run("tools", "list", "--strict-mcp-config")
+    assert (done.code, done.err.splitlines()[-1]) == (1, "hint: weft config check")
 
 
 @requirement("MGR-15", "FR-008")
@@ -205,6 +322,42 @@ def test_status_shows_how_each_server_is(run: Any, home: Path) -> None:
     ]
 
 
+@requirement("MGR-19", "AGENT-14")
+def test_every_server_has_the_same_members_in_the_json_of_status(run: Any, workspace: Path) -> None:
+    add(run, "up")
+    add(run, "off")
+    run("servers", "disable", "off")
+    waiting = {"command": PYTHON, "args": [str(TINY)]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"waits": waiting, "bad": {"command": "a;b"}}}))
+    rows = run("servers", "status", "--json").json["servers"]
+    assert {row["name"]: row["state"] for row in rows} == {
+        "up": "connected", "off": "disabled", "waits": "waiting", "bad": "failed"
+    }  # fmt: skip
+    assert [list(row) for row in rows] == [list(rows[0])] * 4
+    assert run("servers", "status", "off", "--json").json == next(row for row in rows if row["name"] == "off")
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_a_tool_of_a_server_that_is_off_waits_or_is_refused_says_so(run: Any, workspace: Path) -> None:
+    """And no other server is started to find that out: this one would leave a sign."""
+    sign = workspace / "started"
+    assert run("servers", "add", "other", "--", "/bin/sh", "-c", f"touch {sign}").code == 0
+    add(run, "off")
+    run("servers", "disable", "off")
+    entry = {"command": PYTHON, "args": [str(TINY)]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"waits": entry, "bad": {"command": "a;b"}}}))
+    for words in (("tools", "call", "off__echo"), ("tools", "show", "off__echo"), ("tools", "list", "off")):
+        assert "off is switched off\nhint: weft servers enable off\n" in run(*words).err
+    waits = run("tools", "call", "waits__echo")
+    assert (waits.code, waits.out) == (1, "")
+    assert "waits for approval" in waits.err
+    assert "\nhint: weft approvals grant waits" in waits.err
+    assert "unsafe command" in run("tools", "list", "bad").err
+    assert not sign.exists()
+    run("tools", "call", "other__x")
+    assert sign.exists()
+
+
 @requirement("MGR-19", "LINK-08")
 def test_status_of_one_has_its_last_words_and_origin(run: Any, home: Path) -> None:
     add(run, "one", "--say", "words on stderr")
@@ -261,6 +414,14 @@ def test_add_writes_a_private_file_with_the_whole_path(run: Any, home: Path) -> 
     assert run("tools", "call", "one__env", "name=LEVEL").out == "3\n"
 
 
+@requirement("MGR-19", "CONF-17", "CONF-02")
+def test_add_resolves_the_program_of_an_address_too(run: Any, home: Path) -> None:
+    assert run("servers", "add", "one", f"stdio://python3 '{TINY}' --title 'a b'", "--trust").code == 0
+    assert f'command = "{shutil.which("python3")}"' in (home / "mcp_servers" / "one.toml").read_text()
+    assert run("tools", "call", "one__echo", "text=1").out == "a b: 1\n"
+    assert "cannot be split" in run("servers", "add", "two", "stdio://python3 'x").err
+
+
 @requirement("MGR-19")
 def test_add_takes_an_address(run: Any) -> None:
     added = run("servers", "add", "far", "https://x.example/mcp", "--header", "X-Team: blue", "--timeout-ms", "5")
@@ -289,6 +450,8 @@ def test_add_takes_an_address(run: Any) -> None:
         (["x", "--env", "TOKEN", "--", PYTHON], "--env is NAME=VALUE"),
         (["x", "--env", "API_TOKEN=abcdefgh", "--", PYTHON], "--env API_TOKEN=secret://env/API_TOKEN"),
         (["x", "http://a", "--header", "Authorization: Bearer abc"], "secret://env/X_AUTHORIZATION"),
+        (["x", "https://a.example/mcp?api_key=abcdefgh"], "'…api_key=${secret://env/X_API_KEY}…'"),
+        (["x", "https://ada:lovelace@a.example/mcp"], "the address holds a password"),
         (["x", "--env", "KEY=secret://evn/KEY", "--", PYTHON], "one of env, file, command, keyring"),
         (["x", "--env", "KEY=secret://env/", "--", PYTHON], "hint: secret://env/NAME\n"),
     ],
@@ -350,6 +513,19 @@ def test_a_server_of_the_workspace_is_switched_off_for_the_agent(run: Any, home:
 
 
 @requirement("MGR-19")
+def test_a_switch_keeps_links_letters_and_line_ends_whatever_the_locale(run: Any, home: Path, tmp_path: Path) -> None:
+    text = f"# für mich\r\ncommand = {json.dumps(PYTHON)}\r\n"
+    kept = tmp_path / "dotfiles.toml"
+    kept.write_bytes(text.encode())
+    (home / "mcp_servers").mkdir()
+    (home / "mcp_servers" / "one.toml").symlink_to(kept)
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert run("servers", "disable", "one", **plain).code == 0
+    assert (home / "mcp_servers" / "one.toml").is_symlink()
+    assert kept.read_bytes().decode() == f"enabled = false\r\n{text}"
+
+
+@requirement("MGR-19")
 def test_remove_keeps_a_copy_and_touches_only_files_of_ours(run: Any, home: Path, workspace: Path) -> None:
     add(run, "one")
     (workspace / ".mcp.json").write_text(config(theirs=[]))
@@ -362,6 +538,19 @@ def test_remove_keeps_a_copy_and_touches_only_files_of_ours(run: Any, home: Path
 
 
 # ── doctor ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@requirement("PROV-06", "PROV-10", "AGENT-14")
+def test_tools_that_clash_or_have_odd_names_are_told(run: Any, workspace: Path) -> None:
+    """When they are listed, and by the doctor, who goes by what was listed last."""
+    for name, also in (("a", ["_b", "x" * 80]), ("a_", ["b"])):
+        (workspace / name).write_text(json.dumps(also))
+        assert add(run, name, "--also", str(workspace / name)).code == 0
+    listed = run("tools", "list", "--no-builtin")
+    assert "a___b is left out: 'b' of a_ would get the name of '_b' of a" in listed.err
+    found = [each["said"] for each in run("doctor", "--json").json["findings"] if each["what"] == "tools"]
+    assert "a___b is left out: 'b' of a_ would get the name of '_b' of a" in found
+    assert any(said.startswith(f"mcp:a__{'x' * 80} is offered as a__xxx") for said in found)
 
 
 @requirement("AGENT-14", "CONF-14", "CONF-16")
@@ -421,3 +610,21 @@ def test_a_wrong_mcp_config_is_wrong_usage(run: Any, workspace: Path, command: s
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert "hint: " in done.err
+
+
+@requirement("GUARD-14", "GUARD-06")
+def test_allowed_tools_of_foreign_json_hold_for_all_tools_and_widen_nothing(run: Any, home: Path) -> None:
+    servers = json.loads(config(one=[]))["mcpServers"]
+    for document in (
+        {"allowed_tools": ["*__echo", "read_file"]},
+        {"tools": {"allowedTools": ["*__echo", "read_file"]}},
+    ):
+        given = ("--mcp-config", json.dumps({"mcpServers": servers, **document}))
+        assert listed(run("tools", "list", "--json", *given)) == ["file__read", "one__echo"]
+        assert listed(run("tools", "list", "--json", "--allow", "one__pid", *given)) == ["one__pid"]
+    (home / "config.toml").write_text('[tools]\nallow = ["file__*"]\n')
+    assert listed(run("tools", "list", "--json", "--deny", "file__[lsw]*", *given)) == ["file__read"]
+
+
+def listed(done: Any) -> list[str]:
+    return [tool["name"] for tool in done.json["tools"]]

@@ -7,9 +7,10 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.requirements import requirement
 pytestmark = pytest.mark.slow  # processes that take their time
 
 Process = subprocess.Popen[str]
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 
 
 @contextmanager
@@ -189,12 +191,17 @@ def test_a_script_knows_every_command_and_verb(run: Any, shell: str) -> None:
         ("weft policy explain memory__s", ["memory__store", "memory__search"]),
     ],
 )
-def test_bash_completes(
-    run: Any, weft: list[str], environment: dict[str, str], workspace: Path, line: str, expected: list[str]
-) -> None:
-    """The function itself, called as bash calls it."""
-    words = line.split(" ")
-    script = f"""
+def test_bash_completes(completed: Any, line: str, expected: list[str]) -> None:
+    assert completed(line) == expected
+
+
+@pytest.fixture
+def completed(run: Any, weft: list[str], environment: dict[str, str], workspace: Path) -> Callable[[str], list[str]]:
+    """What the function of the script offers, called as bash calls it."""
+
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        script = f"""
 weft() {{ {weft[0]} -m clawft "$@"; }}
 {run("completion", "bash").out}
 COMP_WORDS=({" ".join(f'"{word}"' for word in words)})
@@ -202,16 +209,49 @@ COMP_CWORD={len(words) - 1}
 _weft
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(
-        ["bash", "--norc", "-c", script],
-        env=environment,
-        cwd=workspace,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert (done.stdout.split(), done.stderr) == (expected, "")
+        done = subprocess.run(
+            ["bash", "--norc", "-c", script],
+            env=environment,
+            cwd=workspace,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return completed
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_servers_and_what_they_listed_last_are_completed_and_none_is_started(
+    completed: Any, run: Any, workspace: Path
+) -> None:
+    server = workspace / "server.py"
+    server.write_text(TINY.read_text())
+    assert run("servers", "add", "notes", "--", sys.executable, str(server)).code == 0
+    assert run("tools", "list", "notes").code == 0
+    server.write_text("import pathlib; pathlib.Path('started').touch()")
+    assert completed("weft tools call notes__e") == ["notes__echo", "notes__env"]
+    assert completed("weft servers test n") == ["notes"]
+    assert completed("weft approvals grant n") == ["notes"]
+    assert not (workspace / "started").exists()
+
+
+@requirement("AGENT-14")
+def test_no_name_is_run_by_the_shell_that_completes_it(completed: Any, run: Any, workspace: Path) -> None:
+    """bash expands the words it is offered; servers name their tools, and workspaces their servers, as they like."""
+    names = ["$(touch${IFS}pwned)", "`touch${IFS}pwned`", "'; touch pwned"]
+    also = workspace / "also.json"
+    also.write_text(json.dumps([*names, "good"]))
+    entry: dict[str, Any] = {"command": sys.executable, "args": [str(TINY), "--also", str(also)]}
+    assert run("servers", "add", "notes", "--", entry["command"], *entry["args"]).code == 0
+    assert run("tools", "list", "notes").code == 0
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": dict.fromkeys(names, entry)}))
+    assert completed("weft tools call notes__g") == ["notes__good"]
+    assert "notes" in completed("weft servers test ")
+    assert not (workspace / "pwned").exists()
 
 
 @requirement("AGENT-14")

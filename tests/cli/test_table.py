@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.cli.table import cells, cut, lay_out, reflowed, wrapped
+from clawft.cli.table import cells, cut, fits, lay_out, reflowed, wrapped
 from tests.requirements import requirement
 
 CELLS = st.text(st.characters(categories=("L", "N", "P", "Zs")), max_size=60)
@@ -17,6 +17,23 @@ ROWS = st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(CELLS, min_size=n, 
 @given(ROWS, st.integers(40, 120), st.booleans())
 def test_no_line_is_wider_than_the_terminal(rows: list[list[str]], width: int, wrap: bool) -> None:
     assert all(cells(line) <= width for line in lay_out((), rows, width, wrap=wrap))
+
+
+@requirement("AGENT-14")
+@given(st.integers(1, 9), st.integers(40, 120), st.data())
+def test_what_fits_has_room_for_its_last_column_and_the_rest_does_not_fit(
+    columns: int, width: int, data: st.DataObject
+) -> None:
+    head, *rows = data.draw(st.lists(st.lists(CELLS, min_size=columns, max_size=columns), min_size=2, max_size=5))
+    fitting = all(cells(line) <= width for line in lay_out(head, rows, width))
+    assert fitting or not fits(head, rows, width)
+    assert fits(head, rows, 0)
+
+
+@requirement("AGENT-14")
+def test_a_table_of_seven_columns_fits_80_and_not_40() -> None:
+    row = ("broken", "enabled", "user", "stdio", "untrusted", "broken.toml:1", "/usr/bin/python3")
+    assert [fits((), [row], width) for width in (40, 80)] == [False, True]
 
 
 @requirement("AGENT-14")

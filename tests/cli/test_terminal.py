@@ -74,6 +74,47 @@ def test_a_table_fits_the_terminal(at_terminal: Any, words: list[str], columns: 
     assert [line for line in lines if cells(line) > columns] == []
 
 
+@requirement("AGENT-14", "MGR-19")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["servers", "list"],
+        ["servers", "status"],
+        ["audit", "tail"],
+        ["approvals", "list"],
+        ["tools", "show", "file__read"],
+        ["prompts", "list"],
+        ["config", "path"],
+        ["policy", "explain", "shell__exec", "command=ls"],
+        ["--help"],
+        ["tools", "--help"],
+    ],
+    ids=lambda words: "-".join(words[:2]),
+)
+def test_nothing_is_broken_by_a_terminal_of_40_columns(at_terminal: Any, run: Any, words: list[str]) -> None:
+    assert run("servers", "add", "theirs", "--", sys.executable, str(TINY)).code == 0
+    assert run("approvals", "grant", "theirs", "echo").code == 0
+    assert run("tools", "call", "memory__list").code == 0
+    text = COLOUR.sub("", at_terminal(*words, columns=40)).partition("examples:\n")[0]  # commands stay in one piece
+    assert [line for line in text.splitlines() if cells(line) > 40] == []
+
+
+@requirement("AGENT-14", "MGR-19")
+def test_a_table_too_wide_for_the_terminal_becomes_a_list_and_loses_nothing(at_terminal: Any, run: Any) -> None:
+    assert run("servers", "add", "theirs", "https://mcp.example.com/mcp").code == 0
+    assert run("servers", "add", "ours", "https://mcp.example.com/other").code == 0
+    shown = COLOUR.sub("", at_terminal("servers", "list", columns=40))
+    assert shown.split("\n\n")[1].splitlines() == [
+        "NAME    theirs",
+        "STATE   enabled",
+        "SCOPE   user",
+        "VIA     http",
+        "TRUST   untrusted",
+        "ORIGIN  theirs.toml:1",
+        "WHAT    https://mcp.example.com/mcp",
+    ]
+
+
 @requirement("AGENT-10", "AGENT-14")
 @pytest.mark.parametrize("columns", [60, 100])
 def test_a_call_of_an_agent_is_one_line_with_its_verdict_and_time(
@@ -120,6 +161,15 @@ def test_the_person_at_the_terminal_is_asked(
 @requirement("AGENT-14")
 def test_names_are_whole_at_60_columns(at_terminal: Any) -> None:
     assert "\nweft__read_result " in at_terminal("tools", "list", "--tokens", columns=60)
+
+
+@requirement("AGENT-14")
+def test_names_of_approved_tools_are_whole_at_80_columns(at_terminal: Any, run: Any, workspace: Path) -> None:
+    (workspace / "also.json").write_text('["get-resource-reference"]')
+    also = ("--also", str(workspace / "also.json"))
+    assert run("servers", "add", "theirs", "--", sys.executable, str(TINY), *also).code == 0
+    assert run("approvals", "grant", "theirs", "get-*", "--days", "30").code == 0
+    assert "  get-resource-reference  approved  " in COLOUR.sub("", at_terminal("approvals", "list"))
 
 
 @requirement("AGENT-14", "MGR-19")
@@ -257,6 +307,30 @@ def answered(argv: list[str], typed: str, workspace: Path, environment: dict[str
         said += chunk
     os.close(ours)
     return process.wait(60), COLOUR.sub("", said.decode())
+
+
+@requirement("AGENT-14", "POOL-18")
+@pytest.mark.parametrize("era", ["handshake", "stateless"])
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("1\nAda", '{"action": "accept", "content": {"name": "Ada"}}'),
+        ("1\n", '{"action": "accept", "content": {"name": "nobody"}}'),
+        ("", '{"action": "decline"}'),
+    ],
+)
+def test_a_form_of_a_server_is_filled_in_at_the_terminal(
+    weft: list[str], workspace: Path, environment: dict[str, str], era: str, typed: str, told: str
+) -> None:
+    """Nobody is said to have declined what they were never shown."""
+    curious = Path(__file__).parents[1] / "servers" / "curious.py"
+    entry = {"command": sys.executable, "args": [str(curious), "--era", era]}
+    given = ("--mcp-config", json.dumps({"mcpServers": {"q": entry}}))
+    code, text = answered([*weft, "tools", "call", "q__form", "token=t", *given], typed, workspace, environment)
+    assert code == 0
+    assert "q asks: Name for t?" in text
+    assert told in text
+    assert ("│ Your name\r\nname [nobody]:" in text) is bool(typed)
 
 
 @requirement("POOL-18", "GUARD-13")

@@ -30,7 +30,8 @@ def test_list_as_json_is_one_document(run: Any) -> None:
     tools = {tool["name"]: tool for tool in run("tools", "list", "--json").json["tools"]}
     assert tools["file__read"]["flags"] == ["read-only"]
     assert tools["file__read"]["tokens"] > 0
-    assert set(tools["file__read"]) == {"name", "title", "description", "namespace", "server", "flags", "tokens"}
+    members = {"name", "title", "description", "namespace", "server", "trusted", "flags", "tokens"}
+    assert set(tools["file__read"]) == members
 
 
 @requirement("AGENT-14", "GUARD-06")

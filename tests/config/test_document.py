@@ -50,6 +50,14 @@ def test_text_inside_a_long_string_is_no_key() -> None:
     assert ("audit", "values") not in parse(TEXT, "f").lines
 
 
+@requirement("CONF-13")
+def test_lines_end_where_toml_ends_them() -> None:
+    """A mark some editors begin with is no text, and what only Unicode calls a line end is none."""
+    text = "\ufeff# a\u2028b\x85c\r\n[tools]\r\ndeny = ['\x85']\r\n"
+    document = parse(text.encode(), "f")
+    assert (document.tables, document.line_of(("tools", "deny"))) == ({"tools": {"deny": ["\x85"]}}, 3)
+
+
 @requirement("CONF-12")
 @pytest.mark.parametrize(
     ("content", "line"),

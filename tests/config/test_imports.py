@@ -142,6 +142,20 @@ def test_programs_are_resolved_and_missing_ones_refused(around: Surroundings) ->
     assert "claudeai-proxy" in each["c"].refused
 
 
+@requirement("MGR-19", "CONF-17")
+def test_a_program_beside_the_workspace_is_found_there(
+    around: Surroundings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(around.workspace / "bin" / "serve", "#!/bin/sh\n").chmod(0o755)
+    servers = {"a": {"command": "./bin/serve"}, "b": {"command": "./serve", "cwd": "bin"}, "c": {"command": "./no"}}
+    write(around.workspace / ".mcp.json", {"mcpServers": servers})
+    each = found("workspace", around)
+    paths = [spec.command for name in ("a", "b") if (spec := each[name].spec) is not None]
+    assert paths == [str(around.workspace / "bin" / "serve")] * 2
+    assert each["c"].refused == f"./no is not in {around.workspace}; install it first"
+
+
 @requirement("MGR-19")
 def test_we_do_not_import_ourselves(around: Surroundings) -> None:
     servers = {
@@ -173,3 +187,123 @@ def test_a_broken_file_is_one_refusal(around: Surroundings) -> None:
 )
 def test_names_become_ours(theirs: str, ours: str) -> None:
     assert our_name(theirs) == ours
+
+
+# ── odd forms that are published ─────────────────────────────────────────────────────────────────────────────────────
+
+KEY = "11112222-3333-4444-5555-666677778888"
+
+
+@requirement("MGR-19", "CONF-10")
+def test_an_address_may_begin_with_a_variable_as_claude_code_shows_it(around: Surroundings) -> None:
+    entry = {"type": "http", "url": "${API_BASE_URL:-https://api.example.com}/mcp"}
+    bare = {"type": "http", "url": "${API_BASE_URL}/mcp"}
+    wrong = {"type": "http", "url": "${API_BASE_URL:-ftp://api.example.com}/mcp"}
+    write(around.workspace / ".mcp.json", {"mcpServers": {"api": entry, "bare": bare, "wrong": wrong}})
+    told = found("workspace", around)
+    assert told["api"].spec is not None
+    assert told["api"].spec.url == "${secret://env/API_BASE_URL:-https://api.example.com}/mcp"
+    assert told["bare"].refused == ""
+    assert "must begin with" in told["wrong"].refused
+
+
+@requirement("MGR-19", "CONF-14")
+def test_a_secret_in_an_address_becomes_a_reference(around: Surroundings) -> None:
+    url = f"https://mcp.exa.ai/mcp?tools=web_search&exaApiKey={KEY}"
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"exa": {"url": url}}})
+    exa = found("cursor", around)["exa"]
+    assert exa.spec is not None
+    assert exa.spec.url == "https://mcp.exa.ai/mcp?tools=web_search&exaApiKey=${secret://env/EXA_EXAAPIKEY}"
+    assert dict(exa.secrets) == {"secret://env/EXA_EXAAPIKEY": KEY}
+    assert exa.notes[0].startswith("export EXA_EXAAPIKEY=…")
+
+
+@requirement("MGR-19", "CONF-14")
+@pytest.mark.parametrize("args", [["--api-key", KEY], [f"--api-key={KEY}"]])
+def test_a_secret_among_arguments_is_told(around: Surroundings, args: list[str]) -> None:
+    """Nothing can stand in for it there: what a program is started with can be read by all others."""
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": PYTHON, "args": args}}})
+    (note,) = found("cursor", around)["x"].notes
+    assert note.startswith("its argument --api-key holds what looks like a secret")
+    assert KEY not in note
+
+
+@requirement("MGR-19", "CONF-10")
+def test_which_tools_were_chosen_there_stay_chosen(around: Surroundings) -> None:
+    gemini = {**COMMAND, "includeTools": ["safe", "look"], "excludeTools": ["rm"]}
+    write(around.user / ".gemini" / "settings.json", {"mcpServers": {"x": gemini}})
+    codex = f'[mcp_servers.y]\ncommand = "{PYTHON}"\nenabled_tools = ["safe"]\ndisabled_tools = ["rm"]\n'
+    write(around.user / ".codex" / "config.toml", codex)
+    write(around.workspace / ".mcp.json", {"mcpServers": {"z": {**COMMAND, "tools": ["safe"]}}})
+    chosen = {
+        name: (each.spec.tools.allow, each.spec.tools.deny)
+        for program in ("gemini", "codex", "workspace")
+        for name, each in found(program, around).items()
+        if each.spec is not None
+    }
+    assert chosen == {"x": (("safe", "look"), ("rm",)), "y": (("safe",), ("rm",)), "z": (("safe",), ())}
+
+
+@requirement("MGR-19", "CONF-10")
+def test_gemini_writes_variables_without_braces_too(around: Surroundings) -> None:
+    entry = {"httpUrl": "https://$HOST/mcp", "headers": {"Authorization": "Bearer $TOKEN"}}
+    local = {**COMMAND, "env": {"DATABASE_URL": "$DB_URL", "PRICE": "5$"}}
+    write(around.user / ".gemini" / "settings.json", {"mcpServers": {"far": entry, "near": local}})
+    told = found("gemini", around)
+    far, near = told["far"].spec, told["near"].spec
+    assert far is not None
+    assert near is not None
+    assert far.url == "https://${secret://env/HOST}/mcp"
+    assert far.headers == {"Authorization": "Bearer ${secret://env/TOKEN}"}
+    assert near.env == {"DATABASE_URL": "secret://env/DB_URL", "PRICE": "5$"}
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"envFile": "${workspaceFolder}/.env"}, "envFile"),
+        ({"headersHelper": "/opt/bin/headers.sh"}, "secret://command/"),
+        ({"auth": {"CLIENT_ID": "a"}}, "weft auth login x"),
+        ({"oauth": {"clientId": "a"}}, "weft auth login x"),
+    ],
+)
+def test_what_cannot_be_taken_over_is_told(around: Surroundings, more: Any, said: str) -> None:
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {**COMMAND, **more}}})
+    (note,) = found("cursor", around)["x"].notes
+    assert said in note
+
+
+@requirement("MGR-19")
+@pytest.mark.parametrize("entry", [{}, None, [1], {"source": "extension", "settings": {}}])
+def test_an_entry_that_starts_nothing_says_so(around: Surroundings, entry: Any) -> None:
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
+    assert "it needs either a url or a command" in found("cursor", around)["x"].refused
+
+
+@requirement("MGR-19")
+def test_a_whole_command_line_as_the_command_says_what_is_wrong(around: Surroundings) -> None:
+    entry = {"command": f"{Path(PYTHON).name} -m x"}
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
+    assert 'the words behind the program belong into "args"' in found("cursor", around)["x"].refused
+
+
+@requirement("MGR-19")
+def test_a_command_with_a_variable_says_so(around: Surroundings) -> None:
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": "${NODE:-node}"}}})
+    assert "holds a variable, which nobody fills in here" in found("cursor", around)["x"].refused
+
+
+@requirement("MGR-19", "CONF-10")
+def test_what_an_editor_knows_of_its_folder_is_filled_in(around: Surroundings) -> None:
+    args = ["${workspaceFolder}/a", "${workspaceFolderBasename}", "${userHome}${pathSeparator}b${/}c"]
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": PYTHON, "args": args}}})
+    spec = found("cursor", around)["x"].spec
+    assert spec is not None
+    assert spec.args == (f"{around.workspace}/a", around.workspace.name, f"{around.user}/b/c")
+
+
+@requirement("MGR-19")
+def test_a_changed_name_is_told_with_the_one_it_had(around: Surroundings) -> None:
+    write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"My Server (dev)!": COMMAND}})
+    assert found("cursor", around)["My-Server-dev"].notes == ("it is 'My Server (dev)!' there",)

@@ -83,6 +83,9 @@ redact = true
 [approvals]
 ask = "all"
 days = 30
+[pool]
+max_connections = 3
+list_seconds = 0
 [audit]
 enabled = false
 values = true
@@ -151,6 +154,7 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.resource_limit == 200
     assert (settings.redact, settings.ask, settings.approval_days) == (True, "all", 30)
     assert settings.command_folders == ("/usr/bin",)
+    assert (settings.max_connections, settings.list_seconds) == (3, 0)
     assert (settings.git_allow, settings.git_hosts, settings.git_local) == (("push",), ("git.example.org",), False)
     assert settings.git_variables == ("SSH_AUTH_SOCK",)
     assert (settings.shell_sandbox, settings.git_sandbox) == ("strict", "require")

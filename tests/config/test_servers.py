@@ -310,6 +310,26 @@ def test_bad_names_are_refused(files: Files, name: str) -> None:
 # ── foreign forms ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@requirement("GUARD-14", "CONF-10")
+@pytest.mark.parametrize(
+    ("told", "allow", "deny"),
+    [
+        ({"allowed_tools": ["a"]}, ("a",), ()),
+        ({"includeTools": ["a", "b"], "excludeTools": ["b"]}, ("a", "b"), ("b",)),
+        ({"enabled_tools": [], "disabled_tools": ["c"]}, (), ("c",)),
+        ({"disabledTools": ["x", 3]}, ("*",), ("x",)),
+        ({"tools": ["a"]}, ("a",), ()),
+        ({"tools": {"allow": ["a"], "deny": ["b"]}, "allowedTools": ["c"], "excludeTools": ["d"]}, ("a",), ("b", "d")),
+        ({"tools": "all", "allowedTools": "a"}, ("*",), ()),
+    ],
+)
+def test_what_other_programs_forbid_stays_forbidden(
+    files: Files, told: dict[str, object], allow: tuple[str, ...], deny: tuple[str, ...]
+) -> None:
+    rules = files.discover(given("x", command=PROGRAM, **told)).wanted["x"].tools
+    assert (rules.allow, rules.deny) == (allow, deny)
+
+
 @requirement("CONF-10", "AC-10")
 @pytest.mark.parametrize(
     "document",
@@ -389,6 +409,26 @@ def test_an_untrusted_server_needs_the_path_that_was_meant(files: Files) -> None
     assert "not on the PATH" in files.discover().refused["x"].error.hint
     files.user("x", stdio("python3", trust="trusted"))
     assert files.discover().wanted["x"].command == "python3"
+
+
+@requirement("CONF-17")
+@pytest.mark.parametrize(
+    ("command", "folder"), [("./serve", "workspace"), ("bin/serve", "workspace"), ("~/serve", "user")]
+)
+def test_the_path_that_was_meant_is_a_whole_one(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, folder: str
+) -> None:
+    """Wherever we were started ourselves: a server runs in the workspace."""
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    program = (tmp_path / folder / command.removeprefix("~/")).resolve()
+    files.user("x", stdio(command))
+    assert "serve is not in" in files.discover().refused["x"].error.hint
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    error = files.discover().refused["x"].error
+    assert f"{program} was meant" in error.message
+    assert error.hint == f'write command = "{program}"'
 
 
 @requirement("test_connect_mcp_server_rejects_unsafe_command", "CONF-18", "F9a-A05")

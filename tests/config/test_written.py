@@ -125,6 +125,13 @@ def test_a_switch_changes_one_line() -> None:
 
 
 @requirement("MGR-19")
+def test_a_file_with_a_mark_and_odd_line_ends_is_changed_in_the_right_line() -> None:
+    text = "\ufeff# a\u2028b\n[mcp_servers.x]\nenabled = true\n"
+    changed = with_value(text, "f", ("mcp_servers", "x"), "enabled", False)
+    assert changed == "# a\u2028b\n[mcp_servers.x]\nenabled = false\n"
+
+
+@requirement("MGR-19")
 def test_a_table_comes_and_goes() -> None:
     more = with_table(FILE, "f", ("mcp_servers", "c.d"), {"enabled": False})
     assert tomllib.loads(more)["mcp_servers"]["c.d"] == {"enabled": False}

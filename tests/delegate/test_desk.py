@@ -12,6 +12,7 @@ import pytest
 from clawft.catalog.surface import FINDERS
 from clawft.delegate.budget import End
 from clawft.delegate.desk import Desk, House, Job
+from clawft.delegate.events import Outcome
 from clawft.delegate.prompt import Connected, system_prompt
 from clawft.delegate.scripted import Scripted
 from clawft.delegate.tool import delegate_provider
@@ -138,6 +139,26 @@ async def test_a_rules_tools_are_all_that_can_be_called() -> None:
     outcome = await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=model, tools=("demo__echo",)))
     assert model.tools == ["demo__echo"]
     assert outcome.state is End.DONE
+
+
+@requirement("DELEG-03")
+async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = Watched(DONE)
+    run = Desk.run
+
+    async def with_a_script(desk: Desk, handed_in: Job) -> Outcome:
+        return await run(desk, msgspec.structs.replace(handed_in, model=model))
+
+    monkeypatch.setattr(Desk, "run", with_a_script)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    rules = (Rule("x", "claude", ("demo__echo", "demo__add")),)
+    made = offering(DelegationConfig(claude_enabled=True, rules=rules))
+    for asked_for in (["demo__echo", "demo__fail"], ["demo__fail"], None):
+        await asked(made, task="x", tools=asked_for)
+    given = [[each.name for each in request.tools] for request in model.requests]
+    assert given == [["demo__echo"], [], ["demo__echo"]]
 
 
 async def test_too_many_tools_are_searched() -> None:

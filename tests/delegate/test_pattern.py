@@ -34,7 +34,9 @@ def test_no_pattern_hangs(pattern: str) -> None:
 
 
 @requirement("DELEG-11")
-@pytest.mark.parametrize("pattern", ["[", "(?P<x", "(a)\\1", "(?=x)", "(?!x)", "*", f"a{{{MAX_STATES}}}", "x" * 2_000])
+@pytest.mark.parametrize(
+    "pattern", ["[", "(?P<x", "(a)\\1", "(?=x)", "(?!x)", "*", f"a{{{MAX_STATES}}}", "x" * 2_000, "[[:alpha:]]"]
+)
 def test_what_has_no_bounded_form_is_refused_with_a_reason(pattern: str) -> None:
     refused = compiled(pattern)
     assert isinstance(refused, Unusable)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from clawft import errors
+from clawft.cli.examples import EXAMPLES
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
 from clawft.cli.options import common_options
 from clawft.cli.parser import Parser, Verb
@@ -69,7 +70,8 @@ def _verb(verb: Verb, path: str) -> str:
     own = [action for action in actions if not (has_common and action.dest in common)]
     shown = table(("argument", "what it does"), map(_shown, own)) if own else ""
     also = "Takes the [common options](#common-options).\n" if has_common else ""
-    return "\n".join(filter(None, (shown, also))) or "No options.\n"
+    lines = "".join(f"{line}\n" for line in EXAMPLES[path.removeprefix("weft ")])
+    return "\n".join(filter(None, (shown, also, f"```sh\n{lines}```\n")))
 
 
 def _actions(parser: Parser) -> list[argparse.Action]:

@@ -63,6 +63,33 @@ async def test_two_functions_are_a_server(tmp_path: Path) -> None:
         assert text_of(await pipe.answer(2)) == "HELLO!"
 
 
+NAMES_A_SERVER = """
+import os, sys
+from pathlib import Path
+from clawft import Gateway
+from clawft.config.settings import Settings
+told = Settings(Path(os.environ["CLAWFT_HOME"]), Path.cwd(), builtin=False, mcp_config=tuple(sys.argv[1:]))
+Gateway(settings=told).run()
+"""
+
+
+@requirement("QUAL-14", "CONF-15")
+@pytest.mark.slow
+async def test_a_program_of_its_own_starts_the_servers_it_names_and_no_other(tmp_path: Path) -> None:
+    """Those of the user's files, and of a workspace that it happens to run in, are not its business."""
+    tiny = {"command": sys.executable, "args": [str(ROOT / "tests" / "servers" / "tiny.py")]}
+    servers = tmp_path / "home" / "mcp_servers"
+    servers.mkdir(parents=True)
+    (servers / "users.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in tiny.items()))
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": tiny}}))
+    for given, owners in (([], set[str]()), ([json.dumps({"mcpServers": {"own": tiny}})], {"own"})):
+        async with started(tmp_path, "-c", NAMES_A_SERVER, *given) as pipe:
+            await pipe.open()
+            listed = (await pipe.ask("tools/list"))["result"]["tools"]
+            assert {tool["name"].partition("__")[0] for tool in listed} == owners
+            assert (tmp_path / "stderr").read_text() == ""
+
+
 # ── asking, in both eras ─────────────────────────────────────────────────────────────────────────────────────────────
 
 WISH = {"action": "accept", "content": {"size": "large", "gift": True}}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clawft.gateway.core import Gateway
-from clawft.wire.framing import TOO_LONG
+from clawft.wire.framing import TooLong
 from tests.gateway.support import Demo, echo, pipe, serving
 from tests.requirements import requirement
 
@@ -38,12 +38,43 @@ async def test_a_broken_line_is_answered_and_the_conversation_goes_on(line: byte
         assert (await caller.ask("ping"))["result"] == {}
 
 
+@requirement("WIRE-02")
+@pytest.mark.parametrize(
+    "members", [b'"params":[1]', b'"params":"x"', b'"result":{}', b'"a":1,"a":2', b'"jsonrpc":"1.0"']
+)
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-11-25"])
+async def test_a_message_without_an_id_is_never_answered_whatever_else_is_wrong_with_it(
+    members: bytes, revision: str
+) -> None:
+    line = b'{"jsonrpc":"2.0","method":"notifications/x",%b}' % members
+    async with pipe(gateway()) as caller:
+        await caller.initialize(revision)
+        caller.line(line)
+        if revision == "2025-03-26":
+            caller.line(b"[%b]" % line)
+        caller.line(b'{"jsonrpc":"2.0","id":"next","method":"ping"}')
+        assert (await caller.message(lambda m: True))["id"] == "next"
+
+
 @requirement("WIRE-08")
-async def test_a_line_that_is_too_long_is_answered_and_the_conversation_goes_on() -> None:
+@pytest.mark.parametrize(
+    ("head", "id"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"a":"xxx', 7),
+        (b'{"jsonrpc": "2.0", "method": "tools/call", "id": "seven", "params": {"a": "xxx', "seven"),
+        (b'{"jsonrpc":"2.0","method":"tools/call","params":{"id":7,"a":"xxx', None),
+        (b'{"jsonrpc":"2.0","id":7,"result":{"method":"xxx', None),
+        (b'{"id":{"id":7},"jsonrpc":"2.0","method":"xxx', None),
+        (b"xxx", None),
+        (b"", None),
+    ],
+)
+async def test_a_line_that_is_too_long_is_answered_and_the_conversation_goes_on(head: bytes, id: Any) -> None:
     async with pipe(gateway()) as caller:
         await caller.initialize()
-        caller.served.accept(TOO_LONG)
-        assert (await caller.message(lambda m: "error" in m))["error"]["code"] == -32600
+        caller.served.accept(TooLong(head))
+        answer = await caller.message(lambda m: "error" in m)
+        assert (answer["id"], answer["error"]["code"]) == (id, -32600)
         assert (await caller.ask("ping"))["result"] == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -106,13 +107,37 @@ async def test_what_a_guard_has_to_look_at_goes_the_long_way(guard: Any, argumen
     assert not quick.taken
 
 
-@pytest.mark.parametrize("params", [{"_meta": {"progressToken": 1}}, {"task": {}}])
-async def test_so_does_what_wants_more_than_a_result(params: dict[str, Any]) -> None:
+async def test_so_does_what_is_to_be_a_task() -> None:
     quick = Starting()
     async with pipe(serving(quick)) as caller:
         await caller.initialize("2025-06-18")
-        await caller.call("quick__echo", params)
+        await caller.call("quick__echo", {"task": {}})
     assert quick.called == ["echo"]
+
+
+async def test_so_does_a_meta_that_is_none() -> None:
+    quick = Starting()
+    async with pipe(serving(quick)) as caller:
+        await caller.initialize()
+        answer = await caller.answer(caller.send("tools/call", {"name": "quick__echo", "_meta": [1]}))
+    assert answer["error"]["code"] == -32602
+    assert not quick.taken
+
+
+@requirement("SESS-13")
+async def test_progress_is_told_by_the_caller_s_token_until_the_answer() -> None:
+    quick = Starting()
+    async with pipe(serving(quick)) as caller:
+        await caller.initialize()
+        sent = {"name": "quick__echo", "_meta": {"progressToken": "mine", "x/y": 1}}
+        id = caller.send("tools/call", sent)
+        (taken,) = quick.taken
+        assert json.loads(taken.call.meta) == sent["_meta"]
+        taken.call.talk.progress(1, 2)
+        taken.errand.replied(Reply.text("done"))
+        assert texts(await caller.answer(id)) == ["done"]
+    told = [each["params"] for each in caller.messages if each.get("method") == "notifications/progress"]
+    assert told == [{"progressToken": "mine", "progress": 1, "total": 2}]
 
 
 async def test_so_does_what_the_provider_does_not_take() -> None:

@@ -9,7 +9,7 @@ from typing import IO
 from clawft.gateway.pipe import PipeCaller
 from clawft.link.lines import PAUSE_READING_ABOVE, LineReader, LineWriter
 from clawft.model import Call, Caller, Reply
-from clawft.wire.framing import TOO_LONG, TooLong
+from clawft.wire.framing import HEAD_BYTES, TooLong
 from tests.gateway.support import Demo, serving, turns
 from tests.requirements import requirement
 
@@ -60,7 +60,7 @@ async def test_lines_arrive_and_the_end_is_noticed() -> None:
         other.close()
         async with asyncio.timeout(5):
             await reader.ended
-    assert lines == [b'{"a":1}', TOO_LONG, b"last"]
+    assert lines == [b'{"a":1}', TooLong(b"x" * HEAD_BYTES), b"last"]
 
 
 @requirement("WIRE-06", "AC-12")

@@ -1,12 +1,18 @@
 """Event streams by themselves: what waits for a reader stays in the one count until the reader takes it."""
 
+import asyncio
 import gc
+from sys import getrefcount
+from typing import cast
 
 import pytest
 
 from clawft.gateway.http import streams
+from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
-from clawft.wire import jsonrpc
+from clawft.gateway.http.visit import Visit
+from clawft.gateway.running import Running
+from clawft.wire import jsonrpc, sse
 from tests.requirements import requirement
 
 NEWS = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 10_000))
@@ -39,8 +45,30 @@ async def test_a_large_event_is_handed_over_as_it_is() -> None:
         stream.send(message)
     stream.end()
     pieces = [frames async for frames in stream.read(stream.enter())]
-    assert [large in piece for piece in pieces] == [False, True, False]
-    assert [NEWS in piece for piece in pieces] == [True, False, True]
+    assert [piece is large for piece in pieces] == [False, False, True, False, False]
+    assert [NEWS in piece for piece in pieces] == [True, False, False, False, True]
+    assert b"".join(pieces).endswith(sse.frame(NEWS, "1.2") + sse.frame(large, "1.3") + sse.frame(NEWS, "1.4"))
+
+
+class Leaving:
+    """A visit of somebody who leaves when there is something to take."""
+
+    async def send(self, message: dict[str, object]) -> None:
+        if message.get("body"):
+            raise ConnectionResetError("the client has gone")
+
+
+@requirement("QUAL-12")
+async def test_nothing_is_kept_of_what_was_being_written_when_a_client_left() -> None:
+    """The call it belongs to may go on for long."""
+    back = HttpAnswer(cast("Visit", Leaving()), Running(), b"1")
+    large = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
+    before = getrefcount(large)
+    back.send(large)
+    assert getrefcount(large) > before
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert getrefcount(large) == before
 
 
 @requirement("QUAL-12")

@@ -10,9 +10,10 @@ import pytest
 from clawft.app import App
 from clawft.config.secrecy import secrets_in
 from clawft.config.settings import Settings
+from clawft.errors import JsonRpcFailure
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
-from clawft.model import Origin, Reply
+from clawft.model import Call, Origin, Reply
 from clawft.store.leftovers import Leftovers
 from clawft.store.secrets import conceal, keep_concealed, keep_concealed_in, resolve
 from tests.guard.support import TOOL, answers, call, way
@@ -28,6 +29,18 @@ async def test_a_result_loses_what_has_the_shape_of_a_key_and_nothing_else() -> 
     assert json.loads(dirty.result)["content"][0]["text"] == "it is [redacted: AWS key], ok"
     clean = Reply.text("nothing here")
     assert await guard(call(), answers(clean)) is clean
+
+
+@requirement("CONF-14")
+async def test_an_error_of_a_server_loses_it_too() -> None:
+    async def refuse(_: Call) -> Reply:
+        raise JsonRpcFailure(7, f"it is {KEY}", {"seen": [KEY, 1]})
+
+    with pytest.raises(JsonRpcFailure) as told:
+        await Redaction(lambda server: True)(call(), refuse)
+    hidden = "[redacted: AWS key]"
+    assert (told.value.error_code, told.value.message) == (7, f"it is {hidden}")
+    assert told.value.error_data == {"seen": [hidden, 1]}
 
 
 @requirement("CONF-14")
@@ -74,7 +87,7 @@ def test_a_server_has_the_last_word_about_its_results(
     file.parent.mkdir()
     said = "" if own is None else f"redact = {str(own).lower()}\n"
     file.write_text(f'url = "http://127.0.0.1:1/"\n{said}')
-    app = App(Settings(home, workspace, redact=everywhere), outside=False)
+    app = App(Settings(home, workspace, redact=everywhere))
     (guard,) = [each for each in app.gateway.guards if isinstance(each, Redaction)]
     assert guard.applies(TOOL, Origin("mcp:s", "s")) is wanted
     assert guard.applies(TOOL, Origin("file")) is everywhere

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from clawft.guard.result import DEFAULT_LIMIT, ResultGuard
+from clawft.link.share.attic import MAX_BYTES, SPARED_BYTES
+from clawft.link.share.unread import UNREAD
 from clawft.model import Caller, CallToolResult, Kind, Reply, Tool
 from clawft.store.leftovers import Leftovers, cut
 from tests.guard.support import TOOL, answers, call, result_of
@@ -128,6 +130,22 @@ async def test_text_too_large_to_keep_says_so() -> None:
     assert "[truncated] 200 more bytes were too much to keep" in shown
 
 
+@requirement("GUARD-08", "QUAL-12")
+@pytest.mark.parametrize("structured", [False, True])
+async def test_nothing_is_kept_that_would_be_given_up_at_once(
+    structured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handle for it would lead nowhere, and it would be there twice for a moment."""
+    monkeypatch.setattr(UNREAD, "bytes", MAX_BYTES)
+    leftovers, large = Leftovers(), "x" * 2 * SPARED_BYTES
+    reply = blocks(structuredContent={"x": large}) if structured else Reply.text(large)
+    shown = result_of(await guarded(reply, leftovers=leftovers))["content"][0]["text"]
+    assert "[truncated]" in shown
+    assert "handle" not in shown
+    monkeypatch.setattr(UNREAD, "bytes", 0)
+    assert "handle" in result_of(await guarded(reply, leftovers=leftovers))["content"][0]["text"]
+
+
 @requirement("GUARD-08")
 @pytest.mark.parametrize("kind", [Kind.TASK, Kind.INPUT_REQUIRED])
 async def test_what_is_no_result_yet_is_not_cut(kind: Kind) -> None:
@@ -158,6 +176,25 @@ async def test_half_a_structure_is_never_sent(promised: bool) -> None:
     assert "structuredContent" not in shown
     assert shown.get("isError", False) is guarded_reply.is_error is promised
     assert json.loads(read_on(leftovers, shown["content"][1]["text"])[0]) == {"rows": list(range(100))}
+
+
+@requirement("GUARD-09", "EXEC-01")
+@pytest.mark.parametrize("server", ["", "other"])
+async def test_a_tool_of_ours_says_what_may_be_cut(server: str) -> None:
+    """What a server says of its own results is not for us to believe."""
+    leftovers = Leftovers()
+    schema = {"type": "object", "properties": {"out": {"type": "string", "x-keeps": "last"}}}
+    whole = {"out": "x" * 500 + "end", "code": 0}
+    reply = blocks(text(json.dumps(whole)), structuredContent=whole)
+    tool = Tool("t", json.dumps({"outputSchema": schema}).encode())
+    guarded_reply = await guarded(reply, limit=200, leftovers=leftovers, tool=tool, server=server)
+    shown = result_of(guarded_reply)
+    assert guarded_reply.is_error is shown.get("isError", False) is bool(server)
+    if not server:
+        assert shown["structuredContent"]["out"].endswith("end")
+        assert shown["structuredContent"]["code"] == 0
+        rest, offset = read_on(leftovers, shown["content"][0]["text"].partition("[truncated]")[2])
+        assert (json.dumps(whole)[:offset] + rest) == json.dumps(whole)
 
 
 @requirement("GUARD-09")

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from clawft.errors import ExecutionFailed
+from clawft.errors import JsonRpcFailure
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.sandbox.bounds import TEMPORARY, is_within
 from clawft.upstream.cells import Cells
@@ -49,7 +49,7 @@ async def connected(folder: Path, argv: list[str], **more: Any) -> AsyncGenerato
     ways = partial(ways_to, cells=cells)
     pool = Pool(folder / "cache", ways, [{"uri": workspace.as_uri(), "name": "work"}])
     made: list[UpstreamProvider] = []
-    pool.news.added = lambda upstream: made.append(UpstreamProvider(upstream))
+    pool.news.added.listen(lambda upstream: made.append(UpstreamProvider(upstream)))
     async with asyncio.timeout(PATIENCE_S):
         try:
             done = await pool.connect(spec)
@@ -110,7 +110,7 @@ async def test_the_server_of_github_is_there_and_reads_what_it_is_asked(tmp_path
     """No further: whatever it could do needs the network."""
     async with connected(tmp_path, peers.bin("mcp-server-github")) as (_, provider):
         assert {"create_issue", "search_repositories"} <= {tool.name for tool in provider.list_tools()}
-        with pytest.raises(ExecutionFailed, match="Invalid input"):
+        with pytest.raises(JsonRpcFailure, match="Invalid input"):
             await called(provider, "create_issue")
 
 

@@ -36,8 +36,8 @@ EVERYTHING = "mcp-server-everything"
 async def connected(folder: Path, spec: UpstreamSpec) -> AsyncGenerator[tuple[Pool, UpstreamProvider]]:
     pool = Pool(folder / "cache", ways_to, [{"uri": folder.as_uri(), "name": "work"}])
     made: list[UpstreamProvider] = []
-    pool.news.added = lambda upstream: made.append(UpstreamProvider(upstream))
-    pool.news.noticed = lambda upstream, notice, stream: made[0].noticed(notice, upstream, stream)
+    pool.news.added.listen(lambda upstream: made.append(UpstreamProvider(upstream)))
+    pool.news.noticed.listen(lambda upstream, notice, stream: made[0].noticed(notice, upstream, stream))
     async with asyncio.timeout(PATIENCE_S):
         try:
             done = await pool.connect(spec)

@@ -169,7 +169,13 @@ async def test_nothing_is_left_open() -> None:
 
 @requirement("LINK-10")
 @pytest.mark.parametrize(
-    ("command", "why"), [("/no/such/thing", "does not exist"), ("no-such-thing", "PATH"), (HONEST, "executed")]
+    ("command", "why"),
+    [
+        ("/no/such/thing", "does not exist"),
+        ("no-such-thing", "PATH"),
+        (HONEST, "executed"),
+        (os.path.dirname(HONEST), "is a folder"),
+    ],
 )
 async def test_a_command_that_cannot_run_is_refused_by_its_path(command: str, why: str) -> None:
     with pytest.raises(SpawnFailed, match=why):
@@ -221,6 +227,16 @@ async def test_an_answer_above_the_limit_is_an_error_and_the_link_lives_on() -> 
         with pytest.raises(MessageTooLong):
             await link.request(call("long", letters=20_000))
         assert await text(link, call("echo", token="fine")) == "fine"
+
+
+@requirement("WIRE-08", "WIRE-05")
+async def test_an_answer_above_the_limit_fails_nobody_but_the_one_who_asked() -> None:
+    async with opened(launch(), limit=10_000) as (link, _):
+        other = asyncio.ensure_future(text(link, call("echo", token="fine", seconds=0.5)))
+        await asyncio.sleep(0)
+        with pytest.raises(MessageTooLong):
+            await link.request(call("long", letters=20_000))
+        assert await other == "fine"
 
 
 @requirement("SESS-07")

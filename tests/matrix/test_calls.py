@@ -75,15 +75,14 @@ async def test_a_prompt_and_the_completion_of_its_argument(cell: Cell, houses: H
             assert done["completion"] == {"values": ["a!", "here"], "total": 700, "hasMore": True}
 
 
-@requirement("RES-04")
+@requirement("RES-04", "WIRE-21")
 @cells("errors")
-async def test_what_fails_is_a_result_that_says_so(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+async def test_what_fails_is_told_as_the_server_tells_it(cell: Cell, houses: Houses, tmp_path: Path) -> None:
     async with connected(cell, houses, tmp_path) as agent:
         assert (await agent.call("fail"))["isError"] is True
-        for code in (-32050, -32603, -32602):
-            refused = await agent.call("refuse", code=code, data={"k": "v"})
-            assert refused["isError"] is True
-            assert f"refused (code {code})" in refused["content"][0]["text"]
+        for code in (-32050, -32603, -32602, -32000, 7):
+            refused = await agent.ask("tools/call", name="refuse", arguments={"code": code, "data": {"k": "v"}})
+            assert refused["error"] == {"code": code, "message": "refused", "data": {"k": "v"}}
         for code in (-32020, -32022):  # about our own request, so not for the agent's eyes as it is
             assert "disagree about the protocol" in (await agent.call("refuse", code=code))["content"][0]["text"]
         assert (await agent.ask("tools/call", name="no_such"))["error"]["code"] == -32602

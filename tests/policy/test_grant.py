@@ -35,6 +35,15 @@ def test_any_accepted_name_may_be_meant(glob: str) -> None:
 
 
 @requirement("GUARD-06")
+@pytest.mark.parametrize("glob", ["delete_*", "delete_repo", "*_repo"])
+def test_a_bare_name_hides_the_tools_of_all_servers_and_shows_none(glob: str) -> None:
+    names = ("hub__delete_repo", "mcp:hub__delete_repo", "mcp__hub__delete_repo", "mcp:hub:delete_repo")
+    assert not visible(names, Grant(deny=(glob,)))
+    assert visible(names, Grant(allow=(glob,))) is glob.startswith("*")
+    assert visible(names, Grant(deny=("repo", "delete", "hub", "")))
+
+
+@requirement("GUARD-06")
 @pytest.mark.parametrize("glob", ["GIT__status", "git", "atus", "status?", ""])
 def test_a_glob_covers_the_whole_name_and_its_case(glob: str) -> None:
     assert not visible(STATUS, Grant(allow=(glob,)))

@@ -173,6 +173,22 @@ async def test_wrong_arguments_are_told_so_that_a_model_can_act(offer: Offer, ar
     assert said in str(told.value)
 
 
+@requirement("FILE-01")
+async def test_a_whole_number_may_have_a_point(offer: Offer) -> None:
+    """To JSON Schema 5.0 is an integer, and clients that know one kind of number only send it."""
+
+    @tool
+    async def show(count: int, ratio: float = 0.5, limit: int | None = None) -> dict[str, Any]:
+        return {"count": count, "ratio": ratio, "limit": limit}
+
+    provider = offer(show)
+    told = await provider.call_tool("show", {"count": 5.0, "ratio": 2.0, "limit": -3.0})
+    assert told.structured_content == {"count": 5, "ratio": 2.0, "limit": -3}
+    for wrong in ({"count": 5.5}, {"count": "5"}, {"count": True}, {"count": 5.0, "more": 1}):
+        with pytest.raises(InvalidArguments):
+            await provider.call_tool("show", wrong)
+
+
 async def test_a_wrong_inner_value_is_named_by_its_place(offer: Offer) -> None:
     @tool
     async def draw(points: list[Point]) -> str:

@@ -23,6 +23,7 @@ _ROGUES = "security/test_rogue_servers.py::"
 _VANDALS = "security/test_vandals.py::"
 _FRAMING = "security/test_http_framing.py::"
 _FRONT = "security/test_bad_http.py::"
+_ISSUERS = "security/test_rogue_issuers.py::"
 _TLS = "security/test_tls_sites.py::"
 _TURNS = "security/test_taking_turns.py::"
 _PEOPLE = "security/test_two_people.py::"
@@ -133,6 +134,7 @@ ATTACKS = (
         (
             "auth/test_discovery.py::test_hostile_metadata_is_refused_with_its_reason",
             "security/test_rogue_logins.py::test_a_login_that_leads_astray_ends_with_its_reason",
+            _ISSUERS + "test_a_person_is_sent_to_no_place_but_on_the_web",
         ),
         _BARE + "test_a_shell_runs_what_an_address_says",
     ),
@@ -214,6 +216,8 @@ ATTACKS = (
             "security/test_canary.py::test_no_canary_ever_gets_out",
             _SITES + "test_what_a_site_says_is_one_short_line_of_our_log",
             "guard/test_audit.py::test_values_are_written_only_if_configured_and_never_without_bound",
+            _ISSUERS + "test_a_token_that_a_server_repeats_is_not_said_again",
+            "builtin/test_rest.py::test_a_token_that_a_service_repeats_is_not_shown",
         ),
         _BARE + "test_a_line_end_in_a_name_is_a_line_of_a_log",
     ),
@@ -427,5 +431,17 @@ ATTACKS = (
             "security/test_strict_clients.py::test_every_answer_can_be_read_or_is_an_error_that_names_the_server",
         ),
         "security/test_strict_clients.py::test_the_official_types_refuse_whole_lists_for_one_of_these",
+    ),
+    Attack(
+        41,
+        "secrets of the user's that strangers name",
+        (
+            _ISSUERS + "test_a_secret_we_are_registered_with_is_taken_to_the_letter",
+            "auth/test_sealed.py::test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed",
+            "builtin/test_oauth2.py::test_and_no_other_secret_of_the_user",
+            "builtin/test_oauth2.py::test_no_program_runs_because_an_agent_calls_it_a_secret",
+            "auth/test_tokens.py::test_a_token_goes_to_those_who_gave_it_and_to_nobody_an_agent_names",
+        ),
+        _BARE + "test_a_reference_is_followed_whoever_wrote_it",
     ),
 )

@@ -101,6 +101,7 @@ PLACES: dict[str, bytes | None] = {
     "another name of this machine": b"http://localhost/steal",
     "another user": b"http://u:p@127.0.0.1/steal",
     "a host behind a user": b"http://127.0.0.1@evil.example/steal",
+    "a host in empty brackets": b"http://[]@/steal",
     "half an address": b"http://[/x",
     "a port too high": b"http://127.0.0.1:99999/x",
     "a script": b"javascript:alert(1)",

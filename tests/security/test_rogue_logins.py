@@ -87,6 +87,30 @@ REFUSED: dict[str, tuple[Answers, str]] = {
         lambda site: {"/issuer": issuer(site, authorization_endpoint=f"{site}/a --remote `id`")},
         "characters that no address has",
     ),
+    "an address inside to visit": (
+        lambda site: {"/issuer": issuer(site, authorization_endpoint="https://10.0.0.5/reboot")},
+        "10.0.0.5 is a private address",
+    ),
+    "nowhere to visit": (
+        lambda site: {"/issuer": issuer(site, authorization_endpoint=5), "/register": told({"client_id": "me"})},
+        "names no place where a person could log in",
+    ),
+    "metadata without a bottom": (
+        lambda site: {"/issuer": framed(b'{"a":' * 40_000)},
+        "has no metadata of an authorization server",
+    ),
+    "an id with a header in it": (
+        lambda site: {"/register": told({"client_id": "me\r\nX: y"})},
+        "an id or a secret that no client has",
+    ),
+    "an id without end": (
+        lambda site: {"/register": told({"client_id": "me" * 50_000})},
+        "an id or a secret that no client has",
+    ),
+    "a secret with controls": (
+        lambda site: {"/register": told({"client_id": "me", "client_secret": f"s{EVIL}"})},
+        "an id or a secret that no client has",
+    ),
     "an address for a terminal": (
         lambda site: {"/issuer": issuer(site, authorization_endpoint=f"{site}/{EVIL}")},
         "characters that no address has",

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
 from tests.requirements import requirement
-from tests.servers.issuer import Issuer, described, encoded, issuer
+from tests.servers.issuer import SECRET, Issuer, described, encoded, issuer
 from tests.servers.raw_http import Answer, ask, modern
 from tests.servers.weft import RSS_LIMIT, Served, gateway, peak_memory
 
@@ -51,9 +52,10 @@ async def door(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Door]
             assert not [line for line in served.lines if "Traceback" in line]
 
 
-def shared(of: Issuer, secret: bytes) -> str:
+def shared(of: Issuer, secret: bytes, **head: object) -> str:
     """Signed with a secret, which may be what everybody knows."""
-    signed = f"{encoded(json.dumps(of.head(alg='HS256')).encode())}.{encoded(json.dumps(of.claims()).encode())}"
+    told = json.dumps(of.head(**{"alg": "HS256", **head})).encode()
+    signed = f"{encoded(told)}.{encoded(json.dumps(of.claims()).encode())}"
     return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
 
@@ -61,9 +63,9 @@ def unsigned(of: Issuer, alg: str) -> str:
     return f"{encoded(json.dumps(of.head(alg=alg)).encode())}.{encoded(json.dumps(of.claims()).encode())}."
 
 
-def of_stranger(of: Issuer, **head: object) -> str:
-    told = json.dumps(of.head(kid="stranger", **head)).encode()
-    return of.sign(told, json.dumps(of.claims()).encode(), of.stranger)
+def of_stranger(of: Issuer, key: RSAPrivateKey | None = None, **head: object) -> str:
+    told = json.dumps(of.head(**{"kid": "stranger", **head})).encode()
+    return of.sign(told, json.dumps(of.claims()).encode(), key or of.stranger)
 
 
 def altered(of: Issuer, old: str, new: str) -> str:
@@ -83,6 +85,9 @@ BAD: dict[str, Callable[[Issuer], str]] = {
     "a key that is a path": lambda of: of.token({"kid": "../../../../dev/null"}),
     "a key of another kind": lambda of: of.token({"kid": ["k1"]}),
     "an algorithm of another kind": lambda of: of.token({"alg": ["RS256"]}),
+    "signed with a key that is too short": lambda of: of_stranger(of, of.short, kid="short"),
+    "signed with a key for something else": lambda of: of_stranger(of, kid="encrypting"),
+    "signed with a secret among the keys": lambda of: shared(of, SECRET, alg="RS256", kid="secret"),
     "something critical": lambda of: of.token({"crit": ["x"], "x": 1}),
     "a proof": lambda of: of.token({"typ": "dpop+jwt"}),
     "a logout": lambda of: of.token({"typ": "logout+jwt"}),

@@ -19,6 +19,8 @@ import pytest
 from aiohttp import web
 from mcp import types
 
+from clawft.auth.vault import Vault, kept_secret
+from clawft.store.secrets import resolve
 from tests.growth import grows_linearly
 from tests.requirements import requirement
 from tests.security.siege import Siege
@@ -371,3 +373,11 @@ def test_who_follows_a_path_of_any_length_never_comes_back() -> None:
         return time.process_time() - began
 
     assert seconds(80_000) > 8 * seconds(20_000)
+
+
+@requirement("CONF-14")
+def test_a_reference_is_followed_whoever_wrote_it(tmp_path: Path) -> None:
+    """As it must be, where the user did."""
+    (tmp_path / "any.py").write_text("print('whatever it likes')")
+    given = f"secret://command/{sys.executable} {tmp_path / 'any.py'}"
+    assert resolve(kept_secret(Vault(tmp_path), given)) == "whatever it likes"

@@ -5,6 +5,7 @@ usage: python -m tests.servers.horde
 The text given to `poke` says what it does.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -29,6 +30,12 @@ RESULTS: dict[str, Callable[[], Json]] = {
 }
 
 
+QUESTION: Json = {
+    "messages": [{"role": "user", "content": {"type": "text", "text": "x" * 3 * MEGABYTE}}],
+    "maxTokens": 5,
+}
+
+
 class Horde(Server):
     def call(self, id: object, params: Json) -> None:
         wanted = params["arguments"]["text"]
@@ -45,6 +52,9 @@ class Horde(Server):
         elif wanted == "notices":
             while True:
                 send({"method": "notifications/message", "params": {"level": "error", "data": "x" * 3 * MEGABYTE}})
+        elif wanted == "questions":
+            for number in itertools.count():
+                send({"id": f"q{number}", "method": "sampling/createMessage", "params": QUESTION})
 
 
 if __name__ == "__main__":

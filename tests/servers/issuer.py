@@ -18,6 +18,7 @@ from tests.servers.web import Asked, Web, serve
 KEY_ID = "k1"
 LIFE_S = 600
 BITS = 2048
+SECRET = b"a secret that stands among the keys"
 
 
 def encoded(part: bytes) -> str:
@@ -35,6 +36,7 @@ class Issuer:
         self.key = rsa.generate_private_key(65537, BITS)
         self.stranger = rsa.generate_private_key(65537, BITS)
         """A key of somebody else."""
+        self.short = rsa.generate_private_key(65537, BITS // 2)
         self.audience = ""
         self.failing = False
 
@@ -47,11 +49,18 @@ class Issuer:
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         return self.key.public_key().public_bytes(serialization.Encoding.PEM, form)
 
+    def unfit(self) -> list[Any]:
+        """Keys that sign nothing: too short, for something else, known to all, or none at all."""
+        short = described(self.short, "short")
+        encrypting = {**described(self.stranger, "encrypting"), "key_ops": ["encrypt"]}
+        secret = {"kty": "oct", "k": encoded(SECRET), "kid": "secret", "alg": "RS256"}
+        return [short, encrypting, secret, {"kty": "RSA", "n": 5, "e": []}, {"kty": {}}, {"kty": "EC", "crv": 5}, None]
+
     async def respond(self, asked: Asked) -> web.StreamResponse:
         if self.failing:
             return web.Response(status=500)
         if asked.http.path == "/keys":
-            return web.json_response({"keys": [described(self.key, KEY_ID)]})
+            return web.json_response({"keys": [*self.unfit(), described(self.key, KEY_ID)]})
         if asked.http.path.startswith("/.well-known/"):
             return web.json_response({"issuer": self.address, "jwks_uri": f"{self.address}/keys"})
         return web.json_response({"keys": [described(self.stranger, "stranger")]})

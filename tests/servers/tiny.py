@@ -1,11 +1,12 @@
 """A tiny honest MCP server in plain Python, without our package: both eras, over stdin and stdout.
 
 usage: tiny.py [--era both|handshake|stateless] [--title TEXT] [--say TEXT] [--crash] [--mute] [--describe FILE]
-               [--also FILE]
+               [--also FILE] [--linger FILE]
 
 `--describe` takes the description of `echo` and of its prompt from a file, `--say` writes a line to stderr at the
 start, `--crash` ends at once with status 3, `--mute` reads and never answers, `--also` has the tools
-a file names as JSON, which say their name.
+a file names as JSON, which say their name, `--linger` stays at the end of its input until the file is there, and
+leaves `<file>.seen`.
 Tools: `echo` gives its text and the server's title back, `pid` which process it is (when it began: in a
 sandbox all have the same number), `env` one variable, `hold` waits until the
 file it names is there (and leaves `<file>.waiting` first). Prompts: `hello`. Resources: `tiny://note`.
@@ -35,6 +36,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--crash", action="store_true")
     parser.add_argument("--mute", action="store_true")
     parser.add_argument("--also", default="")
+    parser.add_argument("--linger", default="")
     return parser.parse_args()
 
 
@@ -76,10 +78,14 @@ def call(name: str, arguments: dict[str, Any]) -> str:
 
 def hold(file: Path) -> str:
     file.with_name(f"{file.name}.waiting").touch()
+    wait_for(file)
+    return f"{OPTIONS.title} held on"
+
+
+def wait_for(file: Path) -> None:
     end = time.monotonic() + PATIENCE_S
     while not file.exists() and time.monotonic() < end:
         time.sleep(PAUSE_S)
-    return f"{OPTIONS.title} held on"
 
 
 def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +138,9 @@ def main() -> int:
         request = json.loads(line)
         if "id" in request and "method" in request and not OPTIONS.mute:
             threading.Thread(target=answer, args=(request,), daemon=True).start()
+    if OPTIONS.linger:
+        wait_for(Path(OPTIONS.linger))
+        Path(f"{OPTIONS.linger}.seen").touch()
     return 0
 
 

@@ -162,3 +162,14 @@ def test_a_pipe_that_nobody_writes_to_holds_no_server_up(tmp_path: Path) -> None
     done = weft(tmp_path, "servers", "test", "s")
     assert done.returncode == 1
     assert f"secret://file{tmp_path}/fifo cannot be read: it is no plain file" in done.stderr
+
+
+@requirement("CONF-14")
+def test_of_those_that_come_and_go_the_newest_are_not_said() -> None:
+    """Tokens are renewed as long as we run: what is remembered of them has a bound."""
+    tokens = [f"passing-{number:04}" for number in range(2 * secrets.MAX_PASSING)]
+    for token in tokens:
+        secrets.keep_concealed_for_now(token, "")
+    newest = f"{tokens[-1]}, {tokens[-1].encode().hex()}"
+    assert secrets.conceal(newest) == "…, …"
+    assert secrets.conceal(tokens[0]) == tokens[0]

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
+from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import list_page
 from clawft.link.base import Outgoing
+from clawft.model import Caller
+from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream import backoff, health, upstream
 from clawft.upstream.session import session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
 from tests.requirements import requirement
-from tests.upstream.support import Tables, answers, child, pool, state, table, until
+from tests.upstream.support import PATIENCE_S, Tables, answers, child, pool, state, table, tool, until
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
@@ -113,12 +117,49 @@ async def test_a_list_is_asked_for_again_only_when_it_is_stale_or_dropped(tmp_pa
         assert asked() == 3
 
 
+@requirement("POOL-06", "F9b-T14", "F9b-A04")
+async def test_how_long_a_list_is_fresh_is_the_users_to_say(tmp_path: Path) -> None:
+    async with pool(tmp_path, ways := Tables(), list_seconds=0) as mine:
+        await mine.connect(table("a"))
+        before = ways.last("a").methods.count("tools/list")
+        await mine.tools("a")
+        assert ways.last("a").methods.count("tools/list") == before + 1
+
+
+@requirement("POOL-06", "F9b-T13", "F9b-T14")
+@pytest.mark.parametrize(("fresh_for", "asked"), [(300.0, False), (0.0, True)])
+async def test_lists_that_are_no_longer_fresh_are_renewed_when_an_agent_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_for: float, asked: bool
+) -> None:
+    """Nobody waits for it, and a server that changed without a word is not missed for ever."""
+    monkeypatch.setattr("clawft.upstream.pool.RENEW_SECONDS", 0.0)
+    says = ["old"]
+
+    async def tools(_: Outgoing) -> Mapping[str, Any]:
+        return {"tools": [tool(*says)]}
+
+    changing = Tables({"a": answers(**{"tools/list": tools})})
+    async with pool(tmp_path, changing, list_seconds=fresh_for) as mine:
+        UpstreamProviders(mine, gateway := Gateway())
+        gateway.looked = mine.renew
+        await mine.connect(table("a"))
+        changed = asyncio.Event()
+        gateway.events.subscribe(lambda _: changed.set())
+        says[:] = ["new"]
+        assert b'"a__old"' in list_page(gateway, Caller(), "tools/list", b"")
+        if asked:
+            await asyncio.wait_for(changed.wait(), PATIENCE_S)
+        else:
+            await asyncio.sleep(0)
+        assert (b'"a__new"' in list_page(gateway, Caller(), "tools/list", b"")) is asked
+
+
 @requirement("POOL-08", "F9b-A05", "SESS-22")
 async def test_a_changed_list_is_read_again_once_for_a_flood_of_news(tmp_path: Path) -> None:
     async with pool(tmp_path, ways := Tables()) as mine:
         await mine.connect(table("a"))
         told: list[str] = []
-        mine.news.offer_changed = lambda changed, parts: told.append(changed.spec.name)
+        mine.news.offer_changed.listen(lambda changed, parts: told.append(changed.spec.name))
         ways.last("a").answers.update(answers("one", "two"))
         for _ in range(50):
             ways.last("a").say("notifications/tools/list_changed")
@@ -133,7 +174,7 @@ async def test_the_next_start_lists_from_the_cache_before_any_server_is_up(tmp_p
     ways = Tables({"a": answers("x", "y", "z")})
     async with pool(tmp_path, ways) as mine:
         told: list[int] = []
-        mine.news.offer_changed = lambda changed, parts: told.append(len(changed.tools))
+        mine.news.offer_changed.listen(lambda changed, parts: told.append(len(changed.tools)))
         await mine.set_servers({"a": table("a")})
         assert [tool.name for tool in mine.find("a").tools] == ["x", "y"]
         assert ways.links == {}
@@ -168,7 +209,7 @@ async def test_a_hundred_servers_without_a_cache_take_turns_in_twenty_places(tmp
             nonlocal most
             most = max(most, len(mine.slots))
 
-        mine.news.state_changed = count
+        mine.news.state_changed.listen(count)
         await mine.set_servers({f"s{n}": table(f"s{n}") for n in range(100)})
         await mine.settled(20)
         assert (len(ways.links), most) == (100, 20)

@@ -4,8 +4,8 @@ import pytest
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
 from clawft import errors
-from clawft.errors import ClawftError
-from clawft.wire import jsonrpc
+from clawft.errors import ClawftError, JsonRpcFailure
+from clawft.wire import handshake, jsonrpc, stateless
 from clawft.wire.codes import STATUS, status_of
 from tests.requirements import requirement
 
@@ -56,3 +56,23 @@ def test_errors_carry_what_their_readers_need() -> None:
     assert errors.ResourceNotFound("x://y").data == {"uri": "x://y"}
     lacking = errors.MissingCapability("m", required={"sampling": {}})
     assert lacking.data == {"requiredCapabilities": {"sampling": {}}}
+
+
+@requirement("WIRE-13")
+@pytest.mark.parametrize(
+    ("code", "older", "newer"),
+    [
+        (7, 7, 7),
+        (-31999, -31999, -31999),
+        (-32601, -32601, -32601),
+        (-32002, -32002, -32602),
+        (-32019, -32019, -32019),
+        (-32050, -32050, -32050),
+        *((code, -32603, -32603) for code in (-32700, -32600, -32020, -32021, -32022, -32042)),
+    ],
+)
+def test_a_code_of_a_server_reaches_its_agent_unless_it_is_about_our_own_request(
+    code: int, older: int, newer: int
+) -> None:
+    error = JsonRpcFailure(code, "m")
+    assert (handshake.error_code(error), stateless.error_code(error)) == (older, newer)

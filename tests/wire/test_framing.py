@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.wire.framing import DEFAULT_LIMIT, TOO_LONG, LineFramer, TooLong, one_line
+from clawft.wire.framing import DEFAULT_LIMIT, HEAD_BYTES, LineFramer, TooLong, one_line
 from tests.requirements import requirement
 
 
@@ -42,7 +42,7 @@ def test_what_is_left_at_the_end_is_a_line_too() -> None:
 def test_a_megabyte_passes_and_more_than_the_limit_does_not() -> None:
     long = b"x" * (1024 * 1024 + 7)
     assert frame(long + b"\n") == [long]
-    assert frame(b"x" * (DEFAULT_LIMIT + 1) + b"\nok\n") == [TOO_LONG, b"ok"]
+    assert frame(b"x" * (DEFAULT_LIMIT + 1) + b"\nok\n") == [TooLong(b"x" * HEAD_BYTES), b"ok"]
 
 
 @requirement("WIRE-08")
@@ -50,7 +50,7 @@ def test_a_megabyte_passes_and_more_than_the_limit_does_not() -> None:
 def test_an_oversized_line_is_reported_once_and_the_next_is_fine(size: int) -> None:
     stream = b"ok1\n" + b"x" * 35 + b"\nok2\n" + b"y" * 11 + b"\r\nok3\n"
     chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
-    assert frame(*chunks, limit=10) == [b"ok1", TOO_LONG, b"ok2", TOO_LONG, b"ok3"]
+    assert frame(*chunks, limit=10) == [b"ok1", TooLong(b"x" * 10), b"ok2", TooLong(b"y" * 10), b"ok3"]
 
 
 @requirement("WIRE-08")
@@ -65,7 +65,7 @@ def test_a_line_of_just_the_limit_passes_with_either_ending(size: int) -> None:
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
     framer = LineFramer(limit=100)
     seen = [line for _ in range(1000) for line in framer.feed(b"x" * 50)]
-    assert seen == [TOO_LONG]
+    assert seen == [TooLong(b"x" * 100)]
     assert framer.held == 0
     assert not framer._begun.getvalue()  # pyright: ignore[reportPrivateUsage]  # what is held is the promise
     assert list(framer.end()) == []

@@ -49,6 +49,11 @@ def test_an_encoded_notification_has_neither_an_id_nor_empty_params() -> None:
 
 
 @requirement("WIRE-02")
+def test_a_notification_may_say_that_it_has_no_params() -> None:
+    assert decode(b'{"jsonrpc":"2.0","method":"n","params":null}') == Notification("n")
+
+
+@requirement("WIRE-02", "T-2.2")
 def test_the_key_decides_whether_it_is_a_notification() -> None:
     with pytest.raises(BadEnvelope, match="string or an integer"):
         decode(b'{"jsonrpc":"2.0","id":null,"method":"ping"}')

@@ -25,9 +25,18 @@ def capabilities(told: object) -> Capabilities:
         ({"elicitation": {"form": {}}}, Capabilities(elicit_form=True)),
         ({"elicitation": {"url": {}}}, Capabilities(elicit_url=True)),
         ({"elicitation": {"form": {}, "url": {}}}, Capabilities(elicit_form=True, elicit_url=True)),
-        ({"sampling": {"tools": {}}, "roots": {"listChanged": True}}, Capabilities(sampling=True, roots=True)),
+        (
+            {"sampling": {"tools": {}}, "roots": {"listChanged": True}},
+            Capabilities(sampling=True, sampling_tools=True, roots=True),
+        ),
+        ({"sampling": {"context": {}}}, Capabilities(sampling=True, sampling_context=True)),
+        ({"sampling": True}, Capabilities(sampling=True)),
+        ({"extensions": {"com.example/x": {"a": "x" * 5000}}}, Capabilities()),
         ({"extensions": {"io.modelcontextprotocol/tasks": {}}}, Capabilities(tasks=True)),
-        ({"extensions": {"com.example/x": {}}, "future": [1]}, Capabilities()),
+        (
+            {"extensions": {"com.example/x": {"a": 1}}, "future": [1]},
+            Capabilities(extensions=(("com.example/x", b'{"a": 1}'),)),
+        ),
     ],
 )
 def test_capabilities(told: object, read: Capabilities) -> None:

@@ -8,8 +8,8 @@ from clawft.wire.sse import Event, EventReader
 from tests.requirements import requirement
 
 
-def read(stream: bytes, size: int = 0, limit: int = 1000) -> list[Event]:
-    reader = EventReader(limit)
+def read(stream: bytes, size: int = 0, limit: int = 1000, *, skips: bool = False) -> list[Event]:
+    reader = EventReader(limit, skips=skips)
     chunks = [stream[at : at + size] for at in range(0, len(stream), size)] if size else [stream]
     return [event for chunk in chunks for event in reader.feed(chunk)]
 
@@ -89,3 +89,22 @@ def test_what_we_write_we_read() -> None:
 @requirement("WIRE-10", "WIRE-21")
 def test_a_pretty_printed_message_stays_one_event() -> None:
     assert read(sse.frame(b'{"a":\r\n1,\n"b":2}')) == [Event('{"a":  1, "b":2}')]
+
+
+@requirement("WIRE-08", "WIRE-09", "LINK-18")
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_what_is_too_long_may_be_skipped_and_is_told_by_its_beginning(size: int, end: str) -> None:
+    long = ["event: message", "data: {1234567", "data: " + "x" * 50, "data: y", ""]
+    lines = ["data: a", "", *long, "data: b", "", ":" + "c" * 50, "", "data: " + "z" * 50, "", "data: d", "", ""]
+    found = read(end.join(lines).encode(), size, 40, skips=True)
+    skipped = [Event("{1234567", sse.TOO_LONG), Event("", sse.TOO_LONG), Event("z" * 34, sse.TOO_LONG)]
+    heads = [Event(each.data[:34], each.event) for each in found]
+    assert heads == [Event("a"), skipped[0], Event("b"), *skipped[1:], Event("d")]
+
+
+@requirement("WIRE-08")
+def test_that_something_is_skipped_is_told_before_it_ends() -> None:
+    reader = EventReader(10, skips=True)
+    assert [event for _ in range(1000) for event in reader.feed(b"data:xxxx")] == [Event("xxxxdata:xxxx", sse.TOO_LONG)]
+    assert reader.held == 0

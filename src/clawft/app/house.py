@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, cast
 
 from clawft.app.editors import EditorsAtTheDoor
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.auth.exchanged import Exchanger
     from clawft.auth.proofs import Proofs
     from clawft.builtin.ide.provider import IdeProvider
+    from clawft.config.edited import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
@@ -51,7 +53,6 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.link.process import Said
     from clawft.provider.server.logins import ServerLogins
     from clawft.provider.server.offers import LoginOffers
-    from clawft.upstream.offer.lists import Parts
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
@@ -63,11 +64,13 @@ class App:
     """Everything that one `weft` is, ready to be served."""
 
     def __init__(self, settings: Settings, *, outside: bool = True) -> None:
-        """`outside`: also offer the providers of other installed packages."""
+        """`outside`: also offer the providers of other installed packages, and the servers that files name."""
         self.settings = settings
+        self._outside = outside
+        self._edited: EditedSettings | None = None
         self.problems: list[str] = []
         self.approvals = Approvals(settings.home)
-        self.files = ServerFiles(settings, lambda: self.pool, self.approvals)
+        self.files = ServerFiles(settings, lambda: self.pool, self.approvals, given_only=not outside)
         self.editors = EditorsAtTheDoor(settings.home)
         self.heard: Callable[[str], Said] | None = None
         """For a server's name: who hears what it writes to stderr."""
@@ -267,12 +270,14 @@ class App:
             self.files.ensure_approved(spec.name)
             return ways_to(spec, self.heard, cells, self._login_to)
 
-        pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace))
+        bounds = (settings.max_connections, settings.list_seconds)
+        pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace), *bounds)
         people = People(settings.auth_issuer, self._login_of)
+        pool.news.offer_changed.listen(lambda upstream, _: self.approving.forget(upstream.spec.name))
+        pool.news.state_changed.listen(self._state_changed)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
-        pool.news.state_changed = self._state_changed
-        pool.news.offer_changed = self._offer_changed(pool.news.offer_changed)
         gateway.newcomers = pool.newcomers
+        gateway.looked = pool.renew
         gateway.events.subscribe(lambda event: _pass_on(event, pool))
         return pool
 
@@ -318,13 +323,6 @@ class App:
         home = self.settings.home
         return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
 
-    def _offer_changed(self, tell: Callable[[Upstream, Parts], None]) -> Callable[[Upstream, Parts], None]:
-        def told(upstream: Upstream, parts: Parts) -> None:
-            self.approving.forget(upstream.spec.name)
-            tell(upstream, parts)
-
-        return told
-
     def _state_changed(self, upstream: Upstream) -> None:
         if upstream.session is None:
             self.approving.forget(upstream.spec.name)
@@ -336,8 +334,14 @@ class App:
     async def begin_serving(self) -> None:
         """Servers start, and their files are followed from now on."""
         self.files.follow()
+        if self._outside:
+            from clawft.config.edited import EditedSettings  # loaded with the settings
+
+            self._edited = EditedSettings(self.settings.home, self.settings.agent)
         self._offers_logins = True
         await self.start_servers()
+        if self.settings.delegation.is_on:
+            Thread(target=_warn_of_delegates, args=(self.desk,), name="delegates", daemon=True).start()
 
     async def serve_stdio(self) -> int:
         return await serve_stdio(self)
@@ -361,12 +365,20 @@ class App:
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
         await self.files.close()
+        if self._edited is not None:
+            await self._edited.close()
         await self.stop_servers()
         if "offers" in self.__dict__:
             await self.offers.close()
         await self.editors.close()
         await self.gateway.tasks.close()
         self._audit.close()
+
+
+def _warn_of_delegates(desk: Desk) -> None:
+    """Beside the loop: where a key is kept behind a program, looking takes its time."""
+    for one in desk.warnings():
+        log.warning("delegation: %s", one)
 
 
 def _store_for(agent: str, family: str) -> FileStore:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from clawft.auth.discovery import WELL_KNOWN, server_places
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import InvalidConfig, LoginFailed
+from clawft.store.extras import how_to_install
 
 if TYPE_CHECKING:  # brings the whole of cryptography
     from jwt import PyJWK
@@ -27,6 +28,8 @@ ASK_AGAIN_SECONDS = 30.0
 FAILED_SECONDS = 5.0
 """An issuer that did not give its keys is left alone so long, however many tokens come."""
 MAX_KEYS = 64
+MIN_RSA_BITS = 2048
+"""RFC 7518 takes no shorter ones: whoever has the public part could find the other."""
 MAX_TOKEN = 16_384
 LEEWAY_S = 30
 """A token may come from a clock that is ahead. It ends by our clock: whoever brings an old one can get another."""
@@ -76,6 +79,8 @@ class Verifier:
             head = jwt.get_unverified_header(token)
             if head.get("alg") not in ALGORITHMS:
                 raise BadToken("the token is not signed by a key of the issuer's")
+            if "crit" in head:
+                raise BadToken("the token has critical extensions, of which we understand none")
             if str(head.get("typ", "")).lower() not in KINDS:
                 raise BadToken("the token is of another kind than those for access")
             key = await self._key(str(head.get("kid", "")))
@@ -134,22 +139,14 @@ class Verifier:
         self._asked_at = time.monotonic()
 
     async def _fetch_keys(self) -> dict[str, PyJWK]:
-        import jwt  # see above
-
         url = self._jwks_url or await self._find_keys()
         told = await self._web.document(url)
         listed = told.get("keys") if told else None
         if not isinstance(listed, list):
             raise LoginFailed(f"{place_of(url)} has no keys")
-        found: dict[str, PyJWK] = {}
-        for each in cast("list[object]", listed)[:MAX_KEYS]:
-            if isinstance(each, dict) and cast("dict[str, Any]", each).get("use", "sig") == "sig":
-                described = cast("dict[str, Any]", each)
-                try:
-                    found[str(described.get("kid", ""))] = jwt.PyJWK(described)
-                except (jwt.PyJWTError, ValueError):
-                    continue  # of a kind we do not know
-        return found
+        some = cast("list[object]", listed)[:MAX_KEYS]
+        described = [cast("dict[str, Any]", each) for each in some if isinstance(each, dict)]
+        return {str(each.get("kid", "")): key for each in described if (key := read_key(each)) is not None}
 
     async def _find_keys(self) -> str:
         for place in server_places(self.issuer):
@@ -161,6 +158,30 @@ class Verifier:
                 check_place(url, self._web.near)
                 return url
         raise LoginFailed(f"{self.issuer} has no metadata", hint="set gateway.auth.jwks_url")
+
+
+def read_key(described: Mapping[str, Any]) -> PyJWK | None:
+    """None for one that proves nothing, or is of a kind we do not know."""
+    import jwt  # see above
+
+    if not is_for_signing(described):
+        return None
+    try:
+        key = jwt.PyJWK(dict(described))
+    except (jwt.PyJWTError, ValueError, TypeError):
+        return None
+    return key if key.key_type != "RSA" or key.key.key_size >= MIN_RSA_BITS else None
+
+
+def is_for_signing(key: Mapping[str, Any]) -> bool:
+    """As the issuer describes it (RFC 7517); a key that whoever reads it could sign with is none."""
+    operations = key.get("key_ops", ["verify"])
+    return (
+        key.get("kty") in ("RSA", "EC", "OKP")
+        and key.get("use", "sig") == "sig"
+        and isinstance(operations, list)
+        and "verify" in operations
+    )
 
 
 def read_person(claims: Mapping[str, Any], group_claim: str) -> Person:
@@ -193,7 +214,7 @@ def check_installed() -> None:
     else:
         missing = not jwt.algorithms.has_crypto
     if missing:
-        raise InvalidConfig("gateway.auth.issuer needs the extra `oauth`", hint="pip install 'clawft[oauth]'")
+        raise InvalidConfig("gateway.auth.issuer needs the extra `oauth`", hint=how_to_install("oauth"))
 
 
 def metadata_place(path: str) -> str:

@@ -94,13 +94,22 @@ def client_of(config: OAuth2Config, vault: Vault, server: AuthServer) -> Client:
     return Client(config.client_id, secret, method if method in offered or not offered else offered[0])
 
 
-def hosts_of(provider: str, server: AuthServer, resource: str = "") -> tuple[str, ...]:
-    """Where a token may go: what the preset says, else the hosts that gave it and the one it is for."""
+def hosts_of(provider: str, server: AuthServer) -> tuple[str, ...]:
+    """Where a token may go: what the preset says, else the hosts that gave it. An agent may have named the others."""
     preset = PRESETS.get(provider)
     if preset is not None and preset.hosts:
         return preset.hosts
-    places = (server.issuer, server.authorization_endpoint, server.token_endpoint, resource)
-    return tuple(dict.fromkeys(host for place in places if place and (host := urlsplit(place).hostname)))
+    said = server.authorization_endpoint if server.issuer else ""  # by the issuer itself
+    places = (server.issuer, said, server.token_endpoint)
+    return tuple(dict.fromkeys(host for place in places if (host := host_in(place))))
+
+
+def host_in(url: str) -> str:
+    """Empty if there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def flow_of(
@@ -124,7 +133,7 @@ def flow_of(
         config.scopes,
         resource=resource,
         account=account,
-        hosts=tuple(dict.fromkeys((*hosts_of(config.provider_name, found, resource), *hosts))),
+        hosts=tuple(dict.fromkeys((*hosts_of(config.provider_name, found), *hosts))),
         near=found.token_endpoint,
         extra=preset.extra,
     )

@@ -16,8 +16,11 @@ from clawft.auth.renew import Renewal
 from clawft.auth.tokens import Login, TokenSet
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, LoginFailed
 from clawft.store.base import KeyValueStore
+
+MAX_CODES = 64
+"""Device logins at a time: for each of them a server is asked again and again."""
 
 log = logging.getLogger("clawft.auth")
 
@@ -28,6 +31,8 @@ class Desk:
         self.receiver = Receiver()
         self._renewals: dict[Path, Renewal] = {}
         self._beside: set[asyncio.Task[None]] = set()
+        self._codes = 0
+        """That wait to be typed."""
 
     def renewal(self, vault: Vault) -> Renewal:
         """One for each folder, so that callers of this process share what is under way."""
@@ -39,8 +44,13 @@ class Desk:
         self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], Flow]
     ) -> tuple[AuthorizeResult, asyncio.Task[Login]]:
         """With our own listener as the redirect: the task finishes the login when the browser comes back."""
-        begun = await begin(store, make_flow(await self.receiver.open()))
-        expected = self.receiver.expect(begun.state)
+        address = await self.receiver.open()
+        try:
+            begun = await begin(store, make_flow(address))
+            expected = self.receiver.expect(begun.state)
+        except BaseException:
+            self.receiver.take_back()
+            raise
         return begun, asyncio.get_running_loop().create_task(self._when(expected, store, vault))
 
     async def _when(self, expected: asyncio.Future[Returned], store: KeyValueStore, vault: Vault) -> Login:
@@ -65,8 +75,15 @@ class Desk:
 
     async def begin_device(self, vault: Vault, flow: Flow) -> tuple[DeviceCode, asyncio.Task[Login]]:
         """The code for the person, and the task that waits until it was typed."""
+        if self._codes >= MAX_CODES:
+            raise LoginFailed(f"{MAX_CODES} codes wait to be typed already", hint="type some of them")
         web = self.make_web(flow.near)
-        code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
+        self._codes += 1
+        try:
+            code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
+        except BaseException:
+            self._codes -= 1
+            raise
         unfinished = _login(flow, TokenSet("", provider_name=flow.name), "device_code")
 
         async def wait() -> Login:
@@ -74,7 +91,12 @@ class Desk:
             await vault.save(flow.name, login)
             return login
 
-        return code, asyncio.get_running_loop().create_task(wait())
+        typed = asyncio.get_running_loop().create_task(wait())
+        typed.add_done_callback(self._typed)
+        return code, typed
+
+    def _typed(self, login: asyncio.Task[Login]) -> None:
+        self._codes -= 1
 
     def beside(self, login: asyncio.Task[Login], name: str) -> None:
         """Let it finish by itself: whoever began it has been answered."""

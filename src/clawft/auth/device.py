@@ -12,12 +12,13 @@ from msgspec.structs import replace
 from clawft.auth.endpoint import TokenRefused, ask_for_token, device_fields
 from clawft.auth.flow import account_in
 from clawft.auth.tokens import AuthServer, Client, Login
-from clawft.auth.web import Web, check_place, place_of
-from clawft.errors import LoginFailed
+from clawft.auth.web import Web, place_of
+from clawft.errors import ClawftError, LoginFailed
 
 DEFAULT_INTERVAL_S = 5
 SLOWER_S = 5
 MAX_LIFETIME_S = 1_800
+MAX_USER_CODE = 128
 
 
 class DeviceCode(Struct, frozen=True):
@@ -45,14 +46,17 @@ async def ask_for_code(
     if answer.status != 200 or not answer.text("device_code") or not answer.text("user_code"):
         reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
         raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives no code: {reason[:300]}")
+    user_code = answer.text("user_code")
+    if len(user_code) > MAX_USER_CODE or not user_code.isprintable():
+        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives a code that nobody could type")
     place = answer.text("verification_uri") or answer.text("verification_url")  # Google's spelling
-    check_place(place, web.near)
+    web.check_shown(place)
     return DeviceCode(
         answer.text("device_code"),
-        answer.text("user_code"),
+        user_code,
         place,
-        answer.text("verification_uri_complete"),
-        int(time.time()) + min(_number(answer.told.get("expires_in"), 600), MAX_LIFETIME_S),
+        _if_shown(web, answer.text("verification_uri_complete")),
+        int(time.time()) + _number(answer.told.get("expires_in"), 600),
         max(_number(answer.told.get("interval"), DEFAULT_INTERVAL_S), 1),
     )
 
@@ -67,7 +71,7 @@ async def poll(web: Web, code: DeviceCode, login: Login, interval: float | None 
             if refused.error not in ("authorization_pending", "slow_down"):
                 raise
             pause += SLOWER_S if refused.error == "slow_down" else 0
-        await asyncio.sleep(pause)
+        await asyncio.sleep(min(pause, max(code.expires_at - time.time(), 0)))
     raise LoginFailed("the code has expired before anybody typed it", hint="begin the login again")
 
 
@@ -80,5 +84,15 @@ async def poll_once(web: Web, code: DeviceCode, login: Login) -> Login:
     return replace(login, tokens=token, account=account, obtained_at=int(time.time()))
 
 
+def _if_shown(web: Web, url: str) -> str:
+    """Only for convenience: without it the person types the code."""
+    try:
+        web.check_shown(url)
+    except ClawftError:
+        return ""
+    return url
+
+
 def _number(value: object, otherwise: int) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else otherwise
+    """Seconds, as long as we would wait at all."""
+    return int(min(value, MAX_LIFETIME_S)) if isinstance(value, int | float) and value > 0 else otherwise

@@ -76,7 +76,10 @@ async def find_server(web: Web, issuer: str, *, for_people: bool = True) -> Auth
     for place in server_places(issuer):
         told = await web.document(place)
         if told is not None:
-            return check_server(told, issuer, web.near, for_people=for_people)
+            server = check_server(told, issuer, web.near, for_people=for_people)
+            if for_people and server.authorization_endpoint:
+                web.check_shown(server.authorization_endpoint)
+            return server
     raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote_plus
 import msgspec
 
 from clawft.auth.tokens import AuthServer, Client, TokenSet
-from clawft.auth.web import Answer, Web, place_of
+from clawft.auth.web import Answer, NotReached, Web, place_of
 from clawft.errors import LoginFailed
 from clawft.store.secrets import is_reference, resolve
 
@@ -21,6 +21,9 @@ EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind of token
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 MAX_LIFETIME_S = 10 * 365 * 24 * 3600
+NOT_NOW = 500
+TOO_MANY = 429
+"""From 500 on, and with 429, a status says nothing of what was asked for."""
 DETAIL_CHARS = 300
 _IN_A_HEADER = re.compile(r"[\x21-\x7e]+")
 SHORTEST_HIDDEN = 8
@@ -41,9 +44,13 @@ async def ask_for_token(
     """The token and all that was said with it. Raises TokenRefused with the server's reason."""
     proof, headers = await proof_of(client)
     answer = await web.post_form(server.token_endpoint, {**fields, **proof}, headers)
+    if answer.status >= NOT_NOW or answer.status == TOO_MANY:
+        raise NotReached(f"{place_of(server.token_endpoint)} answered with status {answer.status}")
     if answer.status != 200 or not answer.text("access_token"):
         raise _refused(server, answer, fields)
-    return read_token(answer.told, fields.get("scope", "").split(), provider, time.time()), answer.told
+    token = read_token(answer.told, fields.get("scope", "").split(), provider, time.time())
+    token.conceal()
+    return token, answer.told
 
 
 async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]]:
@@ -69,6 +76,8 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
     token, kind = str(told["access_token"]), kind if isinstance(kind, str) and kind else "Bearer"
     if not _IN_A_HEADER.fullmatch(kind + token):
         raise LoginFailed(f"{provider}: no header can carry the token that was given")
+    if kind.lower() != "bearer":  # RFC 6749, 7.1: what is not understood must not be used
+        raise LoginFailed(f"{provider}: something else than an access token for a Bearer header was given: {kind[:50]}")
     return TokenSet(
         access_token=token,
         token_type=kind,
@@ -82,7 +91,7 @@ def read_token(told: Mapping[str, Any], asked: Sequence[str], provider: str, now
 def _seconds(value: object) -> float | None:
     if isinstance(value, str) and value.isascii() and value.isdigit():  # some say it in quotes
         value = float(value)
-    return value if isinstance(value, int | float) and 0 <= value <= MAX_LIFETIME_S else None
+    return value if isinstance(value, int | float) and 0 < value <= MAX_LIFETIME_S else None
 
 
 def _refused(server: AuthServer, answer: Answer, fields: Mapping[str, str]) -> TokenRefused:

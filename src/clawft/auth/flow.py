@@ -70,6 +70,8 @@ _waiting = msgspec.json.Decoder(_Waiting)
 
 
 async def begin(store: KeyValueStore, flow: Flow) -> AuthorizeResult:
+    if not flow.server.authorization_endpoint:
+        raise LoginFailed(f"{flow.name}: its authorization server names no place where a person could log in")
     state, verifier = new_state(), new_verifier()
     await store.set(f"{PREFIX}{state}", msgspec.json.encode(_Waiting(flow, verifier)).decode(), LIFETIME_S)
     return AuthorizeResult(authorize_url(flow, state, challenge_of(verifier)), state)
@@ -88,7 +90,8 @@ def authorize_url(flow: Flow, state: str, challenge: str) -> str:
         **flow.extra,
     }
     parts = urlsplit(flow.server.authorization_endpoint)
-    query = [*parse_qsl(parts.query), *((name, value) for name, value in fields.items() if value)]
+    theirs = [each for each in parse_qsl(parts.query, keep_blank_values=True) if each[0] not in fields]
+    query = [*theirs, *((name, value) for name, value in fields.items() if value)]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
 
 
@@ -161,7 +164,7 @@ def account_in(told: Mapping[str, Any]) -> str:
         return ""
     try:
         claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return ""
     subject = cast("dict[str, object]", claims).get("sub") if isinstance(claims, dict) else None
     return subject if isinstance(subject, str) else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import urlsplit
 
 from clawft.auth.flow import Returned, read_returned
 from clawft.errors import LoginFailed
@@ -13,6 +12,8 @@ PATH = "/callback"
 MAX_HEAD = 16_384
 READ_SECONDS = 10.0
 MAX_WAITING = 256
+MAX_CONNECTIONS = 64
+"""Any program of this machine can connect: the oldest that has not asked yet gives way."""
 
 _PAGE = (
     b"HTTP/1.1 %b\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"
@@ -32,6 +33,8 @@ class Receiver:
         self._server: asyncio.Server | None = None
         self._waiting: dict[str, asyncio.Future[Returned]] = {}
         self._opening = asyncio.Lock()
+        self._silent: dict[asyncio.StreamWriter, None] = {}
+        """Connections that have not asked yet, the oldest first."""
         self._promised = 0
         """Addresses given out for which nobody waits yet."""
 
@@ -52,9 +55,17 @@ class Receiver:
         future.add_done_callback(lambda _: self._leave(state))
         return future
 
+    def take_back(self) -> None:
+        """An address that was given out, and for which nobody will wait after all."""
+        self._promised = max(0, self._promised - 1)
+        self._close_if_idle()
+
     def _leave(self, state: str) -> None:
-        """The listener goes with the last login that waits."""
         self._waiting.pop(state, None)
+        self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        """The listener goes with the last login that waits."""
         if not self._waiting and not self._promised and self._server is not None:
             self._server.close()
             self._server = None
@@ -67,6 +78,7 @@ class Receiver:
             server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._make_room(writer)
         try:
             async with asyncio.timeout(READ_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -74,15 +86,25 @@ class Receiver:
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # a scanner, or a browser that changed its mind
+        except asyncio.CancelledError:
+            pass  # the loop ends; Python 3.11 would complain loudly about a connection that is cancelled
         finally:
+            self._silent.pop(writer, None)
             writer.close()
+
+    def _make_room(self, writer: asyncio.StreamWriter) -> None:
+        self._silent[writer] = None
+        if len(self._silent) > MAX_CONNECTIONS:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.transport.abort()
 
     def _answer(self, head: bytes) -> bytes:
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
-        target = urlsplit(rest.partition(" ")[0])
-        if method != "GET" or target.path != PATH or not _for_us(head):
+        path, _, query = rest.partition(" ")[0].partition("?")
+        if method != "GET" or path != PATH or not _for_us(head):
             return _page(b"404 Not Found", _UNKNOWN)
-        returned = read_returned(target.query)
+        returned = read_returned(query)
         future = self._waiting.get(returned.state)
         if future is None or future.done():
             return _page(b"400 Bad Request", _UNKNOWN)

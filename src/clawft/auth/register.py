@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from clawft.auth.tokens import AuthServer, Client
-from clawft.auth.vault import Vault, kept_secret
+from clawft.auth.vault import Vault, put_away
 from clawft.auth.web import Web, place_of
 from clawft.errors import LoginFailed
 
 CLIENT_NAME = "clawft"
 KNOWN_METHODS = ("client_secret_basic", "client_secret_post", "none")
 DETAIL_CHARS = 300
+MAX_CHARS = 2_048
+"""Of an id or a secret; an id is part of an address."""
+
+_WRITABLE = re.compile(rf"[\x20-\x7e]{{1,{MAX_CHARS}}}")
+"""As RFC 6749 spells them (appendices A.1 and A.2)."""
 
 
 async def find_client(
@@ -53,10 +59,12 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
         reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
         raise LoginFailed(f"{place_of(server.registration_endpoint)} registers us not: {reason[:DETAIL_CHARS]}")
     secret = answer.text("client_secret")
+    if not _WRITABLE.fullmatch(client_id) or not _WRITABLE.fullmatch(secret or client_id):
+        raise LoginFailed(f"{place_of(server.registration_endpoint)} gives us an id or a secret that no client has")
     method = answer.text("token_endpoint_auth_method") or str(wanted["token_endpoint_auth_method"])
     if method not in KNOWN_METHODS or (method == "none" and secret and "none" not in server.methods_supported):
         method = "client_secret_basic"
-    return Client(client_id, kept_secret(vault, secret), method if secret else "none", "registered", redirect_uri)
+    return Client(client_id, put_away(vault, secret), method if secret else "none", "registered", redirect_uri)
 
 
 def method_for(supported: Sequence[str]) -> str:

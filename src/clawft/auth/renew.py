@@ -21,12 +21,14 @@ from msgspec import Struct
 from clawft.auth.endpoint import TokenRefused, ask_for_token, credentials_fields, refresh_fields, renewed
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
-from clawft.auth.web import Web
+from clawft.auth.web import NotReached, Web
 from clawft.errors import LoginFailed
 from clawft.store.home import held, private_dir
 
 HELPER_SECONDS = 40.0
 """For the whole renewal; asking alone is given half of it."""
+PAUSE_SECONDS = 1.0
+"""After which an authorization server that did not answer is asked again."""
 WAIT_SECONDS = 60.0
 """How long to wait for another process that renews."""
 
@@ -36,6 +38,7 @@ class Said(Struct):
 
     error: str
     message: str
+    reached: bool = True
 
 
 class Renewal:
@@ -44,19 +47,35 @@ class Renewal:
     def __init__(self, vault: Vault) -> None:
         self.vault = vault
         self._running: dict[tuple[str, str, str], asyncio.Task[Login]] = {}
+        self._unreached: dict[tuple[str, str], tuple[float, str]] = {}
+        """Since when, and why."""
 
     async def fresh(self, name: str, login: Login) -> Login:
         """The login as it is, or renewed if it is due. Raises LoginFailed if a person is needed."""
         if not login.is_due(time.time()):
             return login
         try:
-            return await self.renew(name, login)
+            return await self._now_and_then(name, login)
         except TokenRefused:
             raise
         except LoginFailed:
             if login.tokens.is_expired(margin=0):
                 raise
             return login  # the authorization server is out of reach, but the token is still good for a while
+
+    async def _now_and_then(self, name: str, login: Login) -> Login:
+        """A server that did not answer is asked again after a while, and not with each request."""
+        key = (name, digest_of(login))
+        since, why = self._unreached.get(key, (float("-inf"), ""))
+        if time.monotonic() - since < PAUSE_SECONDS:
+            raise NotReached(why)
+        try:
+            renewed = await self.renew(name, login)
+        except NotReached as failed:
+            self._unreached[key] = time.monotonic(), failed.message
+            raise
+        self._unreached.pop(key, None)
+        return renewed
 
     async def renew(self, name: str, seen: Login) -> Login:
         """One that differs from what the caller has seen: renewed by us, or by somebody who was faster."""
@@ -135,6 +154,8 @@ def _told(name: str, said: bytes) -> LoginFailed:
         told = msgspec.json.decode(said, type=Said)
     except msgspec.DecodeError:
         return LoginFailed(f"{name}: the login could not be renewed", hint=how_to_log_in(name))
+    if not told.reached:
+        return NotReached(f"{name}: {told.message}")
     if told.error:
         return TokenRefused(f"{name}: {told.message}", error=told.error, hint=how_to_log_in(name))
     return LoginFailed(f"{name}: {told.message}", hint=how_to_log_in(name))

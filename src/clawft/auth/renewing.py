@@ -14,6 +14,7 @@ import msgspec
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.renew import Said, renew_here
 from clawft.auth.vault import Vault
+from clawft.auth.web import NotReached
 from clawft.errors import ClawftError
 
 
@@ -22,7 +23,8 @@ def main(folder: str, name: str, login: str) -> int:
         asyncio.run(renew_here(Vault(Path(folder)), name, login))
     except ClawftError as failed:
         error = failed.error if isinstance(failed, TokenRefused) else ""
-        sys.stdout.buffer.write(msgspec.json.encode(Said(error, failed.message)))
+        said = Said(error, failed.message, reached=not isinstance(failed, NotReached))
+        sys.stdout.buffer.write(msgspec.json.encode(said))
         return 1
     return 0
 

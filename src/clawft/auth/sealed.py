@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clawft.errors import ExecutionFailed
+from clawft.store.extras import how_to_install
 
 HEAD = b"clawft sealed 1\n"
 SERVICE = "clawft"
@@ -105,7 +106,7 @@ def _usable() -> Generator[None]:
     except ImportError as missing:
         raise ExecutionFailed(
             f"to keep logins in the keyring the package {missing.name} is missing",
-            hint="pip install 'clawft[keyring]'",
+            hint=how_to_install("keyring"),
         ) from None
     except ExecutionFailed:
         raise

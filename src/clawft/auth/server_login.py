@@ -18,13 +18,15 @@ from clawft.auth.flow import Flow, Returned, begin, finish
 from clawft.auth.register import find_client
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import AuthServer, Client, Login
-from clawft.auth.web import MakeWeb
-from clawft.errors import LinkRefused, LoginFailed, NeedsAuth
+from clawft.auth.web import MakeWeb, NotReached
+from clawft.errors import LinkError, LinkRefused, LoginFailed, NeedsAuth
 from clawft.store.base import KeyValueStore
 from clawft.store.memory import MemoryStore
 
 MAX_STEPS = 2
 """How often one link may ask for further scopes before a refusal is final."""
+REFUSED_SECONDS = 60.0
+"""So long a token that was renewed for a server, and is refused by it all the same, is not renewed again."""
 OFFLINE = "offline_access"
 
 
@@ -70,6 +72,8 @@ class ServerLogin:
         self._login: Login | None = None
         self._looked = False
         self._steps = 0
+        self._renewed = ("", 0.0)
+        """The header we had renewed because the one before was refused, and when."""
 
     # ── a header for each request ────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,7 +96,7 @@ class ServerLogin:
         except LoginFailed as failed:
             self._login = await self._stored()  # somebody else may have logged in
             if self._login is None or self._login.is_due(time.time()):
-                raise self._needs_auth(str(failed)) from None
+                raise self._without_header(failed) from None
         return self._login.tokens.authorization
 
     async def _stored(self) -> Login | None:
@@ -137,9 +141,9 @@ class ServerLogin:
         web = self._make_web(self.url)
         protected = await find_resource(web, self.url, challenge)
         same = stored is not None and same_issuer(stored.server.issuer, protected.issuer)
-        if status == 401 and stored is not None and same and stored.renewable:
+        if status == 401 and stored is not None and same and stored.renewable and not self._just_renewed(stored):
             try:
-                return await self._renewal.renew(self.name, stored)
+                return await self._renew(stored)
             except TokenRefused:
                 if self._browser is None:
                     raise
@@ -147,6 +151,25 @@ class ServerLogin:
             raise LoginFailed(f"{self.url} wants a new login")
         had = stored.asked if stored is not None and same else ()
         return await self.log_in(challenge, protected, had)
+
+    async def _renew(self, stored: Login) -> Login:
+        try:
+            login = await self._renewal.renew(self.name, stored)
+        except NotReached as failed:
+            raise self._without_header(failed) from None
+        self._renewed = login.tokens.authorization, time.monotonic()
+        return login
+
+    def _just_renewed(self, refused: Login) -> bool:
+        """A server that refuses a token that was just renewed for it will refuse the next one too."""
+        header, since = self._renewed
+        return refused.tokens.authorization == header and time.monotonic() - since < REFUSED_SECONDS
+
+    def _without_header(self, failed: LoginFailed) -> LinkError:
+        """Why there is none: a person has to log in, or the authorization server is not there at the moment."""
+        if isinstance(failed, NotReached):
+            return LinkRefused(f"the login to {self.url} cannot be renewed now: {failed.message}", http_status=503)
+        return self._needs_auth(str(failed))
 
     def _needs_auth(self, why: str, challenge: str = "", hint: str = "") -> NeedsAuth:
         return NeedsAuth(why, challenge=challenge, hint=hint or f"weft auth login {self.name}")

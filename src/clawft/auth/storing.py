@@ -13,7 +13,7 @@ import msgspec
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login
-from clawft.auth.vault import SECRETS, Vault, kept_secret
+from clawft.auth.vault import SECRETS, Vault, put_away
 from clawft.store.home import locked, private_dir, write_private
 from clawft.store.secrets import SCHEME, resolve
 
@@ -59,5 +59,5 @@ def _moved(login: Login, vault: Vault) -> Login:
     ours = secret.startswith((f"{SCHEME}file/{str(vault.folder).lstrip('/')}/", f"{SCHEME}keyring/{sealed.SERVICE}/"))
     if not ours:
         return login
-    client = msgspec.structs.replace(login.client, secret=kept_secret(vault, resolve(secret)))
+    client = msgspec.structs.replace(login.client, secret=put_away(vault, resolve(secret)))
     return msgspec.structs.replace(login, client=client)

@@ -6,6 +6,8 @@ import time
 
 from msgspec import Struct
 
+from clawft.store.secrets import keep_concealed_for_now
+
 MARGIN_S = 60
 """A token counts as expired so long before it is: what is sent must still be good when it arrives."""
 
@@ -29,6 +31,10 @@ class TokenSet(Struct, frozen=True, omit_defaults=True):
         """The header, in the one spelling every server takes."""
         scheme = "Bearer" if self.token_type.lower() == "bearer" else self.token_type
         return f"{scheme} {self.access_token}"
+
+    def conceal(self) -> None:
+        """From now on nobody is told them, whoever repeats them to us: see `store.secrets`."""
+        keep_concealed_for_now(self.access_token, self.refresh_token or "")
 
     def __repr__(self) -> str:
         return f"TokenSet(provider_name={self.provider_name!r}, expires_at={self.expires_at}, scopes={self.scopes})"

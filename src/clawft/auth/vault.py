@@ -111,9 +111,12 @@ class Vault:
         except FileNotFoundError:
             return []
         try:
-            return _file.decode(sealed.unseal(data, self._label(name)) if sealed.is_sealed(data) else data).logins
+            logins = _file.decode(sealed.unseal(data, self._label(name)) if sealed.is_sealed(data) else data).logins
         except msgspec.DecodeError:
             raise ExecutionFailed(f"{path} is damaged", hint=f"weft auth logout {name}, then log in again") from None
+        for login in logins:
+            login.tokens.conceal()
+        return logins
 
     def write(self, name: str, login: Login) -> None:
         self._change(name, lambda known: [login, *(each for each in known if each.key != login.key)][:MAX_LOGINS])
@@ -136,10 +139,15 @@ class Vault:
                 path.unlink(missing_ok=True)
 
 
-def kept_secret(vault: Vault, secret: str) -> str:
-    """A reference to the secret: itself if it is one already, else the private file it is put into."""
-    if not secret or is_reference(secret):
-        return secret
+def kept_secret(vault: Vault, given: str) -> str:
+    """A reference to a secret the user gave: itself if it is one already, else where it is put."""
+    return given if is_reference(given) else put_away(vault, given)
+
+
+def put_away(vault: Vault, secret: str) -> str:
+    """A reference to this very text, whatever it looks like: one that a stranger wrote must never be followed."""
+    if not secret:
+        return ""
     name = hashlib.sha256(secret.encode()).hexdigest()[:32]
     if sealed.is_marked(vault.folder):
         sealed.keep(name, secret)

@@ -30,6 +30,10 @@ _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "applica
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
+class NotReached(LoginFailed):
+    """An authorization server that did not answer, or not now. Another login would not help."""
+
+
 class Answer(Struct, frozen=True):
     status: int
     told: Mapping[str, Any]
@@ -45,6 +49,11 @@ class Web:
     def __init__(self, judge: Judge, near: str) -> None:
         self.near = near
         self._judge = beside(near, judge)
+
+    def check_shown(self, url: str) -> None:
+        """An address a person is sent to: judged as it is written, for it is their browser that looks up the name."""
+        check_place(url, self.near)
+        self._judge(url, ())
 
     async def document(self, url: str) -> Mapping[str, Any] | None:
         """A JSON object, or None if there is none at this place. Raises LoginFailed if the place itself is refused."""
@@ -71,13 +80,13 @@ class Web:
         except LoginFailed:
             raise
         except ClawftError as failed:
-            raise LoginFailed(f"{place_of(url)}: {failed.message}", hint=failed.hint) from None
+            raise NotReached(f"{place_of(url)}: {failed.message}", hint=failed.hint) from None
 
 
 def _read(found: Fetched) -> Mapping[str, Any] | None:
     try:
         return _object.decode(found.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -128,14 +137,22 @@ def beside(near: str, judge: Judge) -> Judge:
 
 def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
     """What the user wrote down is the user's consent, wherever it lies."""
-    homes = {(urlsplit(each).scheme, urlsplit(each).netloc) for each in origins if each}
+    homes = {_home(each) for each in origins if each}
 
     def judge(url: str, addresses: Sequence[str]) -> None:
-        asked = urlsplit(url)
-        if (asked.scheme, asked.netloc) not in homes:
+        if _home(url) not in homes:
             otherwise(url, addresses)
 
     return judge
+
+
+def _home(url: str) -> tuple[str, str]:
+    """Scheme and authority; what is no address is its own, and nobody's."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", url
+    return parts.scheme, parts.netloc
 
 
 MakeWeb = Callable[[str], Web]

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import BinaryIO
 
@@ -44,8 +44,9 @@ class Place:
 
 
 @contextmanager
-def place(root: Path, path: str, tool: str, *, create: bool = False) -> Generator[Place]:
-    """Find `path` beneath `root`; `create` makes missing folders on the way.
+def place(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[Place]:
+    """Find `path` beneath `root`; `create` makes missing folders on the way, which are gone again if it fails, and
+    `missing` says what to do about one.
 
     PermissionDenied if it leads outside; every OSError inside the block becomes a ToolError that names the path.
     """
@@ -53,8 +54,11 @@ def place(root: Path, path: str, tool: str, *, create: bool = False) -> Generato
     walk = _Walk(root, path, tool, create)
     try:
         yield walk.end()
-    except OSError as failure:
-        raise told(failure, tool, path) from None
+    except BaseException as failure:
+        walk.undo()
+        if isinstance(failure, OSError):
+            raise told(failure, tool, path, missing) from None
+        raise
     finally:
         walk.close()
 
@@ -103,11 +107,12 @@ def check_text(path: str, tool: str) -> None:
         raise PermissionDenied(tool, f"the path has {len(path)} characters, the bound is {MAX_PATH_CHARS}")
 
 
-def told(failure: OSError, tool: str, path: str) -> ToolError:
+def told(failure: OSError, tool: str, path: str, missing: str = "") -> ToolError:
     """An OSError as a message that names the path as the caller wrote it."""
     if failure.errno == errno.ELOOP:
         return PermissionDenied(tool, f"'{path}' runs through too many symlinks or was swapped while in use")
-    return ExecutionFailed(f"{tool}: {(failure.strerror or str(failure)).lower()}: '{path}'")
+    hint = missing if failure.errno == errno.ENOENT else ""
+    return ExecutionFailed(f"{tool}: {(failure.strerror or str(failure)).lower()}: '{path}'", hint=hint)
 
 
 class _Walk:
@@ -118,6 +123,8 @@ class _Walk:
         self.folders: list[int] = []
         self.names: list[str] = []
         self.todo: list[str] = []
+        self.made: list[tuple[int, str]] = []
+        """Folders that were not there, each by the one it is in."""
         self.links = 0
 
     def end(self) -> Place:
@@ -159,8 +166,8 @@ class _Walk:
         self.go(target)
 
     def down(self, part: str) -> None:
-        if self.create:
-            make_folder(part, self.folders[-1])
+        if self.create and make_folder(part, self.folders[-1]):
+            self.made.append((os.dup(self.folders[-1]), part))
         try:
             self.folders.append(os.open(part, _FOLDER, dir_fd=self.folders[-1]))
         except OSError as failure:
@@ -175,9 +182,14 @@ class _Walk:
         self.names.pop()
         os.close(self.folders.pop())
 
+    def undo(self) -> None:
+        for folder, name in reversed(self.made):
+            with suppress(OSError):  # somebody uses it by now
+                os.rmdir(name, dir_fd=folder)
+
     def close(self) -> None:
-        while self.folders:
-            os.close(self.folders.pop())
+        for folder in (*self.folders, *(folder for folder, _ in self.made)):
+            os.close(folder)
 
     def outside(self) -> PermissionDenied:
         return PermissionDenied(
@@ -195,8 +207,10 @@ def read_link(name: str, folder: int) -> str | None:
         raise
 
 
-def make_folder(name: str, folder: int) -> None:
+def make_folder(name: str, folder: int) -> bool:
+    """Whether it was made; if it is there and is no folder, opening it will say so."""
     try:
         os.mkdir(name, dir_fd=folder)
     except FileExistsError:
-        pass  # that is what we wanted; if it is no folder, opening it will say so
+        return False
+    return True

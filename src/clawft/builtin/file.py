@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -15,6 +16,7 @@ from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
+from clawft.provider.keeps import FIRST
 from clawft.provider.manifest import Manifest, Permissions, check_path, places
 
 MAX_TEXT_BYTES = 4 * 1024 * 1024
@@ -42,7 +44,7 @@ class Entry(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    entries: list[Entry]
+    entries: Annotated[list[Entry], FIRST]
     truncated: bool = False
 
 
@@ -75,7 +77,7 @@ def write(
     """
     data = content.encode()
     refuse_steering("write", path)
-    with _place(ctx, path, "write", create=create_dirs) as found:
+    with _place(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
         refuse_steering("write", found.relative)  # where a symlink leads
         replace_file(found, data)
         return Written(found.relative, len(data))
@@ -118,9 +120,11 @@ def search(
         return search_tree(found, Query(pattern, glob, regex, limit))
 
 
-def _place(ctx: ToolContext, path: str, tool_name: str, *, create: bool = False) -> AbstractContextManager[Place]:
+def _place(
+    ctx: ToolContext, path: str, tool_name: str, *, create: bool = False, missing: str = ""
+) -> AbstractContextManager[Place]:
     check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
-    return place(ctx.workspace, path, tool_name, create=create)
+    return place(ctx.workspace, path, tool_name, create=create, missing=missing)
 
 
 TOOLS = (read, write, list_files, search)
@@ -148,7 +152,8 @@ def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
 
 def _gather(lines: Iterator[bytes], path: str, offset: int, limit: int | None) -> bytes:
     kept = bytearray()
-    for line in islice(lines, offset, None if limit is None else offset + limit):
+    end = sys.maxsize if limit is None else min(offset + limit, sys.maxsize)
+    for line in islice(lines, min(offset, end), end):
         kept += line
         if len(kept) > MAX_TEXT_BYTES:
             raise ExecutionFailed(f"read: '{path}' gives more than {MAX_TEXT_BYTES} bytes", hint="use offset and limit")

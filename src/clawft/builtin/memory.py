@@ -1,6 +1,6 @@
 """What an agent wants to remember, in its own key-value store.
 
-The tools are store, recall, list, forget and search; calls of `memory_set`, `memory_get` and `memory_delete` are
+The tools are store, recall, list, forget and search; calls of `memory__set`, `memory__get` and `memory__delete` are
 accepted as well.
 """
 
@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
+from clawft.provider.keeps import FIRST
 from clawft.provider.manifest import Manifest
 
 MAX_KEY_CHARS = 256
@@ -24,7 +25,7 @@ Key = Annotated[str, Meta(min_length=1, max_length=MAX_KEY_CHARS)]
 
 class Memory(Struct, frozen=True):
     key: str
-    value: str
+    value: Annotated[str, FIRST]
 
 
 @tool(alias="memory_set", title="Remember", destructive=False, idempotent=True, open_world=False)
@@ -40,7 +41,7 @@ async def store(
 
 
 @tool(alias="memory_get", title="Recall", read_only=True, idempotent=True, open_world=False)
-async def recall(key: Key, ctx: ToolContext) -> str | None:
+async def recall(key: Key, ctx: ToolContext) -> Annotated[str, FIRST] | None:
     """The text remembered under a key, or null."""
     return await ctx.store.get(key)
 
@@ -48,7 +49,7 @@ async def recall(key: Key, ctx: ToolContext) -> str | None:
 @tool(name="list", alias="memory_list", title="List memories", read_only=True, idempotent=True, open_world=False)
 async def list_keys(
     ctx: ToolContext, prefix: Annotated[str, Meta(max_length=MAX_KEY_CHARS)] | None = None
-) -> list[str]:
+) -> Annotated[list[str], FIRST]:
     """The keys that something is remembered under."""
     return await ctx.store.list_keys(prefix)
 

@@ -3,6 +3,7 @@
 No reply holds a token, a client secret or a verifier.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -18,24 +19,36 @@ from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
 from clawft.builtin.web import judge_by
-from clawft.errors import ExecutionFailed
+from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions
 from clawft.store.names import folder_name
+from clawft.store.secrets import is_reference
 
 MAX_TEXT = 2_048
 MAX_SCOPES = 100
 LOCAL = "local"
 """The principal of whoever sits at this machine."""
 
-MANIFEST = Manifest(id="com.clawft.plugin-oauth2", name="OAuth2 Logins", permissions=Permissions(network=("*",)))
+MANIFEST = Manifest(
+    id="com.clawft.plugin-oauth2",
+    name="OAuth2 Helper",
+    permissions=Permissions(filesystem=("~/.clawft/tokens/",), network=("*",)),
+)
+
+_MEANT = re.compile(
+    r"secret://(env/(\w*SECRET|\w*(CLIENT|OAUTH)\w*)|keyring/oauth2/[\w.@-]+|"
+    r"file/[\w./~@-]*(client|oauth)[\w.-]*secret[\w.-]*)",
+    re.ASCII | re.IGNORECASE,
+)
 
 Text = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT)]
 Scopes = Annotated[list[Annotated[str, Meta(min_length=1, max_length=256)]], Meta(max_length=MAX_SCOPES)]
 Secret = Annotated[
-    str, Meta(max_length=MAX_TEXT, description="a reference like secret://env/NAME; empty for a public client")
+    str,
+    Meta(max_length=MAX_TEXT, description="a reference like secret://env/MY_CLIENT_SECRET; empty for a public client"),
 ]
 Url = Annotated[str, Meta(max_length=MAX_TEXT)] | None
 Which = Annotated[str, Meta(min_length=1, max_length=128, description="google, microsoft, github, generic …")]
@@ -214,12 +227,25 @@ def _config(
     return build_config(
         provider,
         client_id,
-        client_secret,
+        check_secret(client_secret),
         tuple(scopes),
         redirect_uri=redirect_uri,
         auth_url=auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
         token_url=token_url or (server.token_endpoint if server else None),
     )
+
+
+def check_secret(given: str) -> str:
+    """An agent says where the secret goes: it may name one that is meant for this, and no other of the user's."""
+    if is_reference(given) and not _MEANT.fullmatch(given):
+        raise PermissionDenied(
+            "oauth2",
+            "this secret is not named as one of an OAuth client",
+            hint="secret://env/…SECRET, secret://env/OAUTH…, secret://file/…/client_secret… or "
+            "secret://keyring/oauth2/…; "
+            "any other is for you to name: weft auth login NAME --client-secret REF",
+        )
+    return given
 
 
 def no_login(provider: str) -> ExecutionFailed:

@@ -15,7 +15,7 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
 from clawft.builtin.oauth2 import desk_with, no_login, vault_of
-from clawft.builtin.rest_answer import answer_of, failure_of
+from clawft.builtin.rest_answer import answer_of, failure_of, without_token
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
 from clawft.link.http_out.fetch import Bounds, Fetched, Outgoing, fetch
@@ -187,7 +187,7 @@ async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_byte
             break
         await asyncio.sleep(pause)
         found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
-    return found
+    return without_token(found, login.tokens.access_token)
 
 
 def pause_before_again(found: Fetched, method: str, tries: int, now: float) -> float | None:

@@ -3,19 +3,32 @@
 import base64
 import re
 from typing import Any, cast
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 import msgspec
 
 from clawft.errors import ExecutionFailed
 from clawft.link.http_out.fetch import Fetched
 from clawft.model import CallToolResult
+from clawft.store.secrets import HIDDEN, SHORTEST_CONCEALED
 
 EXCERPT = 2_000
 LINKS_KEY = "dev.clawft/links"
 
 _LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]+)*)")
 _REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
+
+
+def without_token(found: Fetched, token: str) -> Fetched:
+    """The same without the token that was sent: some services tell their callers what they were asked with."""
+    if len(token) < SHORTEST_CONCEALED:
+        return found
+    body, url, headers = found.body, found.url, found.headers
+    for spelled in {token, quote(token, safe=""), token.replace("/", "\\/")}:
+        body = body.replace(spelled.encode(), HIDDEN.encode())
+        url = url.replace(spelled, HIDDEN)
+        headers = tuple((name, value.replace(spelled, HIDDEN)) for name, value in headers)
+    return msgspec.structs.replace(found, body=body, url=url, headers=headers)
 
 
 def answer_of(found: Fetched) -> CallToolResult:
@@ -42,7 +55,7 @@ def body_of(found: Fetched) -> Any:
     if found.content_type == "application/json" or found.content_type.endswith("+json"):
         try:
             return msgspec.json.decode(found.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return found.text()
     if found.content_type.startswith("text/") or found.content_type.endswith(("xml", "yaml", "javascript")):
         return found.text()

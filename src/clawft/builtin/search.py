@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
+from typing import Annotated
 
 from msgspec import Struct
 
 from clawft.builtin.confine import Place, open_file
 from clawft.builtin.matcher import Matcher
 from clawft.builtin.tree import MAX_DEPTH, walk_places
+from clawft.provider.keeps import FIRST
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_TOTAL_BYTES = 256 * 1024 * 1024
@@ -40,7 +42,7 @@ class Match(Struct, frozen=True):
 
 
 class Matches(Struct, frozen=True):
-    matches: list[Match]
+    matches: Annotated[list[Match], FIRST]
     files: int
     """How many files were looked at."""
     truncated: str = ""

@@ -18,6 +18,7 @@ from clawft.builtin.process import Start, Tail, clear_environment, path_of, run
 from clawft.errors import ExecutionFailed, InvalidArguments, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
+from clawft.provider.keeps import LAST
 from clawft.provider.manifest import Manifest, Permissions, check_process
 
 MAX_COMMAND_CHARS = 32_768
@@ -52,8 +53,8 @@ class ShellSettings(Struct, frozen=True):
 class Finished(Struct, frozen=True):
     exit_code: int
     """Negative: ended by that signal."""
-    stdout: str
-    stderr: str
+    stdout: Annotated[str, LAST]
+    stderr: Annotated[str, LAST]
     timed_out: bool = False
     truncated: bool = False
 

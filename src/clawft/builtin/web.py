@@ -15,6 +15,7 @@ from clawft.link.share.workshop import searched
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
 from clawft.provider.function import tool
+from clawft.provider.keeps import FIRST
 from clawft.provider.manifest import Manifest, Permissions, check_host
 
 MAX_PAGE_BYTES = 10_000_000
@@ -40,7 +41,7 @@ class Page(Struct, frozen=True):
     url: str
     status: int
     content_type: str
-    text: str
+    text: Annotated[str, FIRST]
     truncated: bool = False
 
 

@@ -62,9 +62,17 @@ def fitted(origin: Origin, tool: str) -> tuple[str, ...]:
 
 
 def accepted(origin: Origin, tool: Tool) -> tuple[str, ...]:
-    """Every spelling that reaches this tool, except the bare one."""
+    """Every spelling that reaches this tool and no other; the bare one may be another's tomorrow."""
     spelled = [head + tool.name for head in heads(origin)]
     return tuple(dict.fromkeys((*spelled, *fitted(origin, tool.name))))
+
+
+def second(origin: Origin, alias: str) -> tuple[str, ...]:
+    """A second name; one that begins with the namespace, like `memory_get`, in all the spellings of `memory__get`."""
+    if not alias:
+        return ()
+    own = alias.removeprefix(f"{origin.server or origin.namespace}_")
+    return (alias, *(head + own for head in heads(origin) if own != alias))
 
 
 def fit(name: str) -> str:

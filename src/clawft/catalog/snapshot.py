@@ -9,7 +9,7 @@ from typing import Protocol, overload
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads
+from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads, second
 from clawft.model import Next, Origin, Shortcut, Tool
 
 
@@ -45,14 +45,23 @@ class Entry(Struct, frozen=True):
         return _names(self.name, self.origin, self.tool.name, self.tool.alias)
 
     @property
+    def told(self) -> str:
+        """How people are told of it: two tools of two servers may even have one canonical name."""
+        return _told(self.origin, self.tool)
+
+    @property
     def wire(self) -> bytes:
         """Its definition under the name agents see."""
         return rename(self.tool.wire, self.name)
 
 
+def _told(origin: Origin, tool: Tool) -> str:
+    return f"{tool.name!r} of {origin.server or origin.namespace}"
+
+
 @lru_cache(maxsize=1_024)
 def _names(name: str, origin: Origin, tool: str, alias: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((name, *accepted(origin, Tool(tool, b"")), *((alias,) if alias else ()))))
+    return tuple(dict.fromkeys((name, *accepted(origin, Tool(tool, b"")), *second(origin, alias))))
 
 
 class Named(Protocol):
@@ -105,6 +114,12 @@ class Snapshot(Struct, frozen=True, dict=True):
         """By second names, and by those that had to be made to fit. Made when somebody uses one: most agents do not."""
         return _others(self.table)
 
+    @cached_property
+    def bare(self) -> Mapping[str, Entry | None]:
+        """By names without any prefix; none where two tools could be meant. Made when somebody uses one."""
+        own, of_servers = (_bare(self.entries, of_servers=which) for which in (False, True))
+        return {**own, **of_servers}
+
     def find(self, name: str) -> Entry | None:
         """By any spelling. Exported names first: nobody's other spelling may take one over."""
         return self.table.get(name) or self.met.get(name) or self._meet(name)
@@ -116,7 +131,7 @@ class Snapshot(Struct, frozen=True, dict=True):
             found = self._behind(known, origin, name)
             if found is not None or (other is not None and other.origin is origin):
                 return self._remember(name, found or other)
-        return None
+        return self._remember(name, self.bare.get(name))
 
     def _behind(self, known: tuple[str, ...], origin: Origin, name: str) -> Entry | None:
         if not name.startswith(known):
@@ -158,7 +173,7 @@ def build(
         name = kept.name if kept is not None and form is not Form.BARE else _export(offer.origin, tool, form, taken)
         owner = taken(name) or inside.get(own)
         if owner is not None:
-            clashes.append(Clash(name, f"{own} would get the name of {owner.canonical}"))
+            clashes.append(Clash(name, f"{_told(offer.origin, tool)} would get the name of {owner.told}"))
             continue
         entry = kept if kept is not None and kept.name == name else _entry(name, own, offer, tool)
         entries[name] = inside[entry.canonical] = entry
@@ -196,14 +211,24 @@ def _snapshot(entries: dict[str, Entry], inside: dict[str, Entry], clashes: list
 def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     others: dict[str, Entry] = {}
     for entry in entries.values():
-        if entry.tool.alias:
-            others.setdefault(entry.tool.alias, entry)
+        for name in second(entry.origin, entry.tool.alias):
+            others.setdefault(name, entry)
         if len(entry.name) > SURELY_FIT or not entry.canonical.endswith(entry.name):
             behind = heads(entry.origin)
             for name in fitted(entry.origin, entry.tool.name):
                 if name not in (head + entry.tool.name for head in behind):
                     others.setdefault(name, entry)
     return others
+
+
+def _bare(entries: Sequence[Entry], *, of_servers: bool) -> dict[str, Entry | None]:
+    bare: dict[str, Entry | None] = {}
+    for entry in entries:
+        if bool(entry.origin.server) is of_servers:
+            native = (entry.tool.name,) if of_servers else ()
+            for name in dict.fromkeys((exported(entry.origin, entry.tool, Form.BARE), *native)):
+                bare[name] = None if name in bare else entry
+    return bare
 
 
 def without_words(entry: Entry, note: str) -> Entry:

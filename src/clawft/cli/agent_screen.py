@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any, Protocol
 
 import msgspec
@@ -37,6 +38,34 @@ def screen_for(options: Options, id: str) -> Screen:
             return Text(id, quiet=options.quiet)
 
 
+class InOrder:
+    """Calls in the order they were made in, whichever of them ends first."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Called | None] = {}
+
+    def take(self, event: Calling | Called) -> list[Called]:
+        """Those that can be told now."""
+        if isinstance(event, Called) and event.use.id not in self._made:
+            return [event]
+        self._made[event.use.id] = event if isinstance(event, Called) else None
+        return self._without(takewhile(_has_ended, self._made.values()))
+
+    def rest(self) -> list[Called]:
+        """Those that ended although one before them did not."""
+        return self._without(filter(_has_ended, self._made.values()))
+
+    def _without(self, calls: Iterable[Called | None]) -> list[Called]:
+        told = [call for call in calls if call is not None]
+        for call in told:
+            del self._made[call.use.id]
+        return told
+
+
+def _has_ended(call: Called | None) -> bool:
+    return call is not None
+
+
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -47,6 +76,7 @@ class Text:
         self._id = id
         self._quiet = quiet
         self._live = is_terminal(sys.stdout)
+        self._calls = InOrder()
         self._open = False
         """Whether the line on stdout has no end yet."""
         self._running = False
@@ -66,8 +96,10 @@ class Text:
                 self._end_line()
             case Calling(use) if not self._quiet:
                 self._show_running(use.name)
+                self._calls.take(event)
             case Called() if not self._quiet:
-                self._show_call(event)
+                for call in [event] if self._live else self._calls.take(event):
+                    self._show_call(call)
             case Retrying(reason, seconds):
                 self._end_line()
                 tell(paint(f"{one_line(reason)}; again in {seconds:.1f} s", "yellow", sys.stderr))
@@ -96,6 +128,8 @@ class Text:
             self._running = True
 
     def _show_end(self, outcome: Outcome) -> None:
+        for call in [] if self._live else self._calls.rest():
+            self._show_call(call)
         self._end_line()
         if outcome.state is End.DONE:
             if self._quiet:
@@ -169,16 +203,18 @@ class Document:
 
     def __init__(self, id: str) -> None:
         self._id = id
-        self._calls: list[dict[str, Any]] = []
+        self._order = InOrder()
+        self._calls: list[Called] = []
 
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
         self._begun = {"target": who, "because": reason}
 
     def show(self, event: Event) -> None:
-        if isinstance(event, Called):
-            self._calls.append(told(event, self._id))
+        if isinstance(event, Calling | Called):
+            self._calls += self._order.take(event)
         if isinstance(event, Outcome):
-            members = {**told(event, self._id), **self._begun, "tool_calls": self._calls, "type": "result"}
+            calls = [told(call, self._id) for call in (*self._calls, *self._order.rest())]
+            members = {**told(event, self._id), **self._begun, "tool_calls": calls, "type": "result"}
             print(msgspec.json.format(msgspec.json.encode(members), indent=2).decode(), flush=True)
 
 

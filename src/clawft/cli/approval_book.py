@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clawft.cli.options import with_app
 from clawft.cli.parser import Options
-from clawft.cli.screen import one_line
+from clawft.cli.screen import one_line, width
 from clawft.config.places import home_folder
 from clawft.errors import ClawftError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.model import Tool
     from clawft.policy.approval import Approval
 
-MOMENTS, MINUTE = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00")
+MOMENTS, MINUTE, DAY = ("GRANTED", "EXPIRES"), len("2026-07-28T12:00"), len("2026-07-28")
 LAUNCH = "(launch)"
 """What stands for a tool where the approval is about starting the server."""
 
@@ -77,8 +77,12 @@ def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
     from clawft.catalog.names import fit  # loaded with the book
     from clawft.policy.approval import covers
 
-    seen = fit(f"{server}__{tool}")
-    return any(word in (tool, seen) or seen == f"{server}__{word}" or covers(word, tool) for word in words)
+    heads = (f"{server}__", f"mcp__{server}__")
+    seen = [fit(head + tool) for head in heads]
+    return any(
+        word == tool or word in seen or covers(word, tool) or any(head + word in seen for head in heads)
+        for word in words
+    )
 
 
 def _moment(when: float) -> str:
@@ -86,9 +90,10 @@ def _moment(when: float) -> str:
 
 
 def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
-    """What stands in a table below this head; a moment to the minute."""
+    """What stands in a table below this head. At a terminal a moment is a day, so that names of tools have room."""
     texts = {key: str(row[key.lower().replace(" ", "_")]) for key in head}
-    return [one_line(text[:MINUTE].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]
+    shown = DAY if width() else MINUTE
+    return [one_line(text[:shown].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]
 
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:

@@ -34,8 +34,8 @@ def options(parser: Parser) -> None:
 
 def diff(options: Options) -> int:
     chosen = [each for each in book().all() if _is_chosen(each, options)]
-    if not chosen:
-        raise nothing_approved(options.server or "any server")
+    if not chosen and options.server:
+        raise nothing_approved(options.server)
     seen = [*_launches([each for each in chosen if not each.tool], options), *_tools(chosen, options)]
     changes = [change for each, now in seen for change in _compared(each, now)]
     if options.json:

@@ -124,9 +124,12 @@ def _which_tools(server: str, known: Sequence[str]) -> ClawftError:
 
 
 def _meant(options: Options) -> tuple[str, list[str]]:
-    """`SERVER TOOL…`, or the name of one tool as agents see it."""
-    server, found, tool = options.server.removeprefix("mcp:").partition("__")
-    return (server, [tool]) if found and not options.tools else (options.server, list(options.tools))
+    """`SERVER TOOL…`, or the name of one tool in any form that agents may see."""
+    for head, between in () if options.tools else (("mcp:", ":"), ("mcp:", "__"), ("mcp__", "__"), ("", "__")):
+        server, found, tool = options.server.removeprefix(head).partition(between)
+        if found and options.server.startswith(head):
+            return server, [tool]
+    return options.server, list(options.tools)
 
 
 def _launch(found: Found, where: Sources, options: Options) -> Approval:

@@ -1,4 +1,4 @@
-"""Questions about a call, put to the person at the terminal: a choice, or yes and no. Anything else is declined."""
+"""Questions about a call, put to the person at the terminal: a choice, yes and no, or a form, line by line."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import asyncio
 import select
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clawft.cli.parser import WrongUsage
 from clawft.cli.reply import Waiting
 from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
 from clawft.model import Caller, Capabilities, Question
 
+if TYPE_CHECKING:  # few servers ask
+    from clawft.cli.form import Field
+
 TICK_SECONDS = 0.1
 MAX_TRIES = 3
 NO = ("", "n", "no")
+FILL_IN = "fill it in"
 DECLINED: Mapping[str, Any] = {"action": "decline"}
 
 
@@ -44,15 +49,57 @@ class Asking(Waiting):
             return {key: await self._ask_one(question) for key, question in questions.items()}
 
     async def _ask_one(self, question: Question) -> Mapping[str, Any]:
-        found = _choice(question)
-        if found is None:
+        if question.method != "elicitation/create" or "requestedSchema" not in question.params:
             return DECLINED
-        name, values = found
         self.pause()
         tell_paragraph(str(question.params.get("message", "")))
-        chosen = await _chosen(values)
+        found = _choice(question)
+        content = await (_one_of(*found) if found is not None else _filled_in(question.params["requestedSchema"]))
         self.resume()
-        return DECLINED if chosen is None else {"action": "accept", "content": {name: chosen}}
+        return DECLINED if content is None else {"action": "accept", "content": content}
+
+
+async def _one_of(name: str, values: Sequence[Any]) -> Mapping[str, Any] | None:
+    chosen = await _chosen(values)
+    return None if chosen is None else {name: chosen}
+
+
+async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """None if the person does not want to, or gives up."""
+    from clawft.cli.form import fields_of  # few servers ask
+
+    if await _chosen((FILL_IN,)) is None:
+        return None
+    content: dict[str, Any] = {}
+    for field in fields_of(schema):
+        answer = await _answer_to(field)
+        if answer is None:
+            tell("not sent")
+            return None
+        content |= answer
+    return content
+
+
+async def _answer_to(field: Field) -> Mapping[str, Any] | None:
+    """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
+    from clawft.cli.form import asked, read  # loaded by now
+    from clawft.guard.consent import BAR
+
+    if field.about:
+        tell_paragraph("".join(f"{BAR}{line}\n" for line in field.about.splitlines()).rstrip("\n"))
+    offered = "  ".join(f"[{at}] {safe(choice.shown)}" for at, choice in enumerate(field.choices, 1))
+    for _ in range(MAX_TRIES):
+        tell(f"{safe(asked(field))} {offered}".rstrip())
+        typed = await _line()
+        if not typed:  # Ctrl-D
+            return None
+        if not typed.strip() and (field.has_default or not field.required):
+            return {field.name: field.expected["default"]} if field.has_default else {}
+        try:
+            return {field.name: read(field, typed.strip())}
+        except WrongUsage as wrong:
+            tell(safe(wrong.message))
+    return None
 
 
 async def _chosen(values: Sequence[Any]) -> Any:
@@ -73,7 +120,7 @@ async def _chosen(values: Sequence[Any]) -> Any:
 def _choice(question: Question) -> tuple[str, Sequence[Any]] | None:
     """The one member a form asks for, and what it may be: those of an enum, or yes."""
     properties: Mapping[str, Any] = question.params.get("requestedSchema", {}).get("properties", {})
-    if question.method != "elicitation/create" or len(properties) != 1:
+    if len(properties) != 1:
         return None
     ((name, expected),) = properties.items()
     if expected.get("type") == "boolean":

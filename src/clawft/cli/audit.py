@@ -28,15 +28,23 @@ class NotRecorded(ClawftError):
 
 def _tail_options(parser: Parser) -> None:
     parser.add_argument(
-        "-n", "--lines", metavar="N", type=int, default=DEFAULT_LINES, help=f"how many (default: {DEFAULT_LINES})"
+        "-n", "--lines", metavar="N", type=_count, default=DEFAULT_LINES, help=f"how many (default: {DEFAULT_LINES})"
     )
     json_option(parser)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LINES:
+        from argparse import ArgumentTypeError  # only to complain
+
+        raise ArgumentTypeError(f"a number of lines is 1 to {MAX_LINES}, not {text!r}")
+    return int(text)
 
 
 def _tail(options: Options) -> int:
     from clawft.store.journal import tail  # only where the journal is read
 
-    lines = [_members(line) for line in tail(audit_file(home_folder()), max(0, min(options.lines, MAX_LINES)))]
+    lines = [_members(line) for line in tail(audit_file(home_folder()), options.lines)]
     if options.json:
         print_json({"lines": lines})
     elif not lines:

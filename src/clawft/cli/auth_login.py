@@ -168,7 +168,7 @@ async def _to_service(told: Options) -> Login:
 
 async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -> Flow:
     """From what was typed; what was not is as it was the last time."""
-    from clawft.auth.config import build_config, flow_of
+    from clawft.auth.config import build_config, flow_of, host_in
     from clawft.auth.discovery import find_server
     from clawft.auth.flow import Flow
 
@@ -200,9 +200,8 @@ async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -
         auth_url=told.auth_url or (server.authorization_endpoint if server else "") or _unused(told, server),
         token_url=told.token_url or (server.token_endpoint if server else ""),
     )
-    return flow_of(
-        config, vault, "", server=server, resource=told.resource, account=told.account, hosts=tuple(told.host)
-    )
+    hosts = (*told.host, *filter(None, [host_in(told.resource)]))
+    return flow_of(config, vault, "", server=server, resource=told.resource, account=told.account, hosts=hosts)
 
 
 def _unused(told: Options, server: AuthServer | None) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
     from clawft.config.layers import Found
+    from clawft.model import CallToolResult, Tool
     from clawft.sandbox.probe import Means
 
 MAX_FILES = 2000
@@ -60,7 +61,11 @@ def runtime() -> Iterator[Finding]:
     try:
         import uvloop  # as the program does where it serves
     except ImportError:
-        yield warn("uvloop", "not installed; the slower asyncio loop is used", "pip install uvloop")
+        yield warn(
+            "uvloop",
+            "not installed; the slower asyncio loop is used",
+            f"{quoted(sys.executable)} -m pip install uvloop",
+        )
     else:
         yield ok("uvloop", uvloop.__version__)
 
@@ -205,16 +210,46 @@ def audit(folder: Path) -> Iterator[Finding]:
 
 
 def tools(app: App) -> Iterator[Finding]:
-    entries, clashes = app.gateway.entries, app.gateway.clashes
+    entries = app.gateway.entries
     hidden = len(entries) - len(app.gateway.visible(app.caller))
     yield ok("tools", f"{len(entries)} offered" + (f", {hidden} of them hidden by allow/deny" if hidden else ""))
-    for clash in clashes:
+    if app.files.name_any:
+        _recall(app)
+    for clash in app.gateway.clashes:
         yield warn("tools", f"{clash.name} is left out: {clash.reason}", "rename one of the two, or use --names plain")
-    for entry in entries:
+    for entry in app.gateway.entries:
         if _is_shortened(entry):
             yield warn(
                 "tools", f"{entry.canonical} is offered as {entry.name}", "its own name is too long or has odd letters"
             )
+
+
+class _Recalled:
+    """The tools of a server as it listed them last."""
+
+    def __init__(self, namespace: str, tools: Sequence[Tool]) -> None:
+        self.namespace = namespace
+        self._tools = tools
+
+    def list_tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        raise NotImplementedError  # the doctor calls nothing
+
+
+def _recall(app: App) -> None:
+    """Have what servers listed last stand in the catalog: their names can be looked at while none of them runs."""
+    from clawft.upstream.offer.cache import SchemaCache, folder  # only where there are servers
+    from clawft.upstream.offer.offered import recalled
+    from clawft.upstream.offer.room import Room
+
+    cache, room = SchemaCache(folder(app.settings.home)), Room()
+    for name, spec in app.servers.wanted.items():
+        known = cache.get(spec) if spec.enabled else None
+        if known is not None:
+            offered = recalled(known, name, room.place())
+            app.gateway.register(_Recalled(f"mcp:{name}", offered.tools), server=name)
 
 
 def _is_shortened(entry: Entry) -> bool:
@@ -265,7 +300,7 @@ def servers(app: App) -> Iterator[Finding]:
     """What the files say; nothing is started."""
     if not app.files.name_any:
         return
-    from clawft.cli.config import clear_secrets  # only where there are servers
+    from clawft.cli.config import warnings_of  # only where there are servers
     from clawft.config.servers import waits
 
     known = app.servers
@@ -274,7 +309,7 @@ def servers(app: App) -> Iterator[Finding]:
     for name, found in known.waiting.items():
         yield warn("servers", waits(name, found).message, waits(name, found).hint)
     for found in known.found.values():
-        yield from (warn("servers", said, hint) for said, hint in clear_secrets(found))
+        yield from (warn("servers", said, hint) for said, hint in warnings_of(found))
         if found.spec.enabled:
             yield _program(found)
             yield from _variables(found)

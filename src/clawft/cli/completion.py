@@ -6,13 +6,27 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
+from clawft.cli.completing import COMPLETING
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
 from clawft.cli.parser import Options, Parser, Verb
 
 TAKES_TOOL = frozenset({"tools show", "tools call", "policy explain"})
 """Where a name of a tool comes next."""
+TAKES_SERVER = frozenset(
+    {
+        *(f"servers {verb}" for verb in ("status", "remove", "enable", "disable", "reconnect", "test")),
+        *(f"approvals {verb}" for verb in ("list", "grant", "revoke", "diff", "export")),
+        "tools list",
+        "auth login",
+    }
+)
+"""Where a name of a server comes next."""
 
-LIST_TOOLS = "WEFT_COMPLETING=1 weft tools list 2>/dev/null | tail -n +2 | cut -d ' ' -f 1"
+
+def names_at(path: str) -> str:
+    """The command that prints what may stand there, one name a line; empty if nobody knows."""
+    what = "tools" if path in TAKES_TOOL else "servers" if path in TAKES_SERVER else ""
+    return f"{COMPLETING}=1 weft {what} list 2>/dev/null" if what else ""
 
 
 class Node(Struct, frozen=True):
@@ -84,8 +98,8 @@ complete -o default -F _weft weft
 
 def _bash_case(node: Node) -> str:
     words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
-    tools = f' $([ "$path" = "{node.path}" ] && {LIST_TOOLS})' if node.path in TAKES_TOOL else ""
-    return f'        {_pattern(node)}) words="{words}{tools}" ;;'
+    names = names_at(node.path) and f' $([ "$path" = "{node.path}" ] && {names_at(node.path)})'
+    return f'        {_pattern(node)}) words="{words}{names}" ;;'
 
 
 def _all_values() -> dict[str, tuple[str, ...]]:
@@ -123,8 +137,8 @@ compdef _weft weft
 
 def _zsh_case(node: Node) -> str:
     said = " ".join(f"'{word}:{_quiet(text)}'" for word, text in (*node.words, *node.options))
-    tools = f' ${{(f)"$({LIST_TOOLS})"}}' if node.path in TAKES_TOOL else ""
-    return f"    {_pattern(node)}) found=({said}{tools}) ;;"
+    names = names_at(node.path) and f' ${{(f)"$({names_at(node.path)})"}}'
+    return f"    {_pattern(node)}) found=({said}{names}) ;;"
 
 
 def _quiet(text: str) -> str:
@@ -149,8 +163,8 @@ def _fish_lines(node: Node) -> Iterator[str]:
     for option, text in node.options:
         takes = f" -x -a '{' '.join(node.values[option])}'" if option in node.values else ""
         yield f"complete -c weft {when} -l {option.removeprefix('--')}{takes} -d '{_quiet(text)}'"
-    if node.path in TAKES_TOOL:
-        yield f'complete -c weft {when} -a "({LIST_TOOLS})"'
+    if names_at(node.path):
+        yield f'complete -c weft {when} -a "({names_at(node.path)})"'
 
 
 def _fish_place(node: Node) -> str:

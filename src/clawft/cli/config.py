@@ -117,7 +117,7 @@ def _check(options: Options) -> int:
     if not found:  # with broken settings the same files would be complained of twice
         servers = _servers_in_files(options)
         found += [each.error for each in servers.refused.values()]
-        warned = [warning for each in servers.found.values() for warning in clear_secrets(each)]
+        warned = [warning for each in servers.found.values() for warning in warnings_of(each)]
     said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
     if options.json:
         shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
@@ -139,16 +139,16 @@ def _servers_in_files(options: Options) -> Servers:
     return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
 
 
-def clear_secrets(found: Found) -> list[tuple[str, str]]:
-    from clawft.config.secrecy import in_clear, variable_for  # loaded with the servers
+def warnings_of(found: Found) -> list[tuple[str, str]]:
+    """What is wrong with a server that starts all the same, and what to write instead."""
+    from clawft.config.cleared import unfilled  # loaded with the servers
+    from clawft.config.secrecy import told_in_clear
 
-    spec = found.spec
+    where = f"{found.origin}: {found.spec.name}"
+    clear = told_in_clear(found.spec, found.spec.name)
     return [
-        (
-            f"{found.origin}: {spec.name}: {name} holds what looks like a secret, in clear",
-            f'export {variable_for(spec.name, name)}=… and write "secret://env/{variable_for(spec.name, name)}"',
-        )
-        for name in in_clear(spec.env, spec.headers)
+        *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
+        *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
     ]
 
 

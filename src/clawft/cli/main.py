@@ -1,7 +1,7 @@
 """The command `weft`: finds the command, runs it, and turns what went wrong into words and an exit code.
 
 Nothing is imported before it is known what runs: start-up is a feature. To add a command: a file `cli/<verb>.py` with
-`VERBS`, and a row in `COMMANDS`.
+`VERBS`, a row in `COMMANDS`, and lines to try in `EXAMPLES`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _nobody_reads()
     except Exception as failure:
+        if isinstance(failure.__context__, KeyboardInterrupt):  # argparse cleans up what it has not begun yet
+            return INTERRUPTED
         code = _report(failure)
         if code is None:
             raise
@@ -68,6 +70,8 @@ def _print_anything() -> None:
 def _run(words: list[str]) -> int:
     if words[:1] in (["--version"], ["-V"]):
         return _print_version()
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     if not words or words[0] in ("--help", "-h"):
         print(_help(), end="", file=sys.stdout if words else sys.stderr)
         return OK if words else WRONG_USAGE
@@ -83,7 +87,7 @@ def _run(words: list[str]) -> int:
 
 def _whole(verb: str) -> str:
     """Commands of which only the second word was typed."""
-    return ", or ".join(f"weft {command} {verb}" for command in COMMANDS if verb in verbs_of(command))
+    return ", or ".join(f"weft {command} {verb}" for command in COMMANDS if verb and verb in verbs_of(command))
 
 
 def _run_command(command: str, words: list[str]) -> int:
@@ -96,8 +100,9 @@ def _run_command(command: str, words: list[str]) -> int:
     if not words or words[0] not in verbs:
         from clawft.cli.parser import missing_verb, unknown  # only to complain
 
-        help_line = f"weft {command} --help"
-        raise unknown(f"{command} command", words[0], verbs, help_line) if words else missing_verb(command, verbs)
+        if not words or words[0].startswith("-"):
+            raise missing_verb(command, verbs)
+        raise unknown(f"{command} command", words[0], verbs, f"weft {command} --help")
     return _run_verb(f"weft {command} {words[0]}", verbs[words[0]], words[1:])
 
 
@@ -121,7 +126,9 @@ def parser_of(name: str, verb: Verb) -> Parser:
 
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_OPTIONS = ("--version", "--help")
+_OPTIONS: Mapping[str, str] = {"--version": "Print the version", "--help": "Print this; also after a command"}
+_NAME_COLUMNS = 11
+"""The longest name of a command."""
 
 
 def _print_version() -> int:
@@ -132,17 +139,37 @@ def _print_version() -> int:
 
 
 def _help() -> str:
-    rows = "".join(f"  {name:<12}{summary}\n" for name, (_, summary) in COMMANDS.items())
+    from clawft.cli.examples import section  # only for help
+
     return (
-        "usage: weft COMMAND …\n\nThe tool fabric between AI agents and everything they may touch.\n\n"
-        f"commands:\n{rows}\n"
-        "options:\n  --version   Print the version\n  --help      Print this; also after a command\n"
+        f"usage: weft COMMAND …\n\n{_folded('The tool fabric between AI agents and everything they may touch.')}\n"
+        f"commands:\n{_columns({name: summary for name, (_, summary) in COMMANDS.items()})}\n"
+        f"options:\n{_columns(_OPTIONS)}{section('')}"
     )
 
 
 def _help_of(command: str, verbs: Mapping[str, Verb]) -> str:
-    rows = "".join(f"  {name:<12}{verb.summary}\n" for name, verb in verbs.items())
-    return f"usage: weft {command} COMMAND …\n\n{COMMANDS[command][1]}.\n\ncommands:\n{rows}"
+    from clawft.cli.examples import section  # only for help
+
+    rows = _columns({name: verb.summary for name, verb in verbs.items()})
+    says = _folded(f"{COMMANDS[command][1]}.")
+    return f"usage: weft {command} COMMAND …\n\n{says}\ncommands:\n{rows}{section(command)}"
+
+
+def _columns(rows: Mapping[str, str]) -> str:
+    """Name and what it does, which is wrapped where the terminal ends."""
+    return _laid_out([(f"  {name:<{_NAME_COLUMNS}}", does) for name, does in rows.items()])
+
+
+def _folded(text: str) -> str:
+    return _laid_out([(text,)])
+
+
+def _laid_out(rows: list[tuple[str, ...]]) -> str:
+    from clawft.cli.screen import width  # only for help
+    from clawft.cli.table import lay_out
+
+    return "".join(f"{line}\n" for line in lay_out((), rows, width(), wrap=True))
 
 
 def _report(failure: Exception) -> int | None:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Verb, WrongUsage
 from clawft.cli.screen import tell
 
+if TYPE_CHECKING:  # help needs none of it
+    from clawft.app import App
+
 
 def _serve(options: Options) -> int:
     if _is_closed(0) or _is_closed(1):
         raise WrongUsage("stdin and stdout must be open", hint="an editor or agent starts this with pipes")
+    return with_app(options, _serving, servers=False)
+
+
+async def _serving(app: App) -> int:
     if sys.stdin.isatty():
         tell("weft: serving MCP on stdin and stdout; an editor or agent starts this. End with Ctrl-D.")
-    return with_app(options, lambda app: app.serve_stdio(), servers=False)
+    return await app.serve_stdio()
 
 
 def _is_closed(descriptor: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -68,15 +69,13 @@ def overrides(options: Options) -> dict[str, Any]:
 def loaded(options: Options) -> Loaded:
     from clawft.config.load import load  # brings the policies
 
-    return load(home_folder(), Path(options.workspace), options.agent, overrides(options) | _given(options))
-
-
-def _given(options: Options) -> dict[str, Any]:
+    place = (home_folder(), Path(options.workspace), options.agent)
     if not options.mcp_config:
-        return {}
-    from clawft.config.given import delegation_in  # only for those who bring a file along
+        return load(*place, overrides(options))
+    from clawft.config.given import allowed_in, delegation_in  # only for those who bring a file along
 
-    return delegation_in(options.mcp_config)
+    given = options.mcp_config
+    return load(*place, overrides(options) | delegation_in(given), allowed_in(given))
 
 
 def settings(options: Options) -> Settings:
@@ -141,6 +140,24 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
             await app.close()
 
     return run(build_and_work())
+
+
+def shown(
+    options: Options,
+    work: Callable[[App], Awaitable[T]],
+    show: Callable[[T], int],
+    *,
+    servers: bool = True,
+    tool: str = "",
+) -> int:
+    """The same for what is shown to a person: before the servers are ended, as some take seconds for that."""
+
+    async def work_and_show(app: App) -> int:
+        code = show(await work(app))
+        sys.stdout.flush()
+        return code
+
+    return with_app(options, work_and_show, servers=servers, tool=tool)
 
 
 async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> None:

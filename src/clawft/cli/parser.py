@@ -115,7 +115,7 @@ def unknown(kind: str, word: str, known: Iterable[str], help_line: str) -> Wrong
     """An unknown command, option or verb; the hint names the nearest known one."""
     bare = {each.lstrip("-"): each for each in known}  # the dashes would make all options alike
     found = bare.get(nearest(word.partition("=")[0].lstrip("-"), bare), "")
-    return WrongUsage(f"unknown {kind}: {word}", hint=f"did you mean {found}?" if found else help_line)
+    return WrongUsage(f"unknown {kind}: {word or repr(word)}", hint=f"did you mean {found}?" if found else help_line)
 
 
 def missing_verb(command: str, verbs: Iterable[str]) -> WrongUsage:

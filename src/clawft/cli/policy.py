@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.cli.arguments import argument_options, arguments
-from clawft.cli.options import common_options, with_app
+from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_paragraph, print_table
 from clawft.cli.tool import not_found
@@ -45,7 +45,10 @@ def _options(parser: Parser) -> None:
 
 
 def _explain(options: Options) -> int:
-    explained = with_app(options, lambda app: explain(app, options), tool=options.name)
+    return shown(options, lambda app: explain(app, options), lambda told: _print_told(told, options), tool=options.name)
+
+
+def _print_told(explained: Explained, options: Options) -> int:
     if options.json:
         print_json(_document(explained))
     else:
@@ -72,9 +75,10 @@ async def explain(app: App, options: Options) -> Explained:
 def permission(names: Sequence[str], grant: Grant) -> list[Looked]:
     """Which glob lets the caller see this tool, and which hides it."""
     from clawft.policy.globs import any_matches  # only where something is explained
+    from clawft.policy.grant import hides
 
     allowing = next((glob for glob in grant.allow if any_matches(names, (glob,))), None)
-    denying = next((glob for glob in grant.deny if any_matches(names, (glob,))), None)
+    denying = next((glob for glob in grant.deny if hides((glob,), names)), None)
     at = "permission"
     if allowing is None:
         allow: Verdict = Deny("tools.allow", "no glob matches it", f'add "{names[0]}" to tools.allow, or --allow')

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.cli.arguments import arguments
-from clawft.cli.options import common_options, with_app
+from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
 from clawft.config.nearest import nearest
@@ -29,7 +29,10 @@ def _list(options: Options) -> int:
     async def work(app: App) -> list[NamedPrompt]:
         return app.gateway.prompts.listed(app.caller)
 
-    prompts = with_app(options, work)
+    return shown(options, work, lambda prompts: _print_list(prompts, options))
+
+
+def _print_list(prompts: Sequence[NamedPrompt], options: Options) -> int:
     if options.json:
         print_json({"prompts": [msgspec.to_builtins(each.said) | {"name": each.name} for each in prompts]})
     elif not prompts:
@@ -56,12 +59,7 @@ def _get_options(parser: Parser) -> None:
 
 
 def _get(options: Options) -> int:
-    result = with_app(options, lambda app: _filled(app, options))
-    if options.json:
-        print_json(result, guarded=True)
-    else:
-        _print_messages(result.get("messages", []))
-    return 0
+    return shown(options, lambda app: _filled(app, options), lambda result: _print_filled(result, options))
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
@@ -89,6 +87,14 @@ def _find(app: App, name: str) -> Prompt:
 def _schema(prompt: Prompt) -> Mapping[str, Any]:
     """Arguments of prompts are texts."""
     return {"properties": {each.name: {"type": "string"} for each in prompt.arguments}, "additionalProperties": False}
+
+
+def _print_filled(result: Mapping[str, Any], options: Options) -> int:
+    if options.json:
+        print_json(result, guarded=True)
+    else:
+        _print_messages(result.get("messages", []))
+    return 0
 
 
 def _print_messages(messages: Sequence[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clawft.cli.options import common_options, with_app
+from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.errors import ResourceNotFound
@@ -17,6 +17,8 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.model import Resource, ResourceTemplate
 
+    Offered = tuple[list[Resource], list[ResourceTemplate]]
+
 
 def _list_options(parser: Parser) -> None:
     json_option(parser)
@@ -24,11 +26,14 @@ def _list_options(parser: Parser) -> None:
 
 
 def _list(options: Options) -> int:
-    async def work(app: App) -> tuple[list[Resource], list[ResourceTemplate]]:
+    async def work(app: App) -> Offered:
         offered = app.gateway.resources
         return [each for _, each in offered.owned(app.caller)], list(offered.templates(app.caller))
 
-    resources, templates = with_app(options, work)
+    return shown(options, work, lambda found: _print_list(*found, options))
+
+
+def _print_list(resources: list[Resource], templates: list[ResourceTemplate], options: Options) -> int:
     if options.json:
         print_json({"resources": resources, "resourceTemplates": templates})
     elif not resources and not templates:
@@ -66,23 +71,22 @@ def _read(options: Options) -> int:
         return msgspec.json.decode(result, type=_ReadResult).contents
 
     try:
-        contents = with_app(options, work)
+        return shown(options, work, lambda contents: _print_contents(contents, options))
     except ResourceNotFound as missing:
         missing.hint = "weft resources list"
         raise
+
+
+def _print_contents(contents: Sequence[ResourceContent], options: Options) -> int:
     if options.json:
         print_json({"contents": contents}, guarded=True)
-    else:
-        _print_contents(contents)
-    return 0
-
-
-def _print_contents(contents: Sequence[ResourceContent]) -> None:
+        return 0
     from clawft.cli.reply import print_text, texts_of  # only where something is read
 
     blocks = [{"type": "resource", "resource": msgspec.to_builtins(content)} for content in contents]
     for content, text in zip(contents, texts_of(blocks), strict=True):
         print_text(content.text if isinstance(content.text, str) else text)
+    return 0
 
 
 VERBS = {

@@ -60,12 +60,24 @@ def print_json(document: Any, *, guarded: bool = False) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: bool = False) -> None:
-    """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked."""
-    from clawft.cli.table import lay_out  # only for tables
+    """Aligned columns that fit the terminal: the last one is cut, or wrapped below itself if asked.
+
+    Where a terminal is too narrow for so many columns, each row becomes a list of its own.
+    """
+    from clawft.cli.table import fits, lay_out  # only for tables
 
     shown = [[safe(cell) for cell in row] for row in rows]
+    if not fits(head, shown, width()):
+        _print_lists(head, shown)
+        return
     for number, line in enumerate(lay_out(head, shown, width(), wrap=wrap)):
         print(paint(line, "bold") if number == 0 else line)
+
+
+def _print_lists(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for number, row in enumerate(rows):
+        print(end="\n" if number else "")
+        print_fields(list(zip(head, row, strict=False)))
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:

@@ -50,10 +50,14 @@ def _add_options(parser: Parser) -> None:
 
 
 def _add(options: Options) -> int:
+    from clawft.config.secrecy import options_in_clear  # only where something is written
+
     home = home_folder()
     spec = _spec(options)
     path = write(home, spec, force=options.force)
     print(f"written: {path}")
+    for name in options_in_clear(spec.args):
+        tell(f"the argument {name} looks like a secret, and other programs can read it; a variable (--env) is safer")
     for word in spec.args if options.cwd == HERE else ():
         if not os.path.isabs(word) and os.path.isfile(os.path.join(options.workspace, word)):
             tell(f"{word} is looked for in each workspace: its whole path would be found from everywhere")
@@ -81,10 +85,11 @@ def _spec(options: Options) -> UpstreamSpec:
         raise WrongUsage(
             "servers add: either a URL, or -- and a command", hint="weft servers add NAME -- COMMAND, or NAME URL"
         )
+    words = options.command or _words_in(options.url)
     told = {
-        "url": options.url,
-        "command": absolute(options.command[0]) if options.command else "",
-        "args": tuple(options.command[1:]),
+        "url": "" if words else options.url,
+        "command": absolute(words[0]) if words else "",
+        "args": tuple(words[1:]),
         "env": _pairs("--env", options.env, "="),
         "headers": _pairs("--header", options.header, ":"),
         "cwd": options.cwd,
@@ -96,11 +101,22 @@ def _spec(options: Options) -> UpstreamSpec:
     except msgspec.ValidationError as wrong:
         raise WrongUsage(f"servers add: {wrong}", hint="weft servers add --help") from None
     refuse_clear_secrets(options.name, entry.env, entry.headers)
+    _refuse_clear_address(options.name, entry.url)
     _refuse_bad_references(*entry.env.values(), *entry.headers.values())
     judged = judge(options.name, entry, Origin("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):
         raise WrongUsage(judged.message, hint=_other_words(options))
     return msgspec.structs.replace(judged, cwd=entry.cwd)  # one that was not named stays open
+
+
+def _words_in(url: str) -> list[str]:
+    """Of `stdio://command args`; none where it cannot be split, and whoever judges it will say so."""
+    from clawft.config.launches import STDIO  # loaded by now
+
+    try:
+        return shlex.split(url.removeprefix(STDIO)) if url.startswith(STDIO) else []
+    except ValueError:
+        return []
 
 
 def _refuse_bad_references(*values: str) -> None:
@@ -160,6 +176,23 @@ def refuse_clear_secrets(server: str, *values: dict[str, str]) -> None:
         raise WrongUsage(
             f"the value of {name} looks like a secret, and files of servers hold none",
             hint=f"export {variable}=… and write {option}secret://env/{variable}{close}",
+        )
+
+
+def _refuse_clear_address(server: str, url: str) -> None:
+    from clawft.config.secrecy import has_password, query_in_clear, variable_for  # only where something is written
+
+    for name, _ in query_in_clear(url):
+        variable = variable_for(server, name)
+        raise WrongUsage(
+            f"the value of {name} looks like a secret, and files of servers hold none",
+            hint=f"export {variable}=… and write '…{name}=${{secret://env/{variable}}}…'",
+        )
+    if has_password(url):
+        variable = variable_for(server, "authorization")
+        raise WrongUsage(
+            "the address holds a password, and files of servers hold none",
+            hint=f"leave it out, and write --header 'Authorization: secret://env/{variable}'",
         )
 
 
@@ -262,18 +295,18 @@ def _change(found: Found, options: Options, *, enabled: bool) -> Path:
     table = (TABLE, options.name)
     if found.scope is Scope.WORKSPACE:
         path = agent_file(home, options.agent)
-        text = path.read_text() if path.exists() else ""
+        text = path.read_bytes().decode() if path.exists() else ""
         changed = with_table(text, str(path), table, {"enabled": False})
     else:
         path = Path(found.origin.file)
-        text = path.read_text()
+        text = path.read_bytes().decode()
         place = () if path.parent == servers_folder(home) else table
         if enabled and _only_switches_off(text, path, place):
             changed = without_table(text, str(path), place)
         else:
             changed = with_value(text, str(path), place, "enabled", enabled)
     private_dir(path.parent)
-    write_private(path, changed.encode())
+    write_private(path.resolve(), changed.encode())  # a link stays one: what it leads to is the file
     return path
 
 

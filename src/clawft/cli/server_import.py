@@ -128,7 +128,10 @@ def _with_kept(spec: UpstreamSpec, each: Candidate) -> UpstreamSpec:
     def changed(values: dict[str, str]) -> dict[str, str]:
         return {name: kept.get(value, value) for name, value in values.items()}
 
-    return msgspec.structs.replace(spec, env=changed(spec.env), headers=changed(spec.headers))
+    url = spec.url
+    for reference, file in kept.items():
+        url = url.replace(f"${{{reference}}}", f"${{{file}}}")
+    return msgspec.structs.replace(spec, env=changed(spec.env), headers=changed(spec.headers), url=url)
 
 
 def _print_notes(rows: Sequence[dict[str, Any]], options: Options) -> None:

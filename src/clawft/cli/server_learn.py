@@ -110,11 +110,11 @@ def store(found: Found, home: Path, table: Table) -> Path:
             hint="paste the line above where the server is named",
         )
     path = Path(found.origin.file)
-    text = path.read_text()
+    text = path.read_bytes().decode()
     place = () if path.parent == servers_folder(home) else (TABLE, found.spec.name)
     changed = with_value(text, str(path), place, "sandbox", as_table(table))
     write_private(path.with_name(path.name + ".bak"), text.encode())
-    write_private(path, changed.encode())
+    write_private(path.resolve(), changed.encode())
     return path
 
 

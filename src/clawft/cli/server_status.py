@@ -54,6 +54,12 @@ SHORT_HEAD = ("NAME", "STATE", "ERA", "VIA", "TOOLS", "TOKENS", "RST", "PID", "M
 
 Row = dict[str, Any]
 
+MEMBERS = (
+    "name", "state", "era", "revision", "transport", "tools", "tokens", "restarts", "pid", "memory", "error", "login",
+    "server", "origin", "trust", "sandbox", "left_out", "withheld", "next", "stderr",
+)  # fmt: skip
+"""Of a row, in their order."""
+
 
 def _options(parser: Parser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="one server, with its last words on stderr")
@@ -73,7 +79,9 @@ async def _show(app: App, options: Options) -> int:
     if app.files.name_any:
         await Waiting("starting servers").during(_start(app, options.name))
     if not (options.watch and is_terminal(sys.stdout)):
-        return _print(list(rows(app)), options)
+        code = _print(list(rows(app)), options)
+        sys.stdout.flush()  # some servers take seconds to end
+        return code
     app.files.follow()
     while True:
         sys.stdout.write("\x1b[H\x1b[J")
@@ -152,7 +160,7 @@ def _running(app: App, name: str) -> Row:
         "sandbox": status.sandbox,
         "left_out": _left_out(status),
         "withheld": withheld,
-        **({"next": f"weft approvals diff {name}"} if withheld else {}),
+        "next": f"weft approvals diff {name}" if withheld else "",
         "stderr": status.stderr,
     }
 
@@ -183,7 +191,8 @@ def _login(app: App, status: ServerStatus) -> str:
 
 
 def _idle(name: str, state: str, origin: str, error: str = "") -> Row:
-    return {"name": name, "state": state, "origin": origin, "error": error}
+    """With every member that one has which runs: programs read them all."""
+    return {**dict.fromkeys(MEMBERS), "name": name, "state": state, "origin": origin, "error": error, "next": ""}
 
 
 def memory(leader: int) -> int | None:
@@ -240,7 +249,7 @@ def _said(row: Row) -> str:
 
 
 def _next(row: Row) -> str:
-    return str(row.get("next", ""))
+    return str(row["next"])
 
 
 def _remark(row: Row) -> str:
@@ -284,7 +293,7 @@ def _print_one(row: Row, options: Options) -> int:
         shown += [("withheld", f"{row['withheld']} definitions: not what you approved")] if row.get("withheld") else []
         print_fields([*shown, ("memory", size_of(row)), ("error", row["error"])])
         print_step(_next(row), indent=6)
-        lines = str(row.get("stderr", "")).splitlines()[-SHOWN_STDERR_LINES:]
+        lines = str(row["stderr"] or "").splitlines()[-SHOWN_STDERR_LINES:]
         print(*(["", paint("its last words on stderr:", "dim"), *map(safe, lines)] if lines else []), sep="\n")
     return 0 if row["state"] in GOOD else 1
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from clawft.cli.held import hint_for
 from clawft.cli.options import common_options, sources, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import Waiting
@@ -54,18 +57,29 @@ def _test(options: Options) -> int:
         raise WrongUsage("--call and --write belong to --learn", hint=f"weft tools call {options.name}__TOOL calls one")
     spec = find(options)
     steps: list[tuple[str, float]] = []
-    status, counts = with_app(options, lambda app: _connect(app, spec, steps), servers=False)
-    if options.json:
-        print_json({"ok": True, "name": spec.name, "era": status.era, "revision": status.revision, **counts,
-                    "steps": [{"step": step, "ms": round(ms, 1)} for step, ms in steps]})  # fmt: skip
+
+    async def work(app: App) -> int:
+        async with _connected(app, spec, steps) as pool:
+            _print_test(options, *_outcome(pool, spec), steps)
+            sys.stdout.flush()  # some servers take seconds to end
         return 0
-    print(paint(spec.name, "bold"), paint("ok", "green"), sep="  ")
+
+    return with_app(options, work, servers=False)
+
+
+def _print_test(
+    options: Options, status: ServerStatus, counts: dict[str, int], steps: Sequence[tuple[str, float]]
+) -> None:
+    if options.json:
+        print_json({"ok": True, "name": status.name, "era": status.era, "revision": status.revision, **counts,
+                    "steps": [{"step": step, "ms": round(ms, 1)} for step, ms in steps]})  # fmt: skip
+        return
+    print(paint(status.name, "bold"), paint("ok", "green"), sep="  ")
     about = " ".join(str(status.server_info[key]) for key in ("name", "version") if key in status.server_info)
-    offers = ", ".join(f"{count} {what}" for what, count in counts.items())
+    offers = ", ".join(f"{count} {what.removesuffix('s') if count == 1 else what}" for what, count in counts.items())
     print_fields([("server", one_line(about)), ("era", f"{status.era}, {status.revision}"), ("offers", offers)])
     print()
     print_table(("STEP", "MS"), [(step, f"{ms:.1f}") for step, ms in steps])
-    return 0
 
 
 def find(options: Options) -> UpstreamSpec:
@@ -138,7 +152,8 @@ async def _watch(app: App, spec: UpstreamSpec, calls: Calls) -> tuple[Proposal, 
 
     proposal = await _proposal(app, msgspec.structs.replace(spec, sandbox="auto"), calls)
     try:
-        await _connect(app, msgspec.structs.replace(spec, sandbox=proposal.table), [])
+        async with _connected(app, msgspec.structs.replace(spec, sandbox=proposal.table), []) as pool:
+            _outcome(pool, spec)
     except NotConnected as failed:
         return proposal, failed.message
     return proposal, ""
@@ -167,7 +182,9 @@ async def _watch_once(
     with tempfile.TemporaryDirectory(prefix="weft-learn-") as notes:
         cells = WatchingCells(app.settings.home, app.settings.workspace, Path(notes), open_to_it)
         try:
-            await _connect(app, spec, [], cells, calls)
+            async with _connected(app, spec, [], cells) as pool:
+                _outcome(pool, spec)
+                await _use(pool, spec.name, calls)
         except NotConnected as failed:
             if cells.found is None:  # there is nothing to start
                 raise
@@ -178,9 +195,10 @@ async def _watch_once(
 # ── one connection ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _connect(
-    app: App, spec: UpstreamSpec, steps: list[tuple[str, float]], cells: Cells | None = None, calls: Calls = ()
-) -> tuple[ServerStatus, dict[str, int]]:
+@asynccontextmanager
+async def _connected(
+    app: App, spec: UpstreamSpec, steps: list[tuple[str, float]], cells: Cells | None = None
+) -> AsyncGenerator[Pool]:
     """In a pool of its own with nothing remembered, so that every step is really taken."""
     from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool  # loaded by now or never
@@ -198,9 +216,7 @@ async def _connect(
         try:
             await pool.set_servers({spec.name: spec})
             await Waiting(f"connecting to {spec.name}").during(pool.settled(TEST_SECONDS))
-            outcome = _outcome(pool, spec.name)
-            await _use(pool, spec.name, calls)
-            return outcome
+            yield pool
         finally:
             await pool.close()
 
@@ -216,11 +232,13 @@ async def _use(pool: Pool, name: str, calls: Calls) -> None:
             tell(f"called {tool}: {'an error' if reply.is_error else 'ok'}")
 
 
-def _outcome(pool: Pool, name: str) -> tuple[ServerStatus, dict[str, int]]:
-    status, answers = pool.server_status(name), pool.find(name).answers
+def _outcome(pool: Pool, spec: UpstreamSpec) -> tuple[ServerStatus, dict[str, int]]:
+    """How it is, and how much it offers. Raises NotConnected."""
+    status, answers = pool.server_status(spec.name), pool.find(spec.name).answers
     if status.status != "connected" or answers is None:
         why = status.error or f"no answer within {TEST_SECONDS:g} s"
-        raise NotConnected(f"{name}: {why}", hint=f"weft servers status {name} --mcp-debug shows what it does")
+        more = f"weft servers status {spec.name} --mcp-debug shows what it does"
+        raise NotConnected(f"{spec.name}: {why}", hint=hint_for(spec, why) or more)
     offered = {"tools": len(status.tools), "prompts": len(answers.prompts), "resources": len(answers.resources)}
     return status, offered
 

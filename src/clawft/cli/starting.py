@@ -13,6 +13,7 @@ from clawft.config.follow import RUNNING
 
 if TYPE_CHECKING:
     from clawft.app import App
+    from clawft.config.servers import Servers
     from clawft.upstream.pool import ServerStatus
 
 SETTLE_SECONDS = 30.0
@@ -30,11 +31,17 @@ async def start_servers(app: App, tool: str = "", only: Collection[str] = ()) ->
     """
     logging.getLogger("clawft.upstream").setLevel(logging.CRITICAL)  # one line per server is told below
     only = only or servers_of(tool, app.servers.wanted)
+    if not only and servers_of(tool, _unwanted(app.servers)):
+        return  # it is switched off, or waits: no other can have its tools
     count = len(only or app.servers.wanted)
     await Waiting(f"starting {count} server{'s' if count != 1 else ''}").during(_start(app, only))
     for each in app.pool.status():
         if each.status not in RUNNING:
             tell(f"weft: server {each.name}: {cut(one_line(why_down(each)), SHOWN_CELLS)}")
+
+
+def _unwanted(known: Servers) -> list[str]:
+    return [name for name in (*known.found, *known.waiting, *known.refused) if name not in known.wanted]
 
 
 async def _start(app: App, only: Collection[str]) -> None:

@@ -30,6 +30,13 @@ def lay_out(head: Row, rows: Sequence[Row], width: int, *, wrap: bool = False) -
     return [line for row in table for line in _lines(row, widths, wrap=wrap)]
 
 
+def fits(head: Row, rows: Sequence[Row], width: int) -> bool:
+    """Whether there is room for all columns, the last included."""
+    widths = _widths([head, *rows] if head else list(rows), width)
+    last = max(map(cells, (row[-1] for row in (head, *rows) if row)))
+    return not width or (widths[-1] >= min(SMALLEST_LAST, last) and sum(widths) + GAP * (len(widths) - 1) <= width)
+
+
 def _widths(table: Sequence[Row], width: int) -> list[int]:
     """Widest cells; where they do not fit, the widest of the first columns give way."""
     widths = [max(map(cells, column)) for column in zip_longest(*table, fillvalue="")]

@@ -9,16 +9,16 @@ import msgspec
 
 from clawft.catalog.surface import tokens_of
 from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
-from clawft.cli.options import common_options, with_app
+from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
 from clawft.config.nearest import nearest
-from clawft.errors import ToolNotFound
+from clawft.errors import JsonRpcFailure, ToolNotFound
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.catalog.snapshot import Entry
-    from clawft.model import Annotations, Reply
+    from clawft.model import Annotations, Origin, Reply
 
 Schema = Mapping[str, Any]
 
@@ -32,21 +32,34 @@ def find(app: App, name: str) -> Entry:
 
 
 def not_found(app: App, name: str) -> ToolNotFound:
-    for server in _down(app, name):
-        return ToolNotFound(f"{name}: {server} is not connected", hint=f"weft servers test {server}")
+    absent = why_absent(app, name)
+    if absent is not None:
+        return ToolNotFound(f"{name}: {absent[0]}", hint=absent[1])
     near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
 
 
-def _down(app: App, name: str) -> list[str]:
-    """Servers that this name speaks of, and whose tools nobody knows now."""
+def why_absent(app: App, name: str) -> tuple[str, str] | None:
+    """Why the server that this name speaks of has no tools now, and what to do about it."""
     if not app.files.name_any:
-        return []
+        return None
     from clawft.cli.starting import servers_of  # loaded with the servers
     from clawft.config.follow import RUNNING
+    from clawft.config.servers import waits
 
+    known = app.servers
     down = {each.name for each in app.pool.status() if each.status not in RUNNING}
-    return [server for server in servers_of(name, app.servers.wanted) if server in down]
+    for server in servers_of(name, (*known.found, *known.waiting, *known.refused)):
+        if server in known.waiting:
+            told = waits(server, known.waiting[server])
+            return told.message, told.hint
+        if server in known.refused:
+            return known.refused[server].error.message, known.refused[server].error.hint
+        if not known.found[server].spec.enabled:
+            return f"{server} is switched off", f"weft servers enable {server}"
+        if server in down:
+            return f"{server} is not connected", f"weft servers test {server}"
+    return None
 
 
 def flags(hints: Annotations) -> list[str]:
@@ -74,15 +87,13 @@ def show(options: Options) -> int:
     async def work(app: App) -> Entry:
         return find(app, options.name)
 
-    entry = with_app(options, work, tool=options.name)
+    return shown(options, work, lambda entry: _print_entry(entry, options), tool=options.name)
+
+
+def _print_entry(entry: Entry, options: Options) -> int:
     if options.json:
         print_json(msgspec.Raw(entry.wire))
-    else:
-        _print_entry(entry)
-    return 0
-
-
-def _print_entry(entry: Entry) -> None:
+        return 0
     print(paint(entry.name, "bold") + (f"  {safe(entry.tool.title)}" if entry.tool.title else ""))
     print()
     if entry.tool.description:
@@ -93,11 +104,18 @@ def _print_entry(entry: Entry) -> None:
     print_fields(
         [
             ("flags", ", ".join(flags(entry.tool.annotations))),
-            ("from", f"the server {origin.server}" if origin.server else f"built in or installed: {origin.namespace}"),
+            ("from", _from(origin)),
             ("also", ", ".join(name for name in entry.names if name != entry.name)),
             ("costs", f"about {tokens_of(entry)} tokens in a model's context"),
         ]
     )
+    return 0
+
+
+def _from(origin: Origin) -> str:
+    if not origin.server:
+        return f"built in or installed: {origin.namespace}"
+    return f"the server {origin.server}, which is {'' if origin.trusted else 'not '}trusted"
 
 
 def _print_arguments(schema: Schema) -> None:
@@ -152,19 +170,11 @@ def call(options: Options) -> int:
     from clawft.config.keys import MAX_RESULT_LIMIT  # brings the policies
 
     options.more = {"result.limit": MAX_RESULT_LIMIT}
-    reply, missing = with_app(options, lambda app: _call(app, options), tool=options.name)
-    result = msgspec.json.decode(reply.result, type=dict[str, Any])
-    if options.json:
-        print_json(msgspec.Raw(reply.result), guarded=True)
-    else:
-        _print_result(result, is_error=reply.is_error)
-        if reply.is_error and missing:
-            tell(f"hint: weft tools show {options.name}")
-    return 1 if reply.is_error else 0
+    return shown(options, lambda app: _call(app, options), lambda came: _print_reply(*came, options), tool=options.name)
 
 
-async def _call(app: App, options: Options) -> tuple[Reply, bool]:
-    """The reply, and whether a required argument was missing.
+async def _call(app: App, options: Options) -> tuple[Reply, str]:
+    """The reply, and what to do if it is an error.
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
@@ -178,7 +188,38 @@ async def _call(app: App, options: Options) -> tuple[Reply, bool]:
         reply = await waiting.during(app.gateway.call(caller, options.name, msgspec.json.encode(given), waiting))
     except ToolNotFound:
         raise not_found(app, options.name) from None
-    return reply, not set(schema.get("required", ())) <= given.keys()
+    except JsonRpcFailure as refused:
+        reply = _refused(entry, refused)
+    if not set(schema.get("required", ())) <= given.keys():
+        return reply, f"weft tools show {options.name}"
+    return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""
+
+
+def _refused(entry: Entry | None, error: JsonRpcFailure) -> Reply:
+    """As a result that says so, whatever form the server chose."""
+    from clawft.model import Reply  # loaded by now
+    from clawft.provider.server.call.refusal import in_words
+
+    return Reply.error(in_words(entry.origin.server if entry is not None else "", error))
+
+
+def _held(app: App, server: str | None, reply: Reply) -> str:
+    """A server of somebody else seldom knows why it may not write."""
+    if not server or reply.refused or server not in app.servers.found:
+        return ""
+    from clawft.cli.held import hint_for  # only where something went wrong
+
+    return hint_for(app.servers.found[server].spec, reply.result.decode())
+
+
+def _print_reply(reply: Reply, hint: str, options: Options) -> int:
+    if options.json:
+        print_json(msgspec.Raw(reply.result), guarded=True)
+    else:
+        _print_result(msgspec.json.decode(reply.result, type=dict[str, Any]), is_error=reply.is_error)
+        if reply.is_error and hint:
+            tell(f"hint: {hint}")
+    return 1 if reply.is_error else 0
 
 
 def _print_result(result: Mapping[str, Any], *, is_error: bool) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clawft.catalog.surface import cost_of, tokens_of
-from clawft.cli import tool
-from clawft.cli.options import common_options, with_app
+from clawft.cli import completing, tool
+from clawft.cli.options import common_options, shown, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.cli.tool import flags
@@ -27,10 +26,6 @@ MAX_FOUND = 20
 # ── list and search ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-COMPLETING = "WEFT_COMPLETING"
-"""Set by the completion scripts: pressing Tab must not start a program."""
-
-
 def _list_options(parser: Parser) -> None:
     parser.add_argument("only", metavar="WHOSE", nargs="*", help="a server, a family like git, or a glob like 'git__*'")
     _table_options(parser)
@@ -43,14 +38,19 @@ def _table_options(parser: Parser) -> None:
 
 
 def _list(options: Options) -> int:
-    async def work(app: App) -> list[Entry]:
-        return [entry for entry in app.gateway.listed(app.caller) if _is_of(entry, tuple(options.only))]
+    async def work(app: App) -> tuple[list[Entry], str]:
+        listed = [entry for entry in app.gateway.listed(app.caller) if _is_of(entry, tuple(options.only))]
+        return listed, "" if listed else _no_tools(app, options)
 
+    if completing.is_completing():
+        return with_app(options, _complete, servers=False)
     alone = f"{options.only[0]}__" if len(options.only) == 1 else ""
-    entries = with_app(options, work, servers=COMPLETING not in os.environ, tool=alone)
-    if not entries and not options.json:
-        tell(_no_tools(options))
-    return _print_entries(entries, options)
+    return shown(options, work, lambda found: _print_entries(found[0], options, found[1]), tool=alone)
+
+
+async def _complete(app: App) -> int:
+    listed = (entry.name for entry in app.gateway.listed(app.caller))
+    return completing.print_names([*listed, *completing.remembered(app)])
 
 
 def _is_of(entry: Entry, only: tuple[str, ...]) -> bool:
@@ -59,7 +59,11 @@ def _is_of(entry: Entry, only: tuple[str, ...]) -> bool:
     return not only or (entry.origin.server or entry.origin.namespace) in only or any_matches(entry.names, only)
 
 
-def _no_tools(options: Options) -> str:
+def _no_tools(app: App, options: Options) -> str:
+    for name in options.only:
+        absent = tool.why_absent(app, f"{name}__")
+        if absent is not None:
+            return f"no tools: {absent[0]}\nhint: {absent[1]}"
     if options.only:
         return f"no tool is of {' or '.join(options.only)}; `weft tools list` shows all tools"
     return "no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing"
@@ -74,23 +78,21 @@ def _search(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
         return app.gateway.search(app.caller, " ".join(options.words), MAX_FOUND)
 
-    entries = with_app(options, work)
-    if not entries and not options.json:
-        tell("nothing found; `weft tools list` shows all tools")
-    return _print_entries(entries, options)
+    nothing = "nothing found; `weft tools list` shows all tools"
+    return shown(options, work, lambda found: _print_entries(found, options, nothing))
 
 
-def _print_entries(entries: Sequence[Entry], options: Options) -> int:
+def _print_entries(entries: Sequence[Entry], options: Options, nothing: str) -> int:
     if options.json:
         print_json({"tools": [_summary(entry) for entry in entries], "tokens": cost_of(entries)})
         return 0
     if not entries:
+        tell(nothing)
         return 0
     counted = options.tokens
     head = ["NAME", "KIND", *(["TOKENS"] if counted else []), "WHAT IT DOES"]
     rows = [
-        [entry.name, flags(entry.tool.annotations)[0], *([str(tokens_of(entry))] if counted else []), _does(entry)]
-        for entry in entries
+        [entry.name, _kind(entry), *([str(tokens_of(entry))] if counted else []), _does(entry)] for entry in entries
     ]
     if counted:
         rows.append(["total", "", str(cost_of(entries)), f"{len(entries)} tools"])
@@ -105,9 +107,15 @@ def _summary(entry: Entry) -> dict[str, Any]:
         "description": entry.tool.description,
         "namespace": entry.origin.namespace,
         "server": entry.origin.server,
+        "trusted": entry.origin.trusted,
         "flags": flags(entry.tool.annotations),
         "tokens": tokens_of(entry),
     }
+
+
+def _kind(entry: Entry) -> str:
+    """What a server that is not trusted says of its tools is only its word."""
+    return ", ".join((flags(entry.tool.annotations)[0], *(() if entry.origin.trusted else ("untrusted",))))
 
 
 def _does(entry: Entry) -> str:

@@ -25,14 +25,10 @@ class Trace:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._stderr: dict[str, bytes] = {}
-        news = pool.news
-        self._offered = news.offer_changed
-        self._changed = news.state_changed
-        news.state_changed = self._state_changed
-        news.offer_changed = self._offer_changed
+        pool.news.state_changed.listen(self._state_changed)
+        pool.news.offer_changed.listen(self._offer_changed)
 
     def _state_changed(self, upstream: Upstream) -> None:
-        self._changed(upstream)
         name = upstream.spec.name
         match upstream.state:
             case State.PENDING if not upstream.error:
@@ -47,7 +43,6 @@ class Trace:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")
 
     def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
-        self._offered(upstream, parts)
         answers = upstream.answers
         prompts, resources = (len(answers.prompts), len(answers.resources)) if answers else (0, 0)
         found = f"{len(upstream.tools)} tools, {prompts} prompts, {resources} resources"

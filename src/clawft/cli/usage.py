@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from clawft.cli.examples import section
 from clawft.cli.parser import Options, WrongUsage, unknown
 from clawft.config.nearest import nearest
 
@@ -56,6 +57,9 @@ class Usage(argparse.ArgumentParser):
         at = words.index(first)
         meant = " ".join([self.prog, *words[:at], "--", *words[at:]])
         return WrongUsage(f"{self.prog.removeprefix('weft ')}: a command stands behind --", hint=meant)
+
+    def format_help(self) -> str:
+        return super().format_help() + section(self.prog.removeprefix("weft "))
 
     def known_options(self) -> list[str]:
         return [option for option in self._option_string_actions if option.startswith("--")]

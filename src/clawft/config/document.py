@@ -52,7 +52,7 @@ def parse(content: bytes, file: str) -> Document:
 
 def _decoded(content: bytes, file: str) -> str:
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
         raise ConfigUnparsable(f"{file}:{line}: this is not UTF-8 text", hint="save the file as UTF-8") from None
@@ -71,7 +71,7 @@ def _scan(text: str) -> Iterator[tuple[Path, int]]:
     """Paths and their lines. A path stands in a TOML file only once."""
     table: Path = ()
     quote = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not quote:
             header, entry = re.match(_HEADER, line), re.match(_ENTRY, line)
             if header:

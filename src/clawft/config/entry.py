@@ -16,6 +16,9 @@ from clawft.errors import InvalidConfig
 from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
 
 SANDBOXES = ("auto", "off", "strict", "require")
+ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
+DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "disabledTools")
+"""How other programs say which tools of a server may be used, and which may not."""
 
 
 class Entry(Described, frozen=True, forbid_unknown_fields=True):
@@ -123,7 +126,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         nested = members(cast("object", command))
         command, args = nested.get("path"), nested.get("args")
         told = {**told, "env": nested.get("env") or told.get("env")}
-    rules, sandbox = told.get("tools"), told.get("sandbox")
+    sandbox = told.get("sandbox")
     plain: dict[str, Any] = {
         "url": "" if command and url else reference(url) if isinstance(url, str) else url,
         "command": command,
@@ -137,7 +140,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "required": told.get("required") is True,
         "isolation": told.get("isolation"),
         "sandbox": sandbox if sandbox in SANDBOXES or members(sandbox) else None,
-        "tools": members(rules) or None,
+        "tools": _rules(told) or None,
         "redact": told["redact"] if isinstance(told.get("redact"), bool) else None,
         "verbatim": told.get("verbatim") is True,
         "asks": told.get("asks"),
@@ -145,6 +148,23 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "exchange": members(told.get("exchange")) or None,
     }
     return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
+
+
+def _rules(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Which of its tools may be used. Every program has words of its own for it; what one forbids stays forbidden."""
+    rules = dict(members(told.get("tools")))
+    allow = next((globs for key in ALLOWING if (globs := names_in(told.get(key))) is not None), None)
+    deny = [glob for key in DENYING for glob in names_in(told.get(key)) or ()]
+    if allow is not None:
+        rules = {"allow": allow, **rules}
+    return {**rules, "deny": [*(names_in(rules.get("deny")) or ()), *deny]} if deny else rules
+
+
+def names_in(value: object) -> list[str] | None:
+    """None where this is no list; nothing is as good as a name that cannot be read."""
+    if not isinstance(value, list):
+        return None
+    return [each for each in cast("list[object]", value) if isinstance(each, str)]
 
 
 def _text(value: object) -> str:

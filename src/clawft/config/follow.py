@@ -32,9 +32,12 @@ log = logging.getLogger("clawft")
 
 
 class ServerFiles:
-    """`pool` is asked for when the first server is wanted."""
+    """`pool` is asked for when the first server is wanted. `given_only`: the files of the user are not read."""
 
-    def __init__(self, settings: Settings, pool: Callable[[], Pool], approvals: Approvals) -> None:
+    def __init__(
+        self, settings: Settings, pool: Callable[[], Pool], approvals: Approvals, *, given_only: bool = False
+    ) -> None:
+        self._given_only = given_only
         self._settings = settings
         self._approvals = approvals
         self._pool = pool
@@ -46,7 +49,9 @@ class ServerFiles:
     def name_any(self) -> bool:
         """Whether anything could name a server."""
         told = self._settings
-        return bool(told.mcp_config) or names_servers(told.home, told.workspace, told.agent)
+        if self._given_only or told.mcp_config:
+            return bool(told.mcp_config)
+        return names_servers(told.home, told.workspace, told.agent)
 
     @cached_property
     def servers(self) -> Servers:
@@ -61,7 +66,7 @@ class ServerFiles:
         from clawft.config.layers import Sources
 
         told = self._settings
-        return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders)
+        return Sources(told.home, told.workspace, told.agent, told.mcp_config, told.command_folders, self._given_only)
 
     async def start(self, only: Collection[str] = ()) -> None:
         """All at once, or those named; none blocks another, or us, unless we must not run without it."""
@@ -100,7 +105,9 @@ class ServerFiles:
             if status.status not in RUNNING:
                 down[name] = f"{name}: {status.error or f'not ready after {START_SECONDS:g} s'}"
         if down:
-            raise NotConnected("; ".join(down.values()), hint=f"weft servers test {next(iter(down))}")
+            first = next(iter(down))
+            hint = "weft config check" if first in servers.refused else f"weft servers test {first}"
+            raise NotConnected("; ".join(down.values()), hint=hint)
 
     # ── while we run ─────────────────────────────────────────────────────────────────────────────────────────────────
 

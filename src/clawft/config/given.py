@@ -1,22 +1,38 @@
-"""What `--mcp-config` says beside its servers: the delegation table of another program's JSON."""
+"""What `--mcp-config` says beside its servers, in another program's JSON: a delegation table, the tools it allows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from clawft.config import jsonc, load
 from clawft.config.delegation import in_foreign
+from clawft.config.entry import names_in
 from clawft.config.places import GIVEN, is_json, no_such_file
 
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
     """Keys and values; later ones win. Raises ConfigError: who names a file means that file, and no other servers."""
     told: dict[str, Any] = {}
-    for text in texts:
-        told |= in_foreign(jsonc.parse(_content(text), GIVEN if is_json(text) else text))
+    for document in _documents(texts):
+        told |= in_foreign(document)
     return told
+
+
+def allowed_in(texts: Sequence[str]) -> dict[str, Any]:
+    """`allowed_tools`, beside the servers or with them under `tools`: of all tools there are. The last one counts."""
+    told: dict[str, Any] = {}
+    for document in _documents(texts):
+        for place in (document, jsonc.members(document.get("tools"))):
+            for key in ("allowed_tools", "allowedTools"):
+                if (globs := names_in(place.get(key))) is not None:
+                    told["tools.allow"] = globs
+    return told
+
+
+def _documents(texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    return (jsonc.parse(_content(text), GIVEN if is_json(text) else text) for text in texts)
 
 
 def _content(text: str) -> bytes:

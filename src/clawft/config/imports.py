@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,14 @@ from msgspec import Struct
 
 from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc, load
+from clawft.config.cleared import cleared, not_taken_over
 from clawft.config.document import parse
 from clawft.config.entry import Entry, read_foreign
-from clawft.config.launches import command_of, judge
+from clawft.config.launches import command_of, judge, program_of
 from clawft.config.layers import foreign_servers
 from clawft.config.load import Origin
-from clawft.config.secrecy import variable_for
 from clawft.errors import ConfigError
 from clawft.upstream.spec import UpstreamSpec
-from clawft.wire.secrets import looks_secret
 
 Entries = Iterator[tuple[str, Mapping[str, Any]]]
 
@@ -114,6 +112,22 @@ def _variables(headers: object) -> dict[str, str]:
     return {name: f"${{{variable}}}" for name, variable in jsonc.members(headers).items()}
 
 
+def _gemini(told: Mapping[str, Any], around: Surroundings) -> Entries:
+    """Variables are written `$NAME`, too."""
+    for name, entry in _usual(told, around):
+        texts = {key: _braced(value) for key, value in entry.items() if key in ("url", "httpUrl")}
+        tables = {key: _all_braced(value) for key, value in entry.items() if key in ("env", "headers")}
+        yield name, {**entry, **texts, **tables}
+
+
+def _all_braced(table: object) -> dict[str, object]:
+    return {name: _braced(value) for name, value in jsonc.members(table).items()}
+
+
+def _braced(value: object) -> object:
+    return re.sub(r"\$([A-Za-z_]\w*)", r"${\1}", value) if isinstance(value, str) else value
+
+
 def _zed(told: Mapping[str, Any], around: Surroundings) -> Entries:
     for name, entry in jsonc.members(told.get("context_servers")).items():
         yield name, jsonc.members(entry)
@@ -152,7 +166,7 @@ PROGRAMS: Mapping[str, Program] = {
         Program("vscode", "VS Code", _app_data("Code", "User", "mcp.json"), _usual),
         Program("cursor", "Cursor", _at(".cursor", "mcp.json"), _usual),
         Program("codex", "Codex", _at(".codex", "config.toml"), _codex),
-        Program("gemini", "Gemini CLI", _at(".gemini", "settings.json"), _usual),
+        Program("gemini", "Gemini CLI", _at(".gemini", "settings.json"), _gemini),
         Program("zed", "Zed", _of_zed, _zed),
         Program(WORKSPACE, "this workspace", _of_workspace, _usual),
     )
@@ -161,9 +175,6 @@ PROGRAMS: Mapping[str, Program] = {
 
 # ── one entry into a server of ours ──────────────────────────────────────────────────────────────────────────────────
 
-_INPUT = re.compile(r"\$\{input:([^}]+)\}")
-_OPEN = re.compile(r"\$\{(?!secret://)")
-"""A variable that is nobody's reference."""
 _ODD = re.compile(r"[^A-Za-z0-9.-]+|_+")
 
 
@@ -173,13 +184,14 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
     if isinstance(told, ConfigError):
         return Candidate(source, str(file), name, refused=f"{told.message.removeprefix(f'{file}: ')}; {told.hint}")
     ours = our_name(name)
-    told, notes, secrets = _without_secrets(_with_workspace(told, around), ours)
-    notes = [*([f"named {ours!r} here"] if ours != name else []), *notes]
-    refused, told = _resolved(told)
+    free = cleared(_with_workspace(told, around), ours)
+    renamed = [f"it is {name!r} there"] if ours != name else []
+    notes = (*renamed, *not_taken_over(entry, ours), *free.notes)
+    refused, told = _resolved(free.entry, around.workspace)
     spec = judge(ours, told, Origin(str(file)), workspace=around.workspace)
     if refused or isinstance(spec, ConfigError):
-        return Candidate(source, str(file), ours, refused=refused or str(spec), notes=tuple(notes))
-    return Candidate(source, str(file), ours, _portable(spec, told), "", tuple(notes), secrets)
+        return Candidate(source, str(file), ours, refused=refused or str(spec), notes=notes)
+    return Candidate(source, str(file), ours, _portable(spec, told), "", notes, free.secrets)
 
 
 def our_name(name: str) -> str:
@@ -194,51 +206,46 @@ def _portable(spec: UpstreamSpec, told: Entry) -> UpstreamSpec:
 
 
 def _with_workspace(told: Entry, around: Surroundings) -> Entry:
+    known = {
+        "workspaceFolder": str(around.workspace),
+        "workspaceFolderBasename": around.workspace.name,
+        "userHome": str(around.user),
+        "pathSeparator": os.sep,
+        "/": os.sep,
+    }
+
     def filled(text: str) -> str:
-        return text.replace("${workspaceFolder}", str(around.workspace)).replace("${userHome}", str(around.user))
+        for variable, value in known.items():
+            text = text.replace(f"${{{variable}}}", value)
+        return text
 
     return msgspec.structs.replace(
         told, command=filled(told.command), args=tuple(map(filled, told.args)), cwd=filled(told.cwd)
     )
 
 
-def _resolved(told: Entry) -> tuple[str, Entry]:
+def _resolved(told: Entry, workspace: Path) -> tuple[str, Entry]:
     """The absolute path of its program. We do not import ourselves: that would be a circle."""
     if told.url and not told.url.startswith("stdio:"):
         return "", told
     command, args = command_of(told)
+    if not command:
+        return "", told  # which is judged as it is
     if Path(command).name == "weft" or ("clawft" in args and "-m" in args):
         return "this is weft itself", told
-    path = command if os.path.isabs(command) else shutil.which(command)
+    folder = workspace / Path(told.cwd).expanduser()
+    path = command if os.path.isabs(command) else program_of(command, str(folder))
     if path is None:
-        return f"{command} is not on the PATH; install it first", told
+        return _missing(command, folder), told
     return "", msgspec.structs.replace(told, command=path, args=args, url="")
 
 
-def _without_secrets(told: Entry, server: str) -> tuple[Entry, list[str], dict[str, str]]:
-    notes: list[str] = []
-    clear: dict[str, str] = {}
-
-    def safe(name: str, value: str) -> str:
-        asked = _INPUT.search(value)
-        if not asked and _OPEN.search(value) is None and not looks_secret(name, value):
-            return value
-        variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(server, name)
-        kept = f"secret://env/{variable}"
-        if asked or _OPEN.search(value) is not None:
-            notes.append(f"export {variable}={_shape(value)}")
-        else:
-            notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
-            clear[kept] = value
-        return kept
-
-    env = {name: safe(name, value) for name, value in told.env.items()}
-    headers = {name: safe(name, value) for name, value in told.headers.items()}
-    notes += [f"args hold {each!r}, which nobody fills in here" for each in told.args if "${" in each]
-    return msgspec.structs.replace(told, env=env, headers=headers), notes, clear
-
-
-def _shape(value: str) -> str:
-    """What the variable must hold: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`; what an editor asks for is left out."""
-    bare = re.sub(r"\$\{(?:env:)?([A-Za-z_]\w*)\}", r"$\1", _INPUT.sub("…", value))
-    return "…" if re.fullmatch(r"\$\w+|…", bare) else f'"{bare}"'
+def _missing(command: str, folder: Path) -> str:
+    """A whole command line in place of a program is a common slip."""
+    program, _, rest = command.partition(" ")
+    if "${" in command:
+        return f"{command!r} holds a variable, which nobody fills in here"
+    if rest and program_of(program, str(folder)):
+        return f'{command!r} is no program: the words behind the program belong into "args"'
+    where = f"not in {folder}" if os.sep in command else "not on the PATH"
+    return f"{command} is {where}; install it first"

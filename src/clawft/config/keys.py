@@ -30,6 +30,8 @@ Rate = Annotated[int, Meta(ge=0, le=100_000)]
 Days = Annotated[int, Meta(ge=0, le=3650)]
 AuditFiles = Annotated[int, Meta(ge=1, le=10_000)]
 QuestionSeconds = Annotated[int, Meta(ge=1, le=86_400)]
+Connections = Annotated[int, Meta(ge=1, le=1_000)]
+ListSeconds = Annotated[int, Meta(ge=0, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
 
@@ -176,6 +178,22 @@ KEYS: tuple[Key, ...] = (
         "0 to 3650",
         0,
         "How long an answer to a question holds; 0: until the tool changes.",
+    ),
+    Key(
+        "pool.max_connections",
+        "max_connections",
+        Connections,
+        "1 to 1000",
+        20,
+        "Servers that are connected at a time; an idle one gives way to one that is called.",
+    ),
+    Key(
+        "pool.list_seconds",
+        "list_seconds",
+        ListSeconds,
+        "0 to 86400 seconds",
+        300,
+        "How long what a server listed is not asked for again, unless it says that it has changed.",
     ),
     Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
     Key(

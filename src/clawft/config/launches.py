@@ -17,7 +17,7 @@ from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
 from clawft.sandbox.bounds import DECIDING, is_within
-from clawft.store.secrets import SCHEME
+from clawft.store.secrets import SCHEME, begins_with_reference, with_defaults
 from clawft.upstream.spec import SandboxTable, Trust, UpstreamSpec
 from clawft.wire.secrets import mask_url
 
@@ -97,7 +97,7 @@ def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
         return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
     if not told.url or told.url.startswith(STDIO):
         return "exchange is for servers that are reached by http:// or https://"
-    if told.url.startswith("http://") and not _is_here(told.url):
+    if not told.url.startswith("https://") and not _is_here(told.url):
         return "exchange needs https://, or everyone on the way could read people's tokens"
     if any(name.lower() == "authorization" for name in told.headers):
         return "it has an Authorization header and an exchange; only one of them can be sent"
@@ -121,6 +121,10 @@ def _opens(sandbox: str | SandboxTable) -> str:
 
 
 def _wrong_url(url: str) -> str | None:
+    """One that begins with a variable is judged by its default, and once more when it is known."""
+    url = with_defaults(url)
+    if begins_with_reference(url):
+        return None
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -159,7 +163,7 @@ def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) ->
         return _not_absolute(spec, origin)
     if not folders:
         return spec
-    path = spec.command if os.path.isabs(spec.command) else _found(spec.command) or ""
+    path = spec.command if os.path.isabs(spec.command) else program_of(spec.command, spec.cwd) or ""
     if not any(Path(path).is_relative_to(Path(folder).expanduser()) for folder in folders):
         return InvalidConfig(
             f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
@@ -174,15 +178,18 @@ def _is_here(url: str) -> bool:
     return is_loopback(url)
 
 
-def _found(command: str) -> str | None:
+def program_of(command: str, folder: str) -> str | None:
+    """The whole path of what would run: from the PATH, from the home folder, or beside the `folder` it is run in."""
     import shutil  # most name the whole path, or are trusted
 
-    return shutil.which(command)
+    found = shutil.which(os.path.join(folder, os.path.expanduser(command)) if os.sep in command else command)
+    return os.path.abspath(found) if found else None
 
 
 def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
-    meant = _found(spec.command)
-    hint = _spelled(meant, origin) if meant else f"{spec.command} is not on the PATH either; install it first"
+    meant = program_of(spec.command, spec.cwd)
+    missing = f"not in {spec.cwd}" if os.sep in spec.command else "not on the PATH"
+    hint = _spelled(meant, origin) if meant else f"{spec.command} is {missing} either; install it first"
     return InvalidConfig(
         f"{origin}: {spec.name}: an untrusted server needs the absolute path of its program, not {spec.command!r}"
         + (f"; {meant} was meant" if meant else ""),

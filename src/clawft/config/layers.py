@@ -67,19 +67,30 @@ Outcome = tuple[str, Found | Refused]
 
 
 class Sources(Struct, frozen=True):
-    """Where to look. `given` are the files or JSON texts of `--mcp-config`; `folders` those programs may come from."""
+    """Where to look. `given` are the files or JSON texts of `--mcp-config`; `folders` those programs may come from.
+
+    `given_only`: for a program of its own, which starts nothing but what it names itself.
+    """
 
     home: Path
     workspace: Path
     agent: str
     given: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    given_only: bool = False
 
 
 # ── the layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def outcomes(sources: Sources) -> Iterator[Outcome]:
+    if not sources.given_only:
+        yield from _of_files(sources)
+    for text in sources.given:
+        yield from _read_given(text, sources)
+
+
+def _of_files(sources: Sources) -> Iterator[Outcome]:
     for file in single_files(sources.home):
         yield from _read_single(file, Scope.USER, sources)
     yield from _read_shared(user_file(sources.home), Scope.USER, sources)
@@ -87,8 +98,6 @@ def outcomes(sources: Sources) -> Iterator[Outcome]:
     yield from _read_toml(ours, Scope.WORKSPACE, sources)
     yield from _read_json_file(foreign, Scope.WORKSPACE, sources)
     yield from _read_shared(agent_file(sources.home, sources.agent), Scope.AGENT, sources)
-    for text in sources.given:
-        yield from _read_given(text, sources)
 
 
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -56,9 +56,18 @@ class Given(Struct, frozen=True):
     origin: Origin
 
 
-def load(home: Path, workspace: Path, agent: str, overrides: Mapping[str, Any] | None = None) -> Loaded:
-    """The settings, or the first thing that is wrong with them. `overrides` are keys of the command line."""
-    given: list[Given] = []
+def load(
+    home: Path,
+    workspace: Path,
+    agent: str,
+    overrides: Mapping[str, Any] | None = None,
+    unless_told: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """The settings, or the first thing that is wrong with them.
+
+    `overrides` are keys of the command line, `unless_told` those that count only where no file says otherwise.
+    """
+    given = [_override(name, value) for name, value in (unless_told or {}).items()]
     for document in read_all(home, agent):
         given += judge(document)
     given += [_override(name, value) for name, value in (overrides or {}).items()]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from clawft.upstream.spec import Described
 from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
 _OPTION = r"(?s)(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)"
@@ -15,6 +16,44 @@ _ADDRESS = r"(?i)[a-z][a-z0-9+.-]*://"
 def in_clear(*values: Mapping[str, str]) -> list[str]:
     """Names of variables and headers whose values look like secrets."""
     return [name for each in values for name, value in each.items() if looks_secret(name, value)]
+
+
+def query_in_clear(url: str) -> list[tuple[str, str]]:
+    """Names and values in the query of an address that look like secrets, as they are written there."""
+    pairs = [pair.partition("=") for pair in url.partition("?")[2].partition("#")[0].split("&")]
+    return [(name, value) for name, _, value in pairs if "${" not in value and looks_secret(name, value)]
+
+
+def has_password(url: str) -> bool:
+    """`https://user:password@host/…`"""
+    place = re.match(rf"{_ADDRESS}(?P<user>[^/?#]*)@", url)
+    return place is not None and ":" in place["user"] and "${" not in place["user"]
+
+
+def options_in_clear(words: Sequence[str]) -> list[str]:
+    """Options of a command line whose values look like secrets; for one that stands alone what it is."""
+    found: list[str] = []
+    for before, word in zip(("", *words), words, strict=False):
+        option = re.fullmatch(_OPTION, word)
+        name = option["name"] if option else before if before.startswith("-") else ""
+        value = option["value"] if option else word
+        if not value.startswith("-") and looks_secret(name.lstrip("-").replace("-", "_"), value):
+            found.append(name or "(without a name)")
+    return found
+
+
+def told_in_clear(written: Described, server: str) -> Iterator[tuple[str, str]]:
+    """What holds something that looks like a secret, and what to write instead."""
+    for name in in_clear(written.env, written.headers):
+        variable = variable_for(server, name)
+        yield name, f'export {variable}=… and write "secret://env/{variable}"'
+    for name, _ in query_in_clear(written.url):
+        variable = variable_for(server, name)
+        yield name, f"export {variable}=… and write {name}=${{secret://env/{variable}}}"
+    if has_password(written.url):
+        yield "url", "leave the password out; a header may refer to it"
+    for name in options_in_clear(written.args):
+        yield f"the argument {name}", "give it by a variable: env"
 
 
 def variable_for(server: str, name: str) -> str:

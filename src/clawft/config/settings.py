@@ -55,6 +55,10 @@ class Settings(Struct, frozen=True):
     instructions: str = ""
     question_seconds: int = 600
     """How long a question to the agent may wait for its answer."""
+    max_connections: int = 20
+    """Servers that are connected at a time."""
+    list_seconds: int = 300
+    """How long what a server listed counts as fresh."""
     command_folders: tuple[str, ...] = ()
     """Where programs of servers may come from; empty means anywhere."""
     auth_issuer: str = ""

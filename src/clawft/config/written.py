@@ -71,9 +71,9 @@ def toml_key(key: str) -> str:
 def with_value(text: str, file: str, path: Path, key: str, value: object) -> str:
     """The file with one value set in the table at `path`. Raises InvalidConfig if that cannot be done safely."""
     document = parse(text.encode(), file)
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     at = document.lines.get((*path, key))
-    line = f"{key} = {toml_value(value)}\n"
+    line = f"{key} = {toml_value(value)}" + ("\r\n" if "\r\n" in text else "\n")
     if at is not None:
         lines[at - 1] = line
     elif path and path not in document.lines:
@@ -99,9 +99,14 @@ def without_table(text: str, file: str, path: Path) -> str:
         raise _by_hand(document, path, "(remove it)")
     first = document.lines[path]
     later = [line for each, line in document.lines.items() if line > first and each[: len(path)] != path]
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     rest = lines[min(later) - 1 :] if later else []
     return _checked("".join([*lines[: first - 1], *rest]), document, path, None)
+
+
+def _lines(text: str) -> list[str]:
+    """As TOML counts them, each with its end."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
 
 
 def _checked(text: str, before: Document, path: Path, meant: Mapping[str, Any] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -53,6 +53,8 @@ class Job(Struct, frozen=True):
     record: Record
     target: Target = Target.AUTO
     tools: tuple[str, ...] = ()
+    within: tuple[str, ...] = ()
+    """What a rule leaves of them; nobody who asks for more gets it."""
     history: Sequence[Kept] = ()
     model: Model | None = None
     executor: ToolExecutor | None = None
@@ -84,6 +86,17 @@ class Desk:
         lacking = self.missing(caller)
         here = [target not in lacking for target in (Target.CLAUDE, Target.FLOW, Target.OPENAI)]
         return rules.decide(task, self._config, *here)
+
+    def warnings(self) -> Iterator[str]:
+        """Who is switched on and cannot take tasks, and which rules do not count. Of servers others tell."""
+        told = self._config
+        for target, is_on, fault in (
+            (Target.CLAUDE, told.claude_enabled, self._fault_of_claude),
+            (Target.OPENAI, told.openai_enabled, self._fault_of_openai),
+        ):
+            if is_on and (why := fault()):
+                yield f"{target.value}: {why}"
+        yield from rules.problems(told.rules)
 
     def _fault_of_claude(self) -> str:
         told = self._config
@@ -188,9 +201,9 @@ class Desk:
         if _depth.get() >= self._config.max_depth:
             unwanted = (*unwanted, OWN_TOOLS)
         allow = parent.grant.allow
-        if job.tools:
-            chosen = filter_tools(self._house.tools.visible(parent), job.tools, unwanted)
-            allow = tuple(entry.canonical for entry in chosen)
+        if job.tools or job.within:
+            left = filter_tools(self._house.tools.visible(parent), job.within, unwanted)
+            allow = tuple(entry.canonical for entry in filter_tools(left, job.tools, ()))
         return msgspec.structs.replace(
             parent,
             principal=f"{parent.principal}/{job.target.value if job.model is None else job.model.name}",

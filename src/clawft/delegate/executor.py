@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from clawft.catalog.snapshot import Entry
-from clawft.errors import ClawftError, ToolNotFound
+from clawft.errors import ClawftError, JsonRpcFailure, ToolNotFound
 from clawft.model import Caller, Reply, Talk
 from clawft.provider.texts import texts_of
 
@@ -160,6 +160,10 @@ async def _called(tools: Tools, entry: Entry, spec: ToolCallSpec, ctx: Execution
         reply = await tools.call(ctx.caller, entry.canonical, msgspec.json.encode(spec.input), ctx.talk)
     except ToolNotFound:
         return not_found(spec.tool)
+    except JsonRpcFailure as refused:
+        from clawft.provider.server.call.refusal import in_words  # loaded with the first server
+
+        return ToolExecutionResult("error", in_words(entry.origin.server, refused))
     except ClawftError as failed:  # a server that is gone, a bound that is reached
         return ToolExecutionResult("error", str(failed))
     except Exception as broken:

@@ -38,7 +38,10 @@ class Local:
         use = read_call(task, self._knows)
         if use is not None:
             return Answer(uses=(use,), stop=Stop.TOOLS)
-        raise ModelFailed(self._advice(task), hint="weft agent --explain -p … says who would get a task, and why")
+        once = "weft agent --target claude -p … asks Claude this once; " if "claude" in self._missing else ""
+        raise ModelFailed(
+            self._advice(task), hint=f"{once}weft agent --explain -p … says who would get a task, and why"
+        )
 
     def _advice(self, task: str) -> str:
         lines = [

@@ -7,6 +7,7 @@ around) is refused with a reason.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
@@ -80,14 +81,21 @@ def compiled(pattern: str) -> Pattern | Unusable:
     if len(pattern) > MAX_PATTERN:
         return Unusable(f"longer than {MAX_PATTERN} characters")
     try:
-        read = _parser.parse(pattern)
+        read = _read(pattern)
         building = _Building()
         start = building.sequence(list(read), read.state.flags, _END)
-    except (re.error, OverflowError, RecursionError) as wrong:
+    except (re.error, OverflowError, RecursionError, FutureWarning) as wrong:
         return Unusable(f"no valid pattern: {wrong}")
     except _NoForm as lacking:
         return Unusable(str(lacking))
     return Pattern(tuple(building.states), start)
+
+
+def _read(pattern: str) -> Any:
+    """What Python would only warn of means something else to whoever wrote it: `[[:alpha:]]`, say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FutureWarning)
+        return _parser.parse(pattern)
 
 
 class _NoForm(Exception):

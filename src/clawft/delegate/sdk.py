@@ -11,6 +11,7 @@ from typing import Any
 from clawft.delegate.key import Key
 from clawft.delegate.retry import is_passing, read_wait
 from clawft.errors import DelegationFailed, ModelFailed
+from clawft.store.extras import how_to_install
 
 MAX_SAID = 2_000
 """Characters of a server's error that are passed on."""
@@ -22,9 +23,7 @@ def is_installed(library: str) -> bool:
 
 
 def missing(library: str, extra: str) -> DelegationFailed:
-    return DelegationFailed(
-        f"the package {library!r} is not installed", hint=f"pip install 'clawft[{extra}]' brings it"
-    )
+    return DelegationFailed(f"the package {library!r} is not installed", hint=f"{how_to_install(extra)} brings it")
 
 
 def load(library: str, extra: str) -> ModuleType:

@@ -14,6 +14,7 @@ from clawft.model import Talk
 from clawft.policy.delegation import Target
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, tool
+from clawft.provider.keeps import FIRST
 from clawft.store.memory import MemoryStore
 
 NAMESPACE = "delegate"
@@ -26,7 +27,7 @@ class Delegated(Struct):
     """What came of it."""
 
     target: str
-    output: str
+    output: Annotated[str, FIRST]
     turns: int = 0
     calls: int = 0
     tokens: int = 0
@@ -78,14 +79,14 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         tools: Annotated[list[str] | None, "globs of the tools it may use; all if left out"] = None,
     ) -> Delegated:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
-        chosen, limits, reason = Target(target), tuple(tools or ()), "you said so"
+        chosen, within, reason = Target(target), (), "you said so"
         if chosen is Target.AUTO:
             decision = desk.decide(task, ctx.caller)
-            chosen, limits, reason = decision.target, limits or decision.tools, decision.reason
+            chosen, within, reason = decision.target, decision.tools, decision.reason
         if chosen is Target.LOCAL:
             return Delegated("local", f"this task stays with you: {reason}")
         reports = Reports(ctx.talk)
-        job = Job(task, ctx.caller, reports, _forget, chosen, limits, talk=ctx.talk)
+        job = Job(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), within, talk=ctx.talk)
         return _told(chosen, checked(await desk.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())

@@ -11,6 +11,7 @@ from clawft.catalog.names import fit
 from clawft.catalog.snapshot import Entry
 from clawft.delegate.turns import ToolSpec
 from clawft.policy.globs import any_matches
+from clawft.policy.grant import hides
 
 
 class NameMap:
@@ -40,7 +41,7 @@ def filter_tools(entries: Sequence[Entry], include: Sequence[str], exclude: Sequ
 
     def is_kept(entry: Entry) -> bool:
         names = (*entry.names, entry.tool.name)
-        return (not wanted or any_matches(names, wanted)) and not any_matches(names, unwanted)
+        return (not wanted or any_matches(names, wanted)) and not hides(unwanted, names)
 
     return [entry for entry in entries if is_kept(entry)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clawft.errors import BadEnvelope, ParseError
+from clawft.errors import BadEnvelope, BadNotification, ParseError
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.talk import Outlet
 from clawft.wire import handshake, jsonrpc
@@ -29,6 +29,8 @@ class Batch:
         for member in members:
             try:
                 message = jsonrpc.decode(member)
+            except BadNotification:
+                continue
             except (ParseError, BadEnvelope) as wrong:
                 self._answers.append(jsonrpc.failure_of(getattr(wrong, "id", None), wrong))
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -30,7 +30,7 @@ from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.gateway.task.older_tasks import OLDER, OlderTasks
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
-from clawft.wire import handshake, jsonrpc, narrow
+from clawft.wire import forms, handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -91,10 +91,15 @@ class Conversation:
 
     def start(self, id: bytes, target: Target, deliver: Answer) -> bool:
         """Have a call run without a task, on a pipe; False if it needs one."""
-        if target.meta or target.task is not UNSET:
+        if target.more or target.task is not UNSET:
             return False
         talk = self._plain_talk or self._settle_talk()
-        return self._errands.start(id, self.caller, target.name, target.arguments, talk, deliver)
+        if target.meta:
+            try:
+                talk = self._talk_of(target, self._aside)
+            except BadParams:
+                return False
+        return self._errands.start(id, self.caller, target, talk, deliver)
 
     async def _result(self, request: Request, outlet: Outlet) -> bytes:
         method = request.method
@@ -123,12 +128,8 @@ class Conversation:
         """The bare result of what may ask back."""
         if target.task is not UNSET and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
-        token = read_meta(target.meta).progress_token if target.meta else UNSET
-        if token is UNSET and outlet is self._aside:
-            talk = self._plain_talk or self._settle_talk()
-        else:
-            talk = HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
         try:
+            talk = self._talk_of(target, outlet)
             reply = await CALLS[target.method](self._gateway, self.caller, target, talk)
         except UrlElicitationRequired as first:
             self._remember_visits(first)
@@ -146,6 +147,13 @@ class Conversation:
     def _shape(self, reply: Reply, method: str = "tools/call") -> bytes:
         narrowed = _NARROWED.get(method) if self._narrows else None
         return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
+
+    def _talk_of(self, target: Target, outlet: Outlet) -> HandshakeTalk:
+        """Raises BadParams for a `_meta` that is none."""
+        token = read_meta(target.meta).progress_token if target.meta else UNSET
+        if token is UNSET and outlet is self._aside:
+            return self._plain_talk or self._settle_talk()
+        return HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
 
     def _settle_talk(self) -> HandshakeTalk:
         """On a pipe the calls that want no progress may share one: nothing in it is about one of them."""
@@ -289,15 +297,23 @@ class Conversation:
         if isinstance(answer, Failure):
             raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
         try:
-            return _answer.decode(answer.result)
+            return self._refit(question, _answer.decode(answer.result))
         except msgspec.DecodeError:
             raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
 
     def _fit(self, question: Question) -> Mapping[str, Any]:
-        """Revisions before URL elicitation know no `mode`."""
+        """Revisions before URL elicitation know no `mode`, and one kind of choice."""
         if REVISIONS[self.caller.revision].url_elicitation:
             return question.params
-        return {key: value for key, value in question.params.items() if key != "mode"}
+        params = {key: value for key, value in question.params.items() if key != "mode"}
+        form = params.get("requestedSchema")
+        return params if form is None else {**params, "requestedSchema": forms.older_form(form)}
+
+    def _refit(self, question: Question, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        form, content = question.params.get("requestedSchema"), answer.get("content")
+        if form is None or not isinstance(content, dict) or REVISIONS[self.caller.revision].url_elicitation:
+            return answer
+        return {**answer, "content": forms.newer_content(form, cast("dict[str, Any]", content))}
 
     def fill(self, answer: Response | Failure) -> None:
         """An answer to a question of ours; one that nobody waits for is dropped."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -54,6 +54,7 @@ from clawft.policy.beside import PROMPTS
 from clawft.policy.globs import any_matches
 from clawft.provider.base import (
     Changing,
+    ExtendedProvider,
     PromptProvider,
     Provider,
     ResourceProvider,
@@ -65,6 +66,8 @@ if TYPE_CHECKING:  # loaded with the first search, and with the first server
 
 SERVER_NAME = "clawft"
 KEY_BYTES = 32
+MAX_TOLD_CLASHES = 10
+"""Tools that would get the name of another and are told in the log at once; further ones are counted."""
 
 log = logging.getLogger("clawft.gateway")
 
@@ -102,6 +105,8 @@ class Gateway:
         self.folders = Folders()
         self.newcomers: Newcomers | None = None
         """Servers that were started a moment ago, if there are any."""
+        self.looked: Callable[[], None] = lambda: None
+        """Called whenever somebody reads a list."""
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self._personal = Personal(form)
@@ -141,6 +146,12 @@ class Gateway:
             personal = self._personal.has(gone)
             self._personal.remove(namespace)
             self._announce(gone.provider, personal=personal)
+
+    def arrange(self, namespaces: Sequence[str]) -> None:
+        """From now on these stand behind all others, in this order."""
+        for namespace in namespaces:
+            self._providers[namespace] = self._providers.pop(namespace)
+        self._built = None
 
     def _announce(self, provider: Provider, *, personal: bool) -> None:
         self.tools_changed()
@@ -226,8 +237,17 @@ class Gateway:
     def _snapshot(self) -> Snapshot:
         if self._built is None:
             offers = [self._offer(known) for known in self._providers.values()]
-            self._built = self._before = build(offers, self.form, before=self._before)
+            built = build(offers, self.form, before=self._before)
+            told = frozenset(self._before.clashes)
+            self._tell([clash for clash in built.clashes if clash not in told])
+            self._built = self._before = built
         return self._built
+
+    def _tell(self, clashes: Sequence[Clash]) -> None:
+        for clash in clashes[:MAX_TOLD_CLASHES]:
+            log.warning("%s is left out: %s", clash.name, clash.reason)
+        if len(clashes) > MAX_TOLD_CLASHES:
+            log.warning("%d more are left out", len(clashes) - MAX_TOLD_CLASHES)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -290,6 +310,12 @@ class Gateway:
             reply = guard.finish(call, reply)
         return reply
 
+    def extensions(self, caller: Caller) -> dict[str, Any]:
+        """What the providers this caller reaches know beside the protocol."""
+        reached = (known.provider for known in self._providers.values() if self._reaches(known, caller))
+        extended = (each.extensions for each in reached if isinstance(each, ExtendedProvider))
+        return {name: settings for each in extended for name, settings in each.items()}
+
     def _shows(self, spellings: Sequence[str], caller: Caller) -> bool:
         return all(guard.shows(spellings, caller) for guard in self._list_guards)
 
@@ -322,13 +348,14 @@ class Gateway:
         arguments: bytes = EMPTY_OBJECT,
         talk: Talk | None = None,
         meta: bytes = b"",
+        more: bytes = b"",
     ) -> Reply:
         """Run one tool through its guards. A tool that fails gives a reply with `is_error`; an unknown one raises."""
         self.calls += 1
         entry = self.find(name, caller) or await self._find_soon(name, caller)
         if entry is None:
             return await self._missing(Call(caller, name, _NO_TOOL, _NOWHERE, arguments, asked=name))
-        call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name)
+        call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, meta, talk or _SILENT, name, more)
         try:
             return await entry.run(call)
         except (ToolError, MissingCapability) as failed:

@@ -109,6 +109,7 @@ def list_page(
 ) -> bytes:
     """One page of a list, finished in the caller's dialect; ready-made after the first time."""
     kind, revision = LISTS[method], REVISIONS[caller.revision]
+    gateway.looked()
 
     def items(begin: int) -> Iterator[bytes]:
         return (kind.render(item, revision) for item in islice(kind.items(gateway, caller), begin, None))
@@ -130,9 +131,11 @@ class Target(Struct, frozen=True, gc=False):
     state: str | UnsetType = UNSET
     task: Raw | UnsetType = UNSET
     """The wish to have it run as a task, in the way of 2025-11-25."""
+    more: bytes = b""
+    """An object of all other members, if there are any."""
 
 
-class _CallParams(Struct):
+class _CallParams(Struct, forbid_unknown_fields=True):
     name: str
     arguments: Raw | UnsetType = UNSET
     meta: Raw | UnsetType = field(default=UNSET, name="_meta")
@@ -141,7 +144,7 @@ class _CallParams(Struct):
     task: Raw | UnsetType = UNSET
 
 
-class _ReadParams(Struct):
+class _ReadParams(Struct, forbid_unknown_fields=True):
     uri: str
     meta: Raw | UnsetType = field(default=UNSET, name="_meta")
     responses: dict[str, Raw] | UnsetType = field(default=UNSET, name="inputResponses")
@@ -150,18 +153,38 @@ class _ReadParams(Struct):
 
 _call_params = msgspec.json.Decoder(_CallParams)
 _read_params = msgspec.json.Decoder(_ReadParams)
+_members = msgspec.json.Decoder(dict[str, Raw])
+_CALL = frozenset(each.encode_name for each in msgspec.structs.fields(_CallParams))
+_READ = frozenset(each.encode_name for each in msgspec.structs.fields(_ReadParams))
 
 
 def read_target(method: str, params: bytes) -> Target:
     """Raises BadParams if there is no name, or the arguments are no object."""
+    params = params or EMPTY_OBJECT
     try:
-        if method == "resources/read":
-            read = _read_params.decode(params or EMPTY_OBJECT)
-            meta = b"" if read.meta is UNSET else bytes(read.meta)
-            return Target(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
-        told = _call_params.decode(params or EMPTY_OBJECT)
+        return _target(method, params)
+    except msgspec.DecodeError:
+        pass  # there are members we do not know, or something is wrong
+    try:
+        known, more = _split(params, _READ if method == "resources/read" else _CALL)
+        return msgspec.structs.replace(_target(method, known), more=more)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"{method}: {wrong}") from None
+
+
+def _split(params: bytes, names: frozenset[str]) -> tuple[bytes, bytes]:
+    members = _members.decode(params)
+    more = {name: value for name, value in members.items() if name not in names}
+    known = {name: value for name, value in members.items() if name in names}
+    return _encode(known), _encode(more) if more else b""
+
+
+def _target(method: str, params: bytes) -> Target:
+    if method == "resources/read":
+        read = _read_params.decode(params)
+        meta = b"" if read.meta is UNSET else bytes(read.meta)
+        return Target(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
+    told = _call_params.decode(params)
     arguments = EMPTY_OBJECT if told.arguments is UNSET else copied((told.arguments,))
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
@@ -170,17 +193,17 @@ def read_target(method: str, params: bytes) -> Target:
 
 
 def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Awaitable[Reply]:
-    return gateway.call(caller, target.name, target.arguments, talk, target.meta)
+    return gateway.call(caller, target.name, target.arguments, talk, target.meta, target.more)
 
 
 async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     await gateway.settle(caller)
-    return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta))
+    return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta, target.more))
 
 
 async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
     await gateway.settle(caller)
-    return Reply(await gateway.resources.read(target.name, Reader(caller, talk, target.meta)))
+    return Reply(await gateway.resources.read(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
 CALLS: dict[str, Callable[[Gateway, Caller, Target, Talk], Awaitable[Reply]]] = {

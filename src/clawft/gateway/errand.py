@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from clawft.gateway.core import Gateway
+from clawft.gateway.dispatch import Target
 from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
 from clawft.model import Call, Caller, Next, Reply, Sent, Shortcut, Talk
 from clawft.wire import jsonrpc
@@ -35,13 +36,14 @@ class Errands:
         self.follow = follow
         self.code_of = code_of
 
-    def start(self, id: bytes, caller: Caller, name: str, arguments: bytes, talk: Talk, deliver: Answer) -> bool:
+    def start(self, id: bytes, caller: Caller, target: Target, talk: Talk, deliver: Answer) -> bool:
         """False if this call has to go the long way; nothing has happened then."""
+        name = target.name
         entry = self.gateway.find(name, caller)
         short = entry.shortcut if entry is not None else None
         if entry is None or short is None or self.running.refusal(id) is not None:
             return False
-        call = Call(caller, entry.canonical, entry.tool, entry.origin, arguments, b"", talk, name)
+        call = Call(caller, entry.canonical, entry.tool, entry.origin, target.arguments, target.meta, talk, name)
         for passes in short.passes:
             if not passes(call):
                 return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import lru_cache, partial
+from io import BytesIO
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
 from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
+from clawft.wire.visible import make_visible
 
 MAX_CLIENTS = 32
 """How many of those that one principal uses are remembered."""
@@ -124,10 +126,12 @@ class Exchange:
         except InputRequired as asked:
             reply = self._asked(target, caller, talk, asked)
         cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
-        result, ours = reply.result, self._gateway.server_info
-        if not is_light(result):
-            return await in_turn("", partial(stateless.finish_result, result, ours, reply.kind, cache))
-        return stateless.finish_result(result, ours, reply.kind, cache)
+        ours = self._gateway.server_info
+        if is_light(reply.result):
+            return stateless.finish_result(reply.result, ours, reply.kind, cache)
+        finish = partial(stateless.finish_large, BytesIO(reply.result), ours, reply.kind, cache)
+        del reply  # see `inplace`
+        return await in_turn("", finish)
 
     def _asked(self, target: Target, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
         digest = digest_of(target.method, target.name, target.arguments)
@@ -146,7 +150,7 @@ class Exchange:
 
     def _start_task(self, target: Target, caller: Caller, known: Answers) -> Reply:
         def run(task: Talk) -> Awaitable[Reply]:
-            return self._gateway.call(caller, target.name, target.arguments, task, target.meta)
+            return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
         return self._gateway.tasks.start(caller, run, known)
 
@@ -160,10 +164,14 @@ class Exchange:
     # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _discover(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        result: dict[str, Any] = {"supportedVersions": list(STATELESS), "capabilities": _CAPABILITIES}
+        extensions: dict[str, Any] = {**self._gateway.extensions(caller), TASKS: {}}
+        result: dict[str, Any] = {
+            "supportedVersions": list(STATELESS),
+            "capabilities": {**_CAPABILITIES, "extensions": extensions},
+        }
         if self._gateway.instructions:
             result["instructions"] = self._gateway.instructions
-        return self._finish_list(_encode(result))
+        return self._finish_list(make_visible(_encode(result)))
 
     async def _complete(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         return self._finish(await dispatch.complete(self._gateway, caller, request.params))
@@ -204,7 +212,6 @@ _CAPABILITIES: dict[str, Any] = {
     "prompts": {"listChanged": True},
     "completions": {},
     "logging": {},
-    "extensions": {TASKS: {}},
 }
 
 _OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from clawft.errors import (
     INTERNAL_ERROR,
     BadEnvelope,
+    BadNotification,
     BadParams,
     Busy,
     MessageTooLong,
@@ -85,7 +86,8 @@ class PipeCaller:
 
     def _take(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            self._write(jsonrpc.failure_of(None, MessageTooLong("the message is too long", hint="16 MiB at most")))
+            wrong = MessageTooLong("the message is too long", hint="16 MiB at most")
+            self._write(jsonrpc.failure_of(jsonrpc.likely_request(line.head), wrong))
             return
         usual = read_usual(line) if self._settled else None
         if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
@@ -108,6 +110,8 @@ class PipeCaller:
             self._write(jsonrpc.failure_of(None, wrong))
         elif jsonrpc.is_batch(line):
             self._accept_batch(line)
+        elif isinstance(wrong, BadNotification):
+            log.debug("a notification was left alone: %s", wrong)
         else:
             self._write(jsonrpc.failure_of(wrong.id, wrong))
 

@@ -51,23 +51,28 @@ class Reports:
         self.level = "" if level is UNSET else level
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        told: dict[str, Any] = {"progressToken": None, "progress": progress}
+        if total is not None:
+            told["total"] = total
+        if message:
+            told["message"] = message
+        self.carry_progress(progress, told)
+
+    def carry_progress(self, progress: float, told: Mapping[str, Any]) -> None:
         if not self._token or progress <= self._last:
             return
         self._last = progress
-        params: dict[str, Any] = {"progressToken": Raw(self._token), "progress": progress}
-        if total is not None:
-            params["total"] = total
-        if message and REVISIONS[self._caller.revision].progress_message:
-            params["message"] = message
+        params = {**told, "progressToken": Raw(self._token)}
+        if not REVISIONS[self._caller.revision].progress_message:
+            params.pop("message", None)
         self._notify("notifications/progress", params)
 
     def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
-        if not self.level or RANK[level] < RANK[self.level]:
-            return
-        params = {"level": level, "data": data}
-        if logger:
-            params["logger"] = logger
-        self._notify("notifications/message", params)
+        self.carry_log(level, {"level": level, "data": data, **({"logger": logger} if logger else {})})
+
+    def carry_log(self, level: LogLevel, told: Mapping[str, Any]) -> None:
+        if self.level and RANK[level] >= RANK[self.level]:
+            self._notify("notifications/message", told)
 
     def detach(self) -> None:
         pass

@@ -10,6 +10,7 @@ from functools import partial
 
 import msgspec
 
+from clawft.errors import JsonRpcFailure
 from clawft.link.share.workshop import searched
 from clawft.model import Call, Next, Origin, Reply, Tool
 
@@ -23,12 +24,21 @@ class Redaction:
         return self._wanted(origin.server)
 
     async def __call__(self, call: Call, after: Next) -> Reply:
-        reply = await after(call)
+        try:
+            reply = await after(call)
+        except JsonRpcFailure as refused:
+            raise _without_secrets_in(refused) from None
         result = await _without_secrets(reply.result, call.origin)
         return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
 
     async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
         return await _without_secrets(result, origin) if self._wanted(origin.server) else result
+
+
+def _without_secrets_in(error: JsonRpcFailure) -> JsonRpcFailure:
+    told = _looked_through(msgspec.json.encode((error.message, error.error_data)))
+    message, data = msgspec.json.decode(told)
+    return JsonRpcFailure(error.error_code, message, data)
 
 
 async def _without_secrets(result: bytes, origin: Origin) -> bytes:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.errors import TooLarge
+from clawft.guard.shortening import shorten
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
@@ -93,7 +94,7 @@ class ResultGuard:
         shortened = self._shorten_blocks(call, content)
         structured = members.get("structuredContent")
         if structured is not None and len(structured) > self._limit:
-            return self._without_structure(call, reply, members, shortened)
+            return self._with_less_structure(call, reply, members, content, shortened)
         if shortened is content:
             return reply
         return _rebuilt(reply, members, shortened)
@@ -108,25 +109,43 @@ class ResultGuard:
 
     def _note(self, call: Call, texts: Sequence[Text], shown: int) -> str:
         size = sum(map(len, texts)) + len(texts) - 1
-        room = self._leftovers.make_room(size)
-        handle = self._leftovers.keep(b"\n".join(texts), call.caller.principal) if room else ""
+        handle = self._keep(call, size, partial(b"\n".join, texts))
         told = f"[truncated] {size - shown} more bytes"
         if not handle:
             return f"{told} were too much to keep; ask {call.name} for less"
         return f'{told}: call weft__read_result with {{"handle":"{handle}","offset":{shown}}}'
 
-    def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
-        """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
-        structured = members.pop("structuredContent")
-        room = self._leftovers.make_room(len(structured))
-        handle = self._leftovers.keep(bytes(structured), call.caller.principal) if room else ""
+    def _with_less_structure(
+        self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block], shortened: list[Block]
+    ) -> Reply:
+        """Cut where its schema lets us, if it is one of ours. The whole is in the text, or kept beside it."""
+        whole, schema = members["structuredContent"], call.tool.output_schema
+        shorter = shorten(bytes(whole), schema, self._limit) if schema and not call.origin.server else None
+        if shorter is None:
+            return self._without_structure(call, reply, members, shortened)
+        members["structuredContent"] = Raw(shorter)
+        noted = shortened if shortened is not content else [*content, self._note_of(call, whole)]
+        return _rebuilt(reply, members, noted)
+
+    def _note_of(self, call: Call, structured: Raw) -> Block:
+        handle = self._keep(call, len(structured), partial(bytes, structured))
         note = f"[truncated] the structured result has {len(structured)} bytes"
         where = f': call weft__read_result with {{"handle":"{handle}","offset":0}}' if handle else ""
-        content = [*content, _text_block(note + where)]
+        return _text_block(note + where)
+
+    def _without_structure(self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block]) -> Reply:
+        """Half a structure would contradict its schema: leave it out, and call it an error if a schema promised it."""
+        content = [*content, self._note_of(call, members.pop("structuredContent"))]
         if call.tool.output_schema:
             members["isError"] = Raw(b"true")
             reply = msgspec.structs.replace(reply, is_error=True)
         return _rebuilt(reply, members, content)
+
+    def _keep(self, call: Call, size: int, whole: Callable[[], bytes]) -> str:
+        """A handle; empty if there is no room. Only if there is, it is made: it may be large."""
+        if not (ATTIC.has_room(size) and self._leftovers.make_room(size)):
+            return ""
+        return self._leftovers.keep(whole(), call.caller.principal)
 
 
 # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────────────────────

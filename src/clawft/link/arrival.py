@@ -39,6 +39,11 @@ class Arrival(Protocol):
         ...
 
     @property
+    def gone(self) -> bool:
+        """Whether the client is, as far as that is known without reading on."""
+        ...
+
+    @property
     def receive(self) -> Receive: ...
 
     @property
@@ -71,6 +76,8 @@ class FromAsgi:
     """A request that another server took."""
 
     __slots__ = ("_receive", "_send", "client", "head")
+
+    gone = False
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"].removeprefix(scope.get("root_path", ""))

@@ -262,6 +262,8 @@ def find_command(command: str, cwd: str) -> str:
             raise SpawnFailed(f"{command} is not on the PATH", hint="give the whole path, or install it")
         return found
     path = os.path.join(cwd, command)
+    if os.path.isdir(path):
+        raise SpawnFailed(f"{path} is a folder, and no program")
     if not os.path.isfile(path):
         raise SpawnFailed(f"{path} does not exist")
     if not os.access(path, os.X_OK):

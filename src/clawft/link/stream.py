@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from codecs import BOM_UTF8
+from io import BytesIO
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
@@ -22,7 +23,8 @@ from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
-from clawft.wire.framing import DEFAULT_LIMIT, GIVEN_UP, TooLong
+from clawft.wire.framing import DEFAULT_LIMIT, TooLong
+from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
 MAX_BAD_LINES = 1_000
@@ -80,10 +82,10 @@ class StreamLink:
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
-        method = outgoing.method
+        method, given = outgoing.method, [outgoing.params]
+        del outgoing  # which may be large, see `inplace`
         id = self._open(waiter)
-        self._write(jsonrpc.request_as(id, method, outgoing.params))
-        del outgoing  # which may be large
+        self._write(jsonrpc.request_as(id, method, given.pop()))
         if patience is not None:
             patience.begin(waiter.cancel, self._loop)
         try:
@@ -171,15 +173,20 @@ class StreamLink:
 
     def _accept(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
-            self._fail_all(_skipped(line, self._limit))
+            self._take_long_line(line)
             return
+        size, room = len(line), None
         try:
-            message = jsonrpc.decode(line)
+            if size < LARGE:
+                message = jsonrpc.decode(line)
+            else:
+                room = BytesIO(line)
+                line = b""  # see `inplace`
+                message = jsonrpc.decode_large(room)
         except WireError as wrong:
-            self._take_bad_line(line, wrong)
+            self._take_bad_line(line if room is None else room.getvalue(), wrong)
             return
-        size = len(line)
-        del line  # which may be large, as may be what is made of it now
+        del line, room  # either may be large, as may be what is made of it now
         if isinstance(message, Response):
             waiter = self._waiting.take(message.id)
         elif isinstance(message, Failure):
@@ -210,6 +217,15 @@ class StreamLink:
     def _only_one(self, failure: Failure) -> Waiter | None:
         """An error without an id is the answer to whatever could not be read; with one open request that is it."""
         return self._waiting.drain()[0] if failure.id == jsonrpc.NULL and len(self._waiting) == 1 else None
+
+    def _take_long_line(self, line: TooLong) -> None:
+        """Whoever waits for it has failed; where that cannot be told, all have: it may be the answer to any of them."""
+        answered = jsonrpc.likely_answer(line.head)
+        waiter = self._waiting.take(answered) if answered else None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(_skipped(line, self._limit))
+        elif not answered and not jsonrpc.is_likely_call(line.head):
+            self._fail_all(_skipped(line, self._limit))
 
     def _take_bad_line(self, line: bytes, wrong: WireError) -> None:
         """If it was meant as the answer to something, that has failed: no better one will follow."""
@@ -280,7 +296,7 @@ _LAST_WORDS_SECONDS = 0.05
 
 
 def _skipped(line: TooLong, limit: int) -> MessageTooLong:
-    return unended() if line is GIVEN_UP else MessageTooLong(f"the server sent a message longer than {limit} bytes")
+    return unended() if line.given_up else MessageTooLong(f"the server sent a message longer than {limit} bytes")
 
 
 def _is_cancelled() -> bool:

@@ -108,6 +108,17 @@ def judge(address: str, allow_networks: tuple[str, ...] = ()) -> str:
     return next((objection for meant in _meanings(parsed) if (objection := _objection(meant, allow_networks))), "")
 
 
+def is_near(address: str) -> bool:
+    """This machine, its link, or what its cloud has to say to it alone; however it is written."""
+    parsed = _parse(address)
+    return parsed is None or any(map(_is_near, _meanings(parsed)))
+
+
+def _is_near(address: "Address") -> bool:
+    at_hand = address.is_loopback or address.is_link_local or address.is_unspecified
+    return at_hand or address.is_multicast or str(address) in _METADATA
+
+
 def _objection(address: "Address", allow_networks: tuple[str, ...]) -> str:
     if any(address in network for network in _networks(allow_networks)):
         return ""

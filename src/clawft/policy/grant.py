@@ -1,11 +1,12 @@
 """Which tools a caller may see and call."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
 from clawft.model import Grant
-from clawft.policy.globs import any_matches, may_begin
+from clawft.policy.globs import COMPILED_GLOBS_KEPT, any_matches, may_begin
 
 EVERYTHING = ("*",)
 
@@ -43,9 +44,20 @@ def visible(names: Iterable[str], grant: Grant) -> bool:
     if grant.allow == EVERYTHING and not grant.deny and grant.within == EVERYTHING:
         return True
     known = tuple(names)
-    return all(any_matches(known, globs) for globs in (grant.allow, grant.within)) and not any_matches(
-        known, grant.deny
-    )
+    return all(any_matches(known, globs) for globs in (grant.allow, grant.within)) and not hides(grant.deny, known)
+
+
+def hides(deny: tuple[str, ...], names: Iterable[str]) -> bool:
+    """Does a glob mean the tool that goes by these names, be it by the bare one?
+
+    To allow it takes one of its names: what is bare may be a tool of a stranger's server tomorrow.
+    """
+    return any_matches(names, _with_any_prefix(deny))
+
+
+@lru_cache(maxsize=COMPILED_GLOBS_KEPT)
+def _with_any_prefix(globs: tuple[str, ...]) -> tuple[str, ...]:
+    return (*globs, *(f"*__{glob}" for glob in globs if glob and "__" not in glob and ":" not in glob))
 
 
 def may_see_some(heads: Sequence[str], grant: Grant) -> bool:

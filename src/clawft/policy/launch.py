@@ -12,12 +12,11 @@ from clawft.model import Allow, Deny, Verdict
 
 UNSAFE = ("..", ";", "|", "&", "$", "`", "\n", "\r", "\0")
 
-_LOADERS = re.compile(
+_LOADERS = (
     r"LD_\w+|DYLD_\w+|GCONV_PATH|PATH|SHELL|ENV|BASH_(?:ENV|FUNC_.*)|PROMPT_COMMAND"
     r"|PYTHON(?:PATH|STARTUP|HOME|USERBASE|EXECUTABLE|INSPECT|BREAKPOINT|WARNINGS)|NODE_(?:OPTIONS|PATH)|NPM_CONFIG_\w+"
     r"|(?:UV|PIP)_\w*(?:INDEX|CONFIG)\w*|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|GEM_(?:HOME|PATH)|_?JAVA\w*_OPTIONS"
-    r"|CLASSPATH|GIT_(?!AUTHOR_|COMMITTER_)\w+|SSH_ASKPASS|EDITOR|VISUAL|PAGER|BROWSER",
-    re.IGNORECASE,
+    r"|CLASSPATH|GIT_(?!AUTHOR_|COMMITTER_)\w+|SSH_ASKPASS|EDITOR|VISUAL|PAGER|BROWSER"
 )
 """Variables by which programs are told to load or run something else."""
 
@@ -35,4 +34,4 @@ def decide(program: str) -> Verdict:
 
 def loaders(variables: Iterable[str]) -> list[str]:
     """Those of the variables that can have other code run than the command says."""
-    return [name for name in variables if _LOADERS.fullmatch(name)]
+    return [name for name in variables if re.fullmatch(_LOADERS, name, re.IGNORECASE)]

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections import deque
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from msgspec.structs import replace
 
@@ -34,12 +35,15 @@ WRAPPERS: dict[str, int] = {**dict.fromkeys(_PLAIN_WRAPPERS, 0), **dict.fromkeys
 """Programs that run what follows them, and how many words of their own come first (options aside)."""
 _TEXT_RUNNERS = frozenset({"eval", "ssh", "watch", "parallel"})
 _DASH_C = SHELLS | {"su", "runuser", "script", "flock"}
-_RUNS_OUTPUT = SHELLS | {"eval", "source", "."}
+_SOURCING = frozenset({"source", "."})
+_RUNS_OUTPUT = SHELLS | _SOURCING | {"eval"}
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _NARROWING = frozenset("-name -iname -path -ipath -wholename -regex -iregex -empty -samefile -inum -newer".split())
 _COMMAND_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _NOT_FROM_STDIN = re.compile(r"-[A-Za-z]*[cemnprE][A-Za-z]*|--eval|--print|--command")
+_ECHO_OPTION = re.compile(r"-[neE]+|--")
+_PLACEHOLDER = re.compile(r"%[sbq]")
 _VERSION = "0123456789."
 _STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
@@ -87,6 +91,8 @@ def _readings(line: str) -> list[Command]:
 
 def runs_its_input(command: Command) -> bool:
     """Is this an interpreter whose program comes from standard input?"""
+    if command.name in _SOURCING:
+        return not _STDIN.isdisjoint(command.operands()[:1])
     name = interpreter(command)
     if not name:
         return False
@@ -108,7 +114,10 @@ def interpreter(command: Command) -> str:
 def runs_output(command: Command) -> bool:
     """Does it run the output of another command: by `$(…)`, `<(…)`?"""
     known = command.name in _RUNS_OUTPUT or bool(interpreter(command))
-    return known and bool(command.inner) and any(UNKNOWN_OUTPUT in word for word in command.arguments)
+    if not known or not command.inner:
+        return False
+    given = (*command.reads, command.stdin) if runs_its_input(command) else ()
+    return any(UNKNOWN_OUTPUT in text for text in (*command.arguments, *given))
 
 
 def is_opaque(command: Command) -> bool:
@@ -178,15 +187,15 @@ def _starts(words: tuple[str, ...], operands: int) -> Iterator[tuple[str, ...]]:
 
 
 def _fed_words(command: Command) -> tuple[str, ...]:
-    """What a speaker or a search hands to `xargs`."""
+    """What a speaker, a search or a document hands to `xargs`."""
     for stage in command.fed_by:
-        if stage.name in SPEAKERS:
-            return tuple(" ".join(stage.operands()).split())
+        if spoken := _spoken(stage):
+            return tuple(spoken.split())
         if stage.name in ("find", "gfind"):
             return tuple(searched(stage))
         if stage.name == "ls":
             return tuple(f"{folder}/*" for folder in stage.operands())
-    return ()
+    return tuple(command.stdin.split())
 
 
 def _executed(command: Command) -> Iterator[Command]:
@@ -212,7 +221,7 @@ def _scripts(command: Command, name: str) -> Iterator[str]:
         yield from command.operands()[:1]
     if name in _DASH_C:
         yield from _after_command_flag(command.words)
-    if runs_its_input(command) and name in SHELLS:
+    if runs_its_input(command) and (name in SHELLS or name in _SOURCING):
         yield command.stdin
         yield from map(_spoken, command.fed_by)
     if runs_output(command):
@@ -229,5 +238,21 @@ def _after_command_flag(words: tuple[str, ...]) -> Iterator[str]:
 
 
 def _spoken(command: Command) -> str:
-    """What echo or printf says, with its line breaks."""
-    return " ".join(command.operands()).replace("\\n", "\n") if command.name in SPEAKERS else ""
+    """What echo or printf says, with its line breaks; of others the document that they read and may hand on."""
+    if command.name not in SPEAKERS:
+        return command.stdin
+    words = list(dropwhile(_ECHO_OPTION.fullmatch, command.arguments))
+    text = _printed(words[0], deque(words[1:])) if words and command.name == "printf" else " ".join(words)
+    return text.replace("\\n", "\n")
+
+
+def _printed(form: str, values: deque[str]) -> str:
+    """The form again and again, until every value has its place. Raises TooComplex."""
+    text = ""
+    while True:
+        left = len(values)
+        text += _PLACEHOLDER.sub(lambda _: values.popleft() if values else "", form)
+        if len(text) > MAX_SCRIPTS:
+            raise TooComplex
+        if not values or len(values) == left:
+            return text

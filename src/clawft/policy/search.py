@@ -16,8 +16,8 @@ MAX_COMMANDS = 1_000
 MAX_URLS = 1_000
 
 COMMAND_KEYS = frozenset(
-    {"command", "cmd", "command_line", "commandline", "shell_command", "shellcommand", "bash_command", "bash", "sh"}
-    | {"shell", "script", "exec", "execute", "run", "argv"}
+    {"command", "cmd", "command_line", "commandline", "cmdline", "cmd_line", "shell_command", "shellcommand"}
+    | {"bash_command", "bash", "sh", "shell", "script", "exec", "execute", "run", "argv"}
 )
 LIST_KEYS = frozenset({"commands", "cmds", "scripts", "shell_commands"})
 ARGUMENT_KEYS = ("args", "arguments", "argv", "parameters")
@@ -29,6 +29,8 @@ things, and what may be done with them is for the tool to know."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,63}):")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,63}:[/\\]{2}|[/\\]{2}[^/\\\s]|https?:", re.IGNORECASE)
 _UP_TO_PATH = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,63}:)?[/\\]*[^/?#\\]*")
+_AROUND = re.compile(r"(?:(?:view-source|jar|blob|feed):)+", re.IGNORECASE)
+"""Schemes around another URL, which is where one ends up."""
 _BREAK = re.compile(r"[\t\r\n]+")
 _STRIPPED = "".join(map(chr, range(0x21)))
 
@@ -113,6 +115,7 @@ def _words(value: Any) -> list[str]:
 def _as_urls(value: str) -> list[str]:
     """The URLs this value may be taken for. Some programs drop line breaks and tabs inside a URL, others stop there."""
     text = value.strip(_STRIPPED)
+    text = text[around.end() :] if (around := _AROUND.match(text)) else text
     first_line = _BREAK.split(text, maxsplit=1)[0]
     if len(first_line) == len(text):
         return [text] if _is_url(text) else []

@@ -62,6 +62,25 @@ class StartingProvider(Protocol):
 
 
 @runtime_checkable
+class Courier(Protocol):
+    """A way back that also takes the notices of servers, with all their members as they came."""
+
+    def carry_progress(self, progress: float, told: Mapping[str, Any]) -> None: ...
+
+    def carry_log(self, level: LogLevel, told: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class ExtendedProvider(Protocol):
+    """A provider that knows extensions of the protocol which are between it and the agents."""
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """By name, each with its settings."""
+        ...
+
+
+@runtime_checkable
 class ResourceProvider(Protocol):
     def list_resources(self) -> Sequence[Resource | ForeignResource]: ...
 

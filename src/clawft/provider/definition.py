@@ -14,7 +14,7 @@ from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Said,
 from clawft.provider.context import ToolContext
 from clawft.provider.explain import wrong_arguments
 from clawft.provider.result import Output, read_output
-from clawft.provider.schema import Signature, read_signature
+from clawft.provider.schema import Signature, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
 
 Task = Literal["forbidden", "optional", "required"]
@@ -111,7 +111,7 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
         try:
             values = decode(arguments)
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            raise wrong_arguments(name, arguments, signature.schema, problem) from None
+            values = _second_reading(decode, name, arguments, signature.schema, problem)
         if at >= 0:
             values = (*values[:at], context, *values[at:])
         try:
@@ -122,6 +122,16 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
             raise _failed(name, failure) from failure
 
     return run
+
+
+def _second_reading(
+    decode: Callable[[bytes], tuple[Any, ...]], name: str, arguments: bytes, schema: dict[str, Any], problem: Exception
+) -> tuple[Any, ...]:
+    """What a schema allows and the decoder does not: whole numbers with a point. Raises what to say of all others."""
+    try:
+        return decode(with_whole_numbers(arguments, schema))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise wrong_arguments(name, arguments, schema, problem) from None
 
 
 def _decoder(signature: Signature) -> Callable[[bytes], tuple[Any, ...]]:

@@ -5,11 +5,12 @@ so the two cannot disagree.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 from clawft.provider.context import ToolContext
 
@@ -17,6 +18,7 @@ WHOLE = "arguments"
 """A parameter of this name takes all arguments as one dict, if the tool brings its own input schema."""
 
 _REFS = "#/$defs/{name}"
+_WHOLE = rb"-?[0-9]+\.0+"
 
 
 class Signature(Struct, frozen=True):
@@ -64,6 +66,20 @@ def schema_of(kind: Any) -> dict[str, Any]:
         if not _mentions(others, own):
             del others[own]
     return {**top, "$defs": others} if others else top
+
+
+def with_whole_numbers(raw: bytes, schema: Mapping[str, Any]) -> bytes:
+    """Arguments with `5` for `5.0` where an integer is wanted: to JSON Schema both are one, and some clients know one
+    kind of number only.
+    """
+    given = msgspec.json.decode(raw, type=dict[str, Raw])
+    wanted = {name for name, said in schema.get("properties", {}).items() if _takes_integers(said)}
+    whole = {name: Raw(bytes(value).partition(b".")[0]) for name, value in given.items() if re.fullmatch(_WHOLE, value)}
+    return msgspec.json.encode({**given, **{name: value for name, value in whole.items() if name in wanted}})
+
+
+def _takes_integers(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "integer" or any(map(_takes_integers, schema.get("anyOf", ())))
 
 
 def without_notes(hint: Any) -> Any:

@@ -174,9 +174,12 @@ HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as we
 
 
 def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
-    """Where programs that fetch others keep them. The user's caches are shared by all, and so for reading only."""
-    own = {"XDG_CACHE_HOME": bounds.own, "npm_config_cache": f"{bounds.own}/npm"} if bounds.own else {}
-    return {**own, **env}
+    """Where programs that fetch others keep them. The user's caches are shared by all, and so for reading only.
+
+    One that is made with our own library finds its home there, as ours is out of its sight.
+    """
+    folders = {"XDG_CACHE_HOME": "", "npm_config_cache": "/npm", "CLAWFT_HOME": "/clawft"} if bounds.own else {}
+    return {**{name: bounds.own + folder for name, folder in folders.items()}, **env}
 
 
 def _powerless(leash: Sequence[str]) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from clawft.policy.address import is_near
 
 PORT = 3128
 """On the cell's own loopback, where nobody else listens."""
@@ -43,9 +45,6 @@ def variables(hosts: Sequence[str]) -> dict[str, str]:
 
 
 _OURS_TO_SAY = (b"host:", b"host ", b"connection:", b"proxy-connection:")
-_METADATA = frozenset({"100.100.100.200", "168.63.129.16", "fd00:ec2::254"})
-"""Where clouds keep what a machine may do, beside the link-local address that most of them use."""
-_ENVELOPES = frozenset(ip_address(each).packed[:12] for each in ("::", "::ffff:0:0", "::ffff:0:0:0", "64:ff9b::"))
 _HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
 
 
@@ -102,19 +101,7 @@ def may_lead_to(address: str, host: str, hosts: Sequence[str]) -> bool:
     """
     if (host.lower() == LOCAL[0] or _is_address(host)) and host.lower() in {listed for listed, _ in map(_split, hosts)}:
         return True
-    found = _where_it_ends(address)
-    near = found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
-    return not near and str(found) not in _METADATA
-
-
-def _where_it_ends(address: str) -> IPv4Address | IPv6Address:
-    """An address of the sixth version may be an envelope around one of the fourth."""
-    found = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv4Address):
-        return found
-    if found.packed[:12] in _ENVELOPES and int(found) > 1:
-        return IPv4Address(found.packed[12:])
-    return found.sixtofour or found
+    return not is_near(address)
 
 
 def _is_address(host: str) -> bool:

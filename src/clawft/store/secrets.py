@@ -27,6 +27,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.errors import InvalidConfig, quoted
+from clawft.store.extras import how_to_install
 from clawft.store.home import open_at_once
 from clawft.wire.secrets import looks_secret, redact_text
 
@@ -39,6 +40,8 @@ SHORTEST_CONCEALED = 6
 """A shorter value would be found in half of all words."""
 SHORTEST_LINE = 12
 """Of a secret of many lines, to be concealed by itself."""
+MAX_PASSING = 256
+"""Secrets that come and go, as tokens do: the oldest is forgotten."""
 HIDDEN = "…"
 
 Find = Callable[[Sequence[str]], Iterable[str]]
@@ -47,12 +50,22 @@ Find = Callable[[Sequence[str]], Iterable[str]]
 _ENV = f"{SCHEME}env/"
 _INSIDE = r"\$\{(secret://[^}]*)\}"
 _resolved: set[str] = set()
+_passing: dict[str, tuple[str, ...]] = {}
 _unread: dict[tuple[str, ...], Find] = {}
 
 
 def is_reference(value: str) -> bool:
     """Whether there is something to resolve in it."""
     return value.startswith(SCHEME) or "${" + SCHEME in value
+
+
+def begins_with_reference(value: str) -> bool:
+    return value.startswith((SCHEME, "${" + SCHEME))
+
+
+def with_defaults(value: str) -> str:
+    """Variables inside it that have a default, replaced by that."""
+    return re.sub(_INSIDE, lambda found: found[1].partition(":-")[2] or found[0], value)
 
 
 def resolve_all(values: Mapping[str, str]) -> dict[str, str]:
@@ -69,15 +82,16 @@ def resolve(value: str) -> str:
         return value
     if value.startswith(SCHEME):
         return _remembered(_resolve(value))
-    return re.sub(_INSIDE, lambda found: _remembered(_resolve_inside(found[1])), value)
+    return re.sub(_INSIDE, lambda found: _resolve_inside(found[1]), value)
 
 
 def _resolve_inside(reference: str) -> str:
-    """Between braces a variable may have a default."""
+    """Between braces a variable may have a default, which is no secret: it stands in the file."""
     named, has_default, default = reference.partition(":-")
     if has_default and named.startswith(_ENV):
-        return os.environ.get(named.removeprefix(_ENV)) or default
-    return _resolve(reference)
+        given = os.environ.get(named.removeprefix(_ENV))
+        return _remembered(given) if given else default
+    return _remembered(_resolve(reference))
 
 
 def _resolve(value: str) -> str:
@@ -88,7 +102,7 @@ def _resolve(value: str) -> str:
     try:
         secret = _SOURCES[kind](rest)
     except ImportError:
-        raise InvalidConfig(f"{value} needs the extra `keyring`", hint="pip install 'clawft[keyring]'") from None
+        raise InvalidConfig(f"{value} needs the extra `keyring`", hint=how_to_install("keyring")) from None
     except (OSError, ValueError) as failed:
         raise InvalidConfig(f"{value} cannot be read: {_reason(failed)}", hint=hint) from None
     if secret is None:
@@ -154,6 +168,15 @@ def keep_concealed(*secrets: str) -> None:
             _resolved.update((secret, *_lines(secret), *_spellings(secret)))
 
 
+def keep_concealed_for_now(*secrets: str) -> None:
+    """The same for what is soon replaced by another of its kind: the newest of them are not said."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_CONCEALED and secret not in _passing:
+            _passing[secret] = (secret, *_spellings(secret))
+            while len(_passing) > MAX_PASSING:
+                _passing.pop(next(iter(_passing)), None)  # another thread may have taken it
+
+
 def _lines(secret: str) -> Iterable[str]:
     """A key of many lines is seldom said in one piece."""
     lines = [line.strip() for line in secret.splitlines()]
@@ -180,7 +203,8 @@ def _longest_first() -> list[str]:
     for words, find in tuple(_unread.items()):
         keep_concealed(*find(words))
         _unread.pop(words, None)  # only now: another thread may be about to say something
-    return sorted(_resolved, key=len, reverse=True)
+    passing = (each for spelled in tuple(_passing.values()) for each in spelled)
+    return sorted({*_resolved, *passing}, key=len, reverse=True)
 
 
 def without_resolved(raw: bytes) -> bytes:

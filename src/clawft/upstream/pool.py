@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +28,8 @@ from clawft.link.base import Link
 from clawft.model import Tool
 from clawft.store.secrets import conceal
 from clawft.upstream.newcomers import Newcomers
-from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.news import News
+from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
@@ -42,11 +43,11 @@ from clawft.wire.jsonrpc import Notification, Request
 
 CONNECT_SECONDS = 30.0
 """How long whoever connects a server waits for it; it is tried further without them."""
+RENEW_SECONDS = 1.0
+"""The least between two looks for lists that are no longer fresh."""
 
 log = logging.getLogger("clawft.upstream")
 
-Asked = Callable[[Upstream, Request, int | None], Awaitable[Mapping[str, Any]]]
-"""Answers a question of a server's; raises JsonRpcFailure to refuse it."""
 Change = Callable[[Mapping[str, UpstreamSpec]], dict[str, UpstreamSpec]]
 
 
@@ -81,18 +82,6 @@ class ServerStatus(Struct, frozen=True):
     """The layer of the configuration it came from: user, workspace, agent, command line."""
 
 
-class News:
-    """Who hears of changes. The pool calls; whoever wires the house fills it in."""
-
-    def __init__(self) -> None:
-        self.offer_changed: Callable[[Upstream, Parts], None] = lambda upstream, parts: None
-        self.state_changed: Callable[[Upstream], None] = lambda upstream: None
-        self.added: Callable[[Upstream], None] = lambda upstream: None
-        self.removed: Callable[[Upstream], None] = lambda upstream: None
-        self.noticed: Callable[[Upstream, Notification, int | None], None] = lambda upstream, notice, stream: None
-        self.asked: Asked | None = None
-
-
 class Pool:
     def __init__(
         self,
@@ -100,15 +89,17 @@ class Pool:
         ways: Callable[[UpstreamSpec], list[Callable[[], Link]]],
         roots: list[Mapping[str, Any]],
         max_connections: int = MAX_CONNECTIONS,
+        list_seconds: float = TTL_SECONDS,
     ) -> None:
         self._ways = ways
         self._slots = Slots(max_connections)
         self._room = Room()
         self._roots = roots
-        self._cache = SchemaCache(cache_folder)
+        self._cache = SchemaCache(cache_folder, list_seconds)
         self._running: dict[str, Upstream] = {}
         self._wanted: dict[str, UpstreamSpec] = {}
         self._turn = asyncio.Lock()
+        self._renewed = time.monotonic()
         self.newcomers = Newcomers()
         self.private = PrivateSessions(lambda spec: Upstream(spec, self, self._cache, offers=False))
         self.news = News()
@@ -145,13 +136,22 @@ class Pool:
         for name in names:
             spec = self._wanted[name]
             upstream = self._running[name] = Upstream(spec, self, self._cache)
-            self.news.added(upstream)
+            self.news.added.tell(upstream)
             upstream.start(rest=crowded and self._cache.is_fresh(spec))
             self.newcomers.expect(upstream)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """In the order they are wanted, whichever was started last: it decides who has a name that two want."""
+        places = {name: place for place, name in enumerate(self._wanted)}
+        order = sorted(self._running, key=lambda name: places.get(name, len(places)))
+        if order != list(self._running):
+            self._running = {name: self._running[name] for name in order}
+            self.news.arranged.tell(order)
 
     async def _stop(self, name: str) -> None:
         upstream = self._running.pop(name)
-        self.news.removed(upstream)
+        self.news.removed.tell(upstream)
         self.private.end_server(name)
         await upstream.stop()
 
@@ -210,6 +210,14 @@ class Pool:
         """Its tools: as remembered while that is fresh, else as it says now."""
         return await self.find(name).read_tools()
 
+    def renew(self) -> None:
+        """Lists have been read: those that are no longer fresh are asked for again beside it, and news follow."""
+        now = time.monotonic()
+        if now >= self._renewed + RENEW_SECONDS:
+            self._renewed = now
+            for upstream in self:
+                upstream.renew()
+
     def invalidate(self, name: str) -> None:
         self._cache.invalidate(name)
 
@@ -244,7 +252,7 @@ class Pool:
             name=name,
             status=upstream.state.value,
             transport=spec.transport,
-            error=upstream.error,
+            error=upstream.error or (conceal(getattr(session.link, "refused_notice", "")) if session else ""),
             era=session.peer.era.value if session else "",
             revision=session.peer.revision if session else "",
             server_info={key: conceal(value) for key, value in session.peer.server_info.items()} if session else {},
@@ -292,13 +300,13 @@ class Pool:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{request.method} is not served here")
 
     def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
-        self.news.offer_changed(upstream, parts)
+        self.news.offer_changed.tell(upstream, parts)
 
     def state_changed(self, upstream: Upstream) -> None:
-        self.news.state_changed(upstream)
+        self.news.state_changed.tell(upstream)
 
     def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
-        self.news.noticed(upstream, notification, stream)
+        self.news.noticed.tell(upstream, notification, stream)
 
 
 def _error_in(name: str, spec: UpstreamSpec) -> ClawftError | None:

@@ -73,7 +73,7 @@ class Slots:
         if not self._take(holder):
             raise NotConnected(
                 f"{self.limit} servers are connected, which is the limit, and none of them is idle",
-                hint="try again when calls have ended, or raise max_connections",
+                hint="try again when calls have ended, or raise pool.max_connections in config.toml",
             )
         for waiter in self._queue:
             if waiter.holder is holder and not waiter.turn.done():

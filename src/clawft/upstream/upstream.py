@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from clawft.errors import (
     ClawftError,
     ConfigError,
+    JsonRpcFailure,
     LinkClosed,
     LinkError,
     NeedsAuth,
@@ -238,9 +240,11 @@ class Upstream:
         self._loss = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(OPEN_SECONDS):
-                self.session = session = await self._open()
+                with _step("the handshake"):
+                    self.session = session = await self._open()
                 self.start_beside(keep_told(session, self.interest, self._list_changed))
-                await self.lists.ask(session)
+                with _step("tools/list"):
+                    await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
         self.error = ""
@@ -302,6 +306,11 @@ class Upstream:
             await self.refresh()
         return self.tools
 
+    def renew(self) -> None:
+        """Ask again for what is no longer fresh; who reads it meanwhile sees what is known."""
+        if self.session is not None and not self.lists.is_fresh():
+            self._list_changed()
+
     def _list_changed(self) -> None:
         if self.lists.invalidate() and self.session is not None:
             self.start_beside(self.lists.ask_again(self.session))
@@ -353,6 +362,15 @@ class Upstream:
     def _tell_state(self) -> None:
         self._changed.set()
         self._surroundings.state_changed(self)
+
+
+@contextmanager
+def _step(name: str) -> Generator[None]:
+    """What a server refuses with may be any words: they are told with what was asked of it."""
+    try:
+        yield
+    except JsonRpcFailure as refused:
+        raise JsonRpcFailure(refused.error_code, f"{name}: {refused.message}", refused.error_data) from None
 
 
 def words_of(error: Exception) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials, Link
 from clawft.link.process import Launch, Said
 from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
+from clawft.wire.secrets import mask_url
 
 LoginTo = Callable[[UpstreamSpec], Credentials]
 """The login to a server, for servers reached over the network."""
@@ -36,9 +38,18 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.sse import SseLink
 
     return [
-        lambda: HttpLink(resolve(spec.url), resolve_all(spec.headers), login),
-        lambda: SseLink(resolve(spec.url), resolve_all(spec.headers), login),
+        lambda: HttpLink(_address(spec), resolve_all(spec.headers), login),
+        lambda: SseLink(_address(spec), resolve_all(spec.headers), login),
     ]
+
+
+def _address(spec: UpstreamSpec) -> str:
+    """What it stands for. What was written was judged when it was read, what a variable holds was not."""
+    url = resolve(spec.url)
+    if not url.lower().startswith(("http://", "https://")):
+        said = mask_url(spec.url)
+        raise InvalidConfig(f"{said} stands for no http:// or https:// address", hint="correct the variables it names")
+    return url
 
 
 def has_token(spec: UpstreamSpec) -> bool:

@@ -1,4 +1,4 @@
-"""JSON-RPC codes and the HTTP status each travels under in the stateless era."""
+"""JSON-RPC codes: the HTTP status each travels under in the stateless era, and which of a server's reach its agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ STATUS = {
     errors.METHOD_NOT_FOUND: 404,
 }
 
-_RESULT = b',"result":'
+_ABOUT_OUR_REQUEST = frozenset(
+    {
+        errors.PARSE_ERROR,
+        errors.INVALID_REQUEST,
+        errors.HEADER_MISMATCH,
+        errors.MISSING_CAPABILITY,
+        errors.UNSUPPORTED_REVISION,
+        errors.URL_ELICITATION_REQUIRED,
+    }
+)
 _CODE = re.compile(rb'\{"jsonrpc":"2\.0","id":(?:"(?:[^"\\]++|\\.)*+"|[^",]*+),"error":\{"code":(-?[0-9]+),')
 
 
@@ -24,3 +33,8 @@ def status_of(answer: bytes) -> int:
     """The HTTP status of an answer of ours. Every other error, and every result, is 200."""
     found = _CODE.match(answer)
     return STATUS.get(int(found[1]), 200) if found else 200
+
+
+def passed_on(code: int) -> int:
+    """A server's code as its agent gets it; one about the request that we made says nothing about the agent's own."""
+    return errors.INTERNAL_ERROR if code in _ABOUT_OUR_REQUEST else code

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from io import BytesIO
 
+from msgspec import Struct
+
 DEFAULT_LIMIT = 16 * 1024 * 1024
 """The longest message read, in bytes. Longer ones are skipped to their end and reported, the link lives on."""
 
@@ -28,18 +30,20 @@ def one_line(message: bytes) -> bytes:
     return message
 
 
-class TooLong:
-    """Stands where a line was that is skipped to its end."""
+HEAD_BYTES = 256
+"""Of a line that is skipped: enough to tell whose it is."""
 
 
-TOO_LONG = TooLong()
-"""It is longer than the limit."""
-GIVEN_UP = TooLong()
-"""It did not end while others waited."""
+class TooLong(Struct, frozen=True):
+    """Stands where a line was that is skipped to its end: it is longer than the limit."""
+
+    head: bytes = b""
+    given_up: bool = False
+    """It did not end while others waited, however long it is."""
 
 
 class LineFramer:
-    """Feed it what was read; it gives lines without their ending, and TOO_LONG once for each oversized one."""
+    """Feed it what was read; it gives lines without their ending, and TooLong once for each oversized one."""
 
     def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
         self.limit = limit
@@ -68,10 +72,19 @@ class LineFramer:
 
     def give_up(self) -> list[bytes | TooLong]:
         """Skip the line that is not whole yet."""
+        return self._skip(b"", given_up=True)
+
+    def _skip(self, last: bytes, *, given_up: bool = False) -> list[bytes | TooLong]:
+        with self._begun.getbuffer() as begun:
+            head = self._head(bytes(begun[:HEAD_BYTES]) + last[:HEAD_BYTES])
         self._begun = BytesIO()
         self.held = 0
         self._skipping = True
-        return [GIVEN_UP]
+        return [TooLong(head, given_up)]
+
+    def _head(self, line: bytes) -> bytes:
+        """The same however the stream was split: of so much as the limit we know in any case."""
+        return line[: min(HEAD_BYTES, self.limit)]
 
     def _hold(self, part: bytes) -> list[bytes | TooLong]:
         if self._skipping:
@@ -80,10 +93,7 @@ class LineFramer:
         if self.held <= self.limit + 1:  # one more, as the last byte may be the CR of a line that just fits
             self._begun.write(part)
             return []
-        self._begun = BytesIO()
-        self.held = 0
-        self._skipping = True
-        return [TOO_LONG]
+        return self._skip(part)
 
     def _finish(self, last: bytes) -> list[bytes | TooLong]:
         skipped, self._skipping = self._skipping, False
@@ -97,7 +107,7 @@ class LineFramer:
         if line[-1:] == b"\r":
             line = line[:-1]
         if len(line) > self.limit:
-            return [TOO_LONG]
+            return [TooLong(self._head(line))]
         if line and not line.isspace():
             return [line]
         self.blank += 1

@@ -11,10 +11,12 @@ from clawft.errors import (
     RESOURCE_NOT_FOUND,
     BadParams,
     ClawftError,
+    JsonRpcFailure,
     ResourceNotFound,
 )
 from clawft.model import Capabilities
 from clawft.wire import meta as metas
+from clawft.wire.codes import passed_on
 from clawft.wire.revisions import negotiate
 
 
@@ -63,4 +65,6 @@ def error_code(error: ClawftError) -> int:
     """Codes of this era: a missing resource has its own, the stateless ones do not exist."""
     if isinstance(error, ResourceNotFound):
         return RESOURCE_NOT_FOUND
+    if isinstance(error, JsonRpcFailure):
+        return passed_on(error.error_code)
     return INVALID_PARAMS if error.code == MISSING_CAPABILITY else error.code

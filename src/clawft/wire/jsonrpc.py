@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Mapping
+from io import BytesIO
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import BadEnvelope, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
+from clawft.errors import BadEnvelope, BadNotification, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
 from clawft.wire import parts
+from clawft.wire.framing import HEAD_BYTES
+from clawft.wire.inplace import LARGE, enclosed
 from clawft.wire.strings import clipped_json, without_halves
 from clawft.wire.visible import make_visible
 
@@ -94,9 +96,14 @@ class _Envelope(Struct, gc=False):
     error: Raw | UnsetType = UNSET
 
 
-_LIKELY = 256
-"""Of a line that cannot be read, where its id may stand."""
-_LIKELY_ID = re.compile(rb'"id": ?([0-9]{1,18})[,}]')
+_LIKELY_ID = rb'"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]*")\s*[,}]'
+_LIKELY_METHOD = rb'("method")\s*:'
+_LIKELY_OUTCOME = rb'("result"|"error")\s*:'
+
+_ANSWER_HEAD = rb'\{(?:"jsonrpc": ?"2\.0", ?|"id": ?[0-9]{1,18}, ?)*+"result": ?'
+_ANSWER_TAIL = rb'(?:, ?"jsonrpc": ?"2\.0"|, ?"id": ?[0-9]{1,18})*+\}'
+"""What stands around the result of an answer, as nearly everybody writes it."""
+_LONGEST_TAIL = 128
 
 _PIECE = 64 * 1024
 _utf8 = getincrementaldecoder("utf-8")
@@ -138,6 +145,36 @@ def decode(line: bytes) -> Message:
     return _read_answer(envelope)
 
 
+def decode_large(room: BytesIO) -> Message:
+    """The same for a long line that nobody else has: the result of a usual answer is left where it is."""
+    line = room.getvalue()
+    found = _find_result(line)
+    if found is None:
+        return decode(line)
+    del line
+    id, start, end = found
+    return Response(id, enclosed(room, start, end))
+
+
+def _find_result(line: bytes) -> tuple[bytes, int, int] | None:
+    """The id of a usual answer, where its result begins, and where it ends. None: read it like any other."""
+    head = re.match(_ANSWER_HEAD, line)
+    if head is None or parts.are_many(line):
+        return None
+    if not line.isascii():
+        _check_utf8(line)
+    try:
+        envelope = _envelope.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if envelope.id is UNSET or envelope.result is UNSET:
+        return None
+    end = head.end() + len(memoryview(envelope.result))
+    if len(line) - end > _LONGEST_TAIL or re.compile(_ANSWER_TAIL).fullmatch(line, end) is None:
+        return None  # or it is the second of two results
+    return copied((envelope.id,)), head.end(), end
+
+
 def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadEnvelope:
     """The decoder stops at the first wrong type; what follows may still be broken JSON, or have the id to answer to."""
     try:
@@ -154,12 +191,31 @@ def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadE
 
 def likely_answer(line: bytes) -> bytes:
     """The id of a line that was meant as an answer and cannot be read; empty if it was meant as something else."""
-    head = line[:_LIKELY]
-    answers = b'"result"' in head or b'"error"' in head or (len(line) <= _LIKELY and b'"method"' not in head)
-    if head[:1] != b"{" or b'"jsonrpc"' not in head or not answers:
+    head = line[:HEAD_BYTES]
+    if not _likely(_LIKELY_OUTCOME, head) and (is_likely_call(head) or len(line) > HEAD_BYTES):
         return b""
-    found = _LIKELY_ID.search(head)
-    return found[1] if found else b""
+    return _likely(_LIKELY_ID, head)
+
+
+def likely_request(line: bytes) -> bytes:
+    """The id of a line that was meant as a request and cannot be read; else empty."""
+    head = line[:HEAD_BYTES]
+    return _likely(_LIKELY_ID, head) if is_likely_call(head) else b""
+
+
+def is_likely_call(head: bytes) -> bool:
+    return _likely(_LIKELY_METHOD, head) != b""
+
+
+def _likely(member: bytes, head: bytes) -> bytes:
+    """A member of the message itself, and not of something in it."""
+    if head[:1] != b"{" or b'"jsonrpc"' not in head:
+        return b""
+    for found in re.finditer(member, head):
+        before = head[: found.start()]
+        if before.count(b"{") - before.count(b"}") == 1:
+            return found[1]
+    return b""
 
 
 def is_batch(line: bytes) -> bool:
@@ -182,8 +238,10 @@ def _too_deep() -> ParseError:
 
 def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
     """Only to a request there is an answer."""
-    id = NULL if envelope.id is UNSET or envelope.method is UNSET else copied((envelope.id,))
     told = f"the message has more than {parts.MAX_PARTS} members and items"
+    if envelope.id is UNSET and envelope.method is not UNSET:
+        return BadNotification(told)
+    id = NULL if envelope.id is UNSET or envelope.method is UNSET else copied((envelope.id,))
     return BadEnvelope(told, id=id if is_id(id) else NULL, hint="ask for less at a time")
 
 
@@ -206,14 +264,20 @@ def _read_call(line: bytes, envelope: _Envelope, method: str) -> Request | Notif
     if id is not None and not id.isdigit() and not is_id(id):
         raise BadEnvelope("the id must be a string or an integer", id=NULL)
     if envelope.jsonrpc != "2.0":
-        raise BadEnvelope('jsonrpc must be "2.0"', id=id)
+        raise _bad_call('jsonrpc must be "2.0"', id)
     if envelope.result is not UNSET or envelope.error is not UNSET:
-        raise BadEnvelope("a message with a method cannot also be an answer", id=id)
+        raise _bad_call("a message with a method cannot also be an answer", id)
+    if params == NULL and id is None:  # some write it where there are none, and would never hear that it is wrong
+        params = b""
     if params and params[:1] != b"{":
-        raise BadEnvelope("params must be an object", id=id)
+        raise _bad_call("params must be an object", id)
     if not _is_tight(line, id, method, params):
         _refuse_duplicates(line, id, params)
     return Notification(method, params) if id is None else Request(id, method, params)
+
+
+def _bad_call(what: str, id: bytes | None) -> BadEnvelope:
+    return BadNotification(what) if id is None else BadEnvelope(what, id=id)
 
 
 def _read_answer(envelope: _Envelope) -> Response | Failure:
@@ -270,13 +334,13 @@ def _refuse_duplicates(line: bytes, id: bytes | None, params: bytes) -> None:
 
     line = line.replace(params, b"0", 1) if params else line
     if len(line) > MAX_BESIDE_BYTES:
-        raise BadEnvelope(f"more than {MAX_BESIDE_BYTES} bytes beside the params", id=id)
+        raise _bad_call(f"more than {MAX_BESIDE_BYTES} bytes beside the params", id)
     try:
         json.loads(line, object_pairs_hook=note_keys, parse_int=str, parse_float=str)
     except RecursionError:
         raise _too_deep() from None
     if len(set(outermost)) != len(outermost):
-        raise BadEnvelope("a key occurs twice in the message", id=id)
+        raise _bad_call("a key occurs twice in the message", id)
 
 
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -286,10 +350,15 @@ _BEFORE_ID = b'{"jsonrpc":"2.0","id":'
 
 
 def result(id: bytes, payload: bytes) -> bytes:
-    return copied((_BEFORE_ID, id, b',"result":', payload, b"}"))
+    size = len(payload)
+    if size < LARGE:
+        return copied((_BEFORE_ID, id, b',"result":', payload, b"}"))
+    room = BytesIO(payload)
+    del payload  # see `inplace`
+    return enclosed(room, 0, size, copied((_BEFORE_ID, id, b',"result":')), b"}")
 
 
-def failure(id: bytes | None, code: int, message: str, data: Mapping[str, Any] | None = None) -> bytes:
+def failure(id: bytes | None, code: int, message: str, data: Any = None) -> bytes:
     """Whoever the words are from, nothing is hidden in them."""
     error = make_visible(encode(JsonRpcError(code, message, UNSET if data is None else data)))
     return b'{"jsonrpc":"2.0","id":' + (id or NULL) + b',"error":' + error + b"}"
@@ -318,7 +387,13 @@ def request(id: int, method: str, params: bytes = b"") -> bytes:
 def request_as(id: bytes, method: str, params: bytes = b"") -> bytes:
     if not params:
         return request_of(id, after_id(method))
-    return copied((_BEFORE_ID, id, b',"method":', encode(method), b',"params":', params, b"}"))
+    head = (_BEFORE_ID, id, b',"method":', encode(method), b',"params":')
+    size = len(params)
+    if size < LARGE:
+        return copied((*head, params, b"}"))
+    room = BytesIO(params)
+    del params  # see `inplace`
+    return enclosed(room, 0, size, copied(head), b"}")
 
 
 def request_of(id: bytes, rest: bytes) -> bytes:

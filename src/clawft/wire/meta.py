@@ -26,6 +26,9 @@ QUESTION_KEY = OUR_PREFIX + "key"
 NEEDS = OUR_PREFIX + "needs"
 """What a tool cannot do without, shaped like client capabilities: no revision has a place for it."""
 
+MAX_EXTENSION_BYTES = 4 * 1024
+"""Of what a client says about extensions that are between it and the servers."""
+
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 RANK = {level: rank for rank, level in enumerate(LEVELS)}
 
@@ -60,6 +63,11 @@ class _ElicitationModes(Struct, frozen=True):
     url: Raw | UnsetType = UNSET
 
 
+class _Sampling(Struct, frozen=True):
+    tools: Raw | UnsetType = UNSET
+    context: Raw | UnsetType = UNSET
+
+
 class _ClientCapabilities(Struct, frozen=True):
     elicitation: _ElicitationModes | UnsetType = UNSET
     sampling: Raw | UnsetType = UNSET
@@ -76,6 +84,7 @@ _params = msgspec.json.Decoder(Params)
 _meta = msgspec.json.Decoder(Meta)
 _string = msgspec.json.Decoder(str)
 _capabilities = msgspec.json.Decoder(_ClientCapabilities)
+_sampling = msgspec.json.Decoder(_Sampling)
 _implementation = msgspec.json.Decoder(_Implementation)
 
 _NO_PARAMS = Params()
@@ -132,13 +141,29 @@ def read_capabilities(raw: bytes) -> Capabilities:
         raise BadParams(f"client capabilities: {wrong}") from None
     elicitation = told.elicitation
     url = elicitation is not UNSET and elicitation.url is not UNSET
+    sampling = _read_sampling(told.sampling)
     return Capabilities(
         elicit_form=elicitation is not UNSET and (elicitation.form is not UNSET or not url),
         elicit_url=url,
         sampling=told.sampling is not UNSET,
         roots=told.roots is not UNSET,
         tasks=told.extensions is not UNSET and TASKS in told.extensions,
+        sampling_tools=sampling.tools is not UNSET,
+        sampling_context=sampling.context is not UNSET,
+        extensions=_read_extensions(told.extensions),
     )
+
+
+def _read_sampling(raw: Raw | UnsetType) -> _Sampling:
+    """Whatever else stands there means that it can be asked, and no more."""
+    return _Sampling() if raw is UNSET or bytes(raw)[:1] != b"{" else _sampling.decode(raw)
+
+
+def _read_extensions(told: dict[str, Raw] | UnsetType) -> tuple[tuple[str, bytes], ...]:
+    """All but the one that is ours to serve; none, if there is no end to them."""
+    known = {} if told is UNSET else {name: bytes(value) for name, value in told.items() if name != TASKS}
+    size = sum(len(name) + len(value) for name, value in known.items())
+    return tuple(known.items()) if size <= MAX_EXTENSION_BYTES else ()
 
 
 NEEDED = {"sampling": "sampling", "roots": "roots", "elicitation": "elicit_form"}

@@ -157,14 +157,14 @@ def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-_CLASS = re.compile(r"\[(?:[^\]\\]|\\.)*\]")
-_COUNT = re.compile(r"\{\d+(?:,\d*)?\}")
-_ODD = re.compile(
+_CLASS = r"\[(?:[^\]\\]|\\.)*\]"
+_COUNT = r"\{\d+(?:,\d*)?\}"
+_ODD = (
     r"\\(?![dDwWsSbBnrtfv^$\\.*+?()\[\]{}|/-]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})"  # an escape that not all know
     r"|\(\?(?![:=!])"  # a group of one language
     r"|[*+?]\+"  # a repetition of one language
 )
-_ODD_OUTSIDE = re.compile(r"(?<!\\)[\]{}]|\\-")
+_ODD_OUTSIDE = r"(?<!\\)[\]{}]|\\-"
 """What not every language reads in a pattern, or not in the same way; the latter where no class of characters is."""
 
 
@@ -172,7 +172,7 @@ def _is_pattern(value: Any) -> bool:
     if not isinstance(value, str) or len(value) > MAX_PATTERN_CHARS:
         return False
     plain = value.replace("\\\\", "")
-    if _ODD.search(plain) or _ODD_OUTSIDE.search(_COUNT.sub("", _CLASS.sub("", plain))):
+    if re.search(_ODD, plain) or re.search(_ODD_OUTSIDE, re.sub(_COUNT, "", re.sub(_CLASS, "", plain))):
         return False
     try:
         re.compile(value)
@@ -190,11 +190,11 @@ def _never(value: Any) -> bool:
     return False
 
 
-_ANCHOR = re.compile(r"[A-Za-z_][-A-Za-z0-9._]*")
+_ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*"
 
 
 def _is_anchor(value: Any) -> bool:
-    return isinstance(value, str) and _ANCHOR.fullmatch(value) is not None
+    return isinstance(value, str) and re.fullmatch(_ANCHOR, value) is not None
 
 
 _KEYWORDS: Mapping[str, Callable[[Any], bool]] = {

@@ -84,6 +84,14 @@ class Prompt(Described, kw_only=True):
     arguments: list[Argument] | UnsetType = UNSET
 
 
+MAX_FLAW_CHARS = 200
+
+
+def flaw(wrong: Exception) -> str:
+    """As whoever meets it is told: it may quote the other side, who may have much to say."""
+    return str(wrong)[:MAX_FLAW_CHARS]
+
+
 # ── mending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _object = msgspec.json.Decoder(dict[str, Raw])

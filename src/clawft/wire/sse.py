@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from clawft.errors import MessageTooLong
-from clawft.wire.framing import DEFAULT_LIMIT, one_line
+from clawft.wire.framing import DEFAULT_LIMIT, HEAD_BYTES, one_line
 
 KEEP_ALIVE = b": keep-alive\r\n\r\n"
+END = b"\r\n\r\n"
+"""Of an event."""
+
+TOO_LONG = "(too long)"
+"""The name of what stands where an event was that is skipped to its end."""
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
+_HEAD = HEAD_BYTES + len("data: ")
 
 
 class Event(Struct, frozen=True):
@@ -24,8 +30,13 @@ class Event(Struct, frozen=True):
 
 def frame(message: bytes, id: str = "") -> bytes:
     """One JSON message as one event."""
+    return b"".join((begin(id), one_line(message), END))
+
+
+def begin(id: str = "") -> bytes:
+    """What stands before the message, which has to be one line; and `END` behind it."""
     mark = b"id: " + id.encode() + b"\r\n" if id else b""
-    return b"".join((mark, b"event: message\r\ndata: ", one_line(message), b"\r\n\r\n"))
+    return mark + b"event: message\r\ndata: "
 
 
 def priming(id: str) -> bytes:
@@ -38,10 +49,18 @@ def retry(milliseconds: int) -> bytes:
 
 
 class EventReader:
-    """Feed it chunks; it yields events. CR, LF and CRLF all end a line, also across chunks."""
+    """Feed it chunks; it yields events. CR, LF and CRLF all end a line, also across chunks.
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+    `skips`: of an event, or a comment, above the limit only the beginning is given, as the data of a `TOO_LONG`.
+    """
+
+    def __init__(self, limit: int = DEFAULT_LIMIT, *, skips: bool = False) -> None:
         self.limit = limit
+        self._skips = skips
+        self._skipping = False
+        self._skipped: list[Event] = []
+        self._begun = False
+        """Of what is skipped: is there anything on the line that is not whole yet?"""
         self._held = bytearray()
         self._after_cr = False
         self._fields: dict[str, str] = {}
@@ -49,7 +68,7 @@ class EventReader:
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Raises MessageTooLong for an event, or a comment, above the limit."""
+        """Raises MessageTooLong for an event, or a comment, above the limit, unless it skips them."""
         if self._after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]  # the second half of a CRLF that was split
             self._after_cr = False
@@ -60,6 +79,7 @@ class EventReader:
         for line in lines:
             yield from self._line(line)
         self._hold(tail)
+        yield from self._told()
 
     @property
     def held(self) -> int:
@@ -71,25 +91,33 @@ class EventReader:
         self._held, self._fields, self._data, self._size = bytearray(), {}, [], 0
 
     def _hold(self, part: bytes) -> None:
-        if part:
-            self._check(len(self._held) + len(part))
+        if part and not self._skipping and self._fits(len(self._held) + len(part), part):
             self._held += part
+        elif part:
+            self._begun = True
 
     def _line(self, last: bytes) -> Iterator[Event]:
-        if self._held:
-            self._hold(last)
-            line, self._held = bytes(self._held), bytearray()
-        else:
-            self._check(len(last))
-            line = last
-        if not line:
-            yield from self._dispatch()
-        elif not line.startswith(b":"):
-            self._field(line)
+        if self._skipping:
+            self._skipping = last != b"" or self._begun  # a line with nothing on it ends what is skipped
+            self._begun = False
+        elif self._fits(len(self._held) + len(last), last):
+            line = b"".join((self._held, last)) if self._held else last
+            self._held = bytearray()
+            if not line:
+                yield from self._dispatch()
+            elif not line.startswith(b":"):
+                self._field(line)
+        yield from self._told()
+
+    def _told(self) -> Iterator[Event]:
+        """That something is skipped is told at once: its end may never come."""
+        skipped, self._skipped = self._skipped, []
+        yield from skipped
 
     def _field(self, line: bytes) -> None:
+        if not self._fits(self._size + len(line), line):
+            return
         self._size += len(line)
-        self._check(self._size)
         name, _, value = line.decode("utf-8", "replace").partition(":")
         value = value.removeprefix(" ")
         if name == "data":
@@ -110,6 +138,15 @@ class EventReader:
             retry=int(retry) if retry.isascii() and retry.isdigit() and len(retry) < 10 else None,
         )
 
-    def _check(self, size: int) -> None:
-        if size > self.limit:
+    def _fits(self, size: int, part: bytes) -> bool:
+        """If not, all of it is let go, but for the beginning of its data."""
+        if size <= self.limit:
+            return True
+        if not self._skips:
             raise MessageTooLong(f"an event is longer than {self.limit} bytes")
+        name, _, value = (bytes(self._held[:_HEAD]) + part[:_HEAD]).decode(errors="replace").partition(":")
+        head = [*self._data, value.removeprefix(" ") if name == "data" else ""][0]
+        self.clear()
+        self._skipping = True
+        self._skipped.append(Event(head[:HEAD_BYTES], TOO_LONG))
+        return False

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from io import BytesIO
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import BadParams, ClawftError, UnsupportedRevision
+from clawft.errors import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    BadParams,
+    ClawftError,
+    JsonRpcFailure,
+    UnsupportedRevision,
+)
 from clawft.model import Capabilities, Kind
 from clawft.wire import meta as metas
+from clawft.wire.codes import passed_on
 from clawft.wire.headers import Headers, check_mirrors
+from clawft.wire.inplace import enclosed
 from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
@@ -115,7 +125,7 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
 
     `server` is our `serverInfo` as JSON. What a result says of its own type counts for nothing here.
     """
-    if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
+    if _is_ours(payload):
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
     if len(payload) > _LONG and payload[1:2] == b'"':
@@ -124,6 +134,21 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
     if not inner or inner.isspace():
         return head.rstrip(b",") + tail
     return head + inner + tail
+
+
+def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
+    """The same for a long one that nobody else has, where it is (see `inplace`)."""
+    payload = room.getvalue()
+    if payload[1:2] != b'"' or _is_ours(payload):
+        return finish_result(payload, server, kind, cache)
+    end = len(payload) - 1
+    del payload
+    return enclosed(room, 1, end, *_around(server, kind, cache))
+
+
+def _is_ours(payload: bytes) -> bool:
+    """Whether it may have members that are ours to write."""
+    return b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload
 
 
 @lru_cache(maxsize=16)
@@ -167,4 +192,7 @@ def cache_hint(ttl_ms: int, scope: str) -> bytes:
 
 
 def error_code(error: ClawftError) -> int:
-    return error.code
+    """Codes of this era: a missing resource is told like any other wrong word."""
+    if not isinstance(error, JsonRpcFailure):
+        return error.code
+    return INVALID_PARAMS if error.error_code == RESOURCE_NOT_FOUND else passed_on(error.error_code)

@@ -18,14 +18,14 @@ MAX_MENDED_BYTES = 512 * 1024
 MAX_HALVES = 1_000
 """Half characters in one message: one or two are an accident."""
 
-_HALF = re.compile(
+_HALF = (
     rb"((?:[^\\]++|\\[^u]|\\u(?![dD][89a-fA-F])|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*+)"
     rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 """All that is whole, and then half of a character that JSON spells in two halves."""
 _IN_ITS_PLACE = rb"\ufffd"
-_BROKEN_ESCAPE = re.compile(rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z")
-_BROKEN_CHARACTER = re.compile(rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z")
+_BROKEN_ESCAPE = rb"\\u[0-9a-fA-F]{0,3}\Z|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u?[0-9a-fA-F]{0,3})?\Z"
+_BROKEN_CHARACTER = rb"(?:[\xc2-\xdf]|[\xe0-\xef][\x80-\xbf]?|[\xf0-\xf4][\x80-\xbf]{0,2})\Z"
 _LONGEST = len(rb"\ud83d\ude00")
 _ESCAPE = re.compile(rb"\\")
 _string = msgspec.json.Decoder(str)
@@ -56,8 +56,8 @@ def without_halves(message: bytes) -> bytes | None:
     if len(message) > MAX_MENDED_BYTES or not (rb"\ud" in message or rb"\uD" in message):
         return None
     pieces: list[bytes] = []
-    at = 0
-    while (found := _HALF.match(message, at)) is not None:
+    at, half = 0, re.compile(_HALF)
+    while (found := half.match(message, at)) is not None:
         pieces += (found[1], _IN_ITS_PLACE)
         at = found.end()
         if len(pieces) > 2 * MAX_HALVES:
@@ -94,7 +94,7 @@ def first_piece(whole: memoryview, most: int | None = None) -> bytes:
 def _unbroken(piece: bytes) -> bytes:
     """Only the end is looked at: a search for it from the beginning could take very long."""
     head, tail = piece[:-_LONGEST], piece[-_LONGEST:]
-    tail = _BROKEN_ESCAPE.sub(b"", _BROKEN_CHARACTER.sub(b"", tail))
+    tail = re.sub(_BROKEN_ESCAPE, b"", re.sub(_BROKEN_CHARACTER, b"", tail))
     piece = head + tail
     backslashes = len(piece) - len(piece.rstrip(b"\\"))
     return piece[:-1] if backslashes % 2 else piece

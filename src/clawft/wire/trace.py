@@ -11,7 +11,7 @@ from msgspec import Raw
 PARENT = "traceparent"
 STATE = "tracestate"
 
-_VALID = re.compile(rb'"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})((?:-[^"]*)?)"')
+_VALID = rb'"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})((?:-[^"]*)?)"'
 _FIRST = b"00"
 
 
@@ -20,7 +20,7 @@ def continued(meta: dict[str, Raw], new_span: Callable[[], str]) -> dict[str, Ra
     parent = meta.get(PARENT)
     if parent is None:
         return meta
-    read = _VALID.fullmatch(parent)
+    read = re.fullmatch(_VALID, parent)
     if read is None or (read[1] == _FIRST and read[4]):
         return {key: value for key, value in meta.items() if key not in (PARENT, STATE)}
     told = b"-".join((_FIRST, read[2], new_span().encode(), read[3]))

@@ -96,7 +96,7 @@ async def test_a_build_script_that_hangs_is_gone_at_the_deadline(trusting: Path)
     await until((folder / "pids").exists)
     assert len(running_in(folder)) >= 2
     told = await running
-    assert (told["success"], told["timed_out"]) == (False, True)
+    assert (told["success"], told["exit_code"], told["timed_out"]) == (False, None, True)
     assert "stopped at its deadline of 3 s" in told["note"]
     assert time.monotonic() - began < 15
     await until(lambda: not running_in(folder))

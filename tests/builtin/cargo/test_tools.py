@@ -11,7 +11,7 @@ import pytest
 from clawft.builtin.cargo.arguments import MANIFEST_PATH
 from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST
 from clawft.builtin.cargo.run import confined, environment
-from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
+from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from clawft.provider.manifest import Manifest, Permissions
 from tests.builtin.build.trusting import Listener, call_as, provider_of
 from tests.requirements import requirement
@@ -118,6 +118,9 @@ async def test_how_cargo_is_started(fake: Path, trusting: Path, monkeypatch: pyt
         ({"package": "-x"}, "package cannot be '-x'"),
         ({"extra_args": ["--config", "x"]}, "'--config' is not allowed"),
         ({"package": "x" * 10_000_000}, "the bound is"),
+        ({"working_dir": 5}, "'working_dir' must be str, got int"),
+        ({"profile": "fast"}, "Invalid enum value 'fast'"),
+        ({"extra": 1}, "unknown argument 'extra'"),
     ],
 )
 async def test_invalid_params_start_nothing(fake: Path, trusting: Path, arguments: Any, words: str) -> None:
@@ -138,10 +141,10 @@ async def test_a_folder_that_is_none_is_one_clear_error(fake: Path, trusting: Pa
     assert not (fake / "cargo.started").exists()
 
 
-@requirement("CARGO-02")
+@requirement("CARGO-02", "CARGO-08")
 async def test_arguments_of_the_wrong_type_start_nothing(fake: Path, trusting: Path) -> None:
     for wrong in ({}, {"working_dir": ".", "profile": "bench"}, {"working_dir": ".", "workspac": True}):
-        with pytest.raises(InvalidArguments):
+        with pytest.raises(ExecutionFailed, match=r"^invalid params: build: "):
             await call(trusting, "build", **wrong)
     assert not (fake / "cargo.started").exists()
 

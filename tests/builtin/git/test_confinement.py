@@ -1,6 +1,7 @@
 """All of a repository lies inside the workspace, or it is not used."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,8 +143,10 @@ async def test_a_link_in_the_work_tree_is_committed_as_a_link(tools: Tools, repo
     await tools("commit", repo_path="r", message="m", **WHO)
     assert said(repo, "show", "HEAD:way") == str(tmp_path / "secret")
     (repo / "folder").symlink_to(tmp_path)
-    with pytest.raises(ToolError, match="git knows no file"):
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
         await tools("blame", repo_path="r", file_path="folder/secret")
+    with pytest.raises(ToolError, match="git knows no file"):
+        await tools("blame", repo_path="r", file_path="no/such/file")
 
 
 @requirement("GIT-12", "IDE-12")
@@ -205,8 +208,98 @@ async def test_work_trees_submodules_and_bare_ones_inside_are_fine(tools: Tools,
     (repo / "sub/a.txt").write_text("changed\n")
     assert [each["path"] for each in (await tools("status", repo_path="r/sub"))["result"]] == ["a.txt"]
     assert len((await tools("log", repo_path="bare.git"))["result"]) == 2
+    assert len((await tools("blame", repo_path="bare.git", file_path="a.txt"))["result"]) == 3
     with pytest.raises(ExecutionFailed, match="work tree"):
         await tools("status", repo_path="bare.git")
+
+
+@requirement("GIT-12", "IDE-12")
+@pytest.mark.parametrize("trust", [False, True])
+async def test_what_looks_like_a_bare_repository_has_no_work_tree(
+    tools: Tools, trusting: Tools, workspace: Path, outside: Path, trust: bool
+) -> None:
+    """Its configuration says that it is not bare, and where its files are."""
+    new(workspace / "w")
+    (workspace / "w/.git").rename(workspace / "w.git")
+    git(workspace / "w.git", "config", "core.worktree", str(outside))
+    before = fingerprint(outside)
+    each = trusting if trust else tools
+    with pytest.raises(ExecutionFailed, match="work tree"):
+        await each("status", repo_path="w.git")
+    with pytest.raises(ExecutionFailed, match="work tree"):
+        await each("commit", repo_path="w.git", message="m", **WHO)
+    assert (await each("log", repo_path="w.git"))["result"] == []
+    assert fingerprint(outside) == before
+
+
+@requirement("GIT-12", "IDE-12")
+async def test_what_looks_like_a_bare_repository_borrows_none_from_outside(
+    tools: Tools, workspace: Path, outside: Path
+) -> None:
+    for folder in ("w.git/objects", "w.git/refs"):
+        (workspace / folder).mkdir(parents=True)
+    (workspace / "w.git/HEAD").write_text("ref: refs/heads/main\n")
+    (workspace / "w.git/commondir").write_text(f"{outside}/.git\n")
+    for tool, arguments in (("log", {}), ("show", {"file_path": "secret"}), ("branch", {})):
+        with pytest.raises(PermissionDenied, match="kept outside the workspace"):
+            await tools(tool, repo_path="w.git", **arguments)
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize("linked", ["objects/pack", "objects/ab", "objects/pack/pack-1.pack"])
+async def test_objects_of_another_repository_are_not_read_through_links(
+    tools: Tools, repo: Path, outside: Path, linked: str
+) -> None:
+    link = repo / ".git" / linked
+    if link.is_dir():
+        link.rmdir()
+    link.symlink_to(outside / ".git/objects/pack")
+    with pytest.raises(PermissionDenied, match="a link that leads outside the workspace"):
+        await tools("log", repo_path="r")
+
+
+@requirement("GIT-12")
+async def test_objects_are_not_borrowed_by_a_quoted_path(tools: Tools, repo: Path, outside: Path) -> None:
+    borrowed = "".join(f"\\{ord(letter):03o}" for letter in f"{outside}/.git/objects")
+    (repo / ".git/objects/info").mkdir(exist_ok=True)
+    (repo / ".git/objects/info/alternates").write_text(f'"{borrowed}"\n')
+    with pytest.raises(ExecutionFailed, match="is not what git puts there"):
+        await tools("log", repo_path="r")
+
+
+@requirement("GIT-12", "GIT-07")
+async def test_an_error_of_blame_tells_nothing_of_a_file_outside(tools: Tools, repo: Path, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("very secret\n")
+    git(repo, "config", "blame.ignoreRevsFile", str(tmp_path / "token"))
+    with pytest.raises(ExecutionFailed, match=r"blame\.ignoreRevsFile names in \.git/config is no list") as failed:
+        await tools("blame", repo_path="r", file_path="a.txt")
+    assert "very secret" not in str(failed.value)
+
+
+@requirement("GIT-12", "GIT-07")
+async def test_no_line_is_read_through_a_link_in_the_place_of_a_folder(tools: Tools, repo: Path, outside: Path) -> None:
+    (repo / "d").mkdir()
+    save(repo, **{"d/secret": "mine\n"})
+    shutil.rmtree(repo / "d")
+    (repo / "d").symlink_to(outside)
+    with pytest.raises(PermissionDenied, match="outside the workspace"):
+        await tools("blame", repo_path="r", file_path="d/secret")
+    told = await tools("blame", repo_path="r", file_path="d/secret", revision="HEAD")
+    assert [line["content"] for line in told["result"]] == ["mine"]
+    for tool in ("diff", "status"):
+        assert "secret\n" not in str(await tools(tool, repo_path="r"))
+
+
+@requirement("GIT-04", "GIT-09")
+async def test_the_folder_git_keeps_is_no_work_tree(tools: Tools, repo: Path) -> None:
+    before = fingerprint(repo)
+    for path in ("r/.git", "r/.git/hooks"):
+        with pytest.raises(ExecutionFailed, match="work tree"):
+            await tools("status", repo_path=path)
+        with pytest.raises(ExecutionFailed, match="work tree"):
+            await tools("commit", repo_path=path, message="m", **WHO)
+    assert fingerprint(repo) == before
+    assert len((await tools("log", repo_path="r/.git"))["result"]) == 2
 
 
 @requirement("GIT-12")

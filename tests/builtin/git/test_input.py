@@ -150,6 +150,10 @@ def test_addresses_that_may_be_used(url: str, protocol: str, host: str) -> None:
         "c:evil",
         "https://evil.example/a/b",
         "https://github.com.evil.example/a",
+        "https://github.com_a.evil.example/b",
+        "ssh://github.com_a.evil.example/b",
+        "ssh://git@github.com~a.evil.example/b",
+        "ssh://github.comm/-a",
         "git@evil.example:a/b",
         "https://127.0.0.1/a",
         "https://github.com/a\nb",
@@ -165,7 +169,7 @@ async def test_addresses_that_may_not(tools: Tools, workspace: Path, url: str) -
 @requirement("GIT-12", "PLUG-04")
 def test_a_refused_host_names_the_permission_and_the_user_may_add_it() -> None:
     address = Address("https", "https://git.example/x", "git.example")
-    with pytest.raises(PermissionDenied, match=r"network 'git\.example'"):
+    with pytest.raises(PermissionDenied, match=r"network 'git\.example' \(a person can add it: \[git\] hosts = "):
         check_address("clone", address, MANIFEST, local=True)
     check_address("clone", address, GitSettings(hosts=("*.example",)).manifest(), local=True)
 

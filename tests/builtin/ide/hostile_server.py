@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ def serve() -> None:
         if "id" in message:
             result: Any = {"capabilities": {"hoverProvider": True}}
             if message["method"] == "textDocument/hover":
+                if Path("mute").exists():
+                    os.close(1)
+                    continue
+                if Path("deaf").exists():
+                    time.sleep(600)
                 result = {"contents": " ".join(got) or "nothing"}
             _write({"jsonrpc": "2.0", "id": message["id"], "result": result})
 

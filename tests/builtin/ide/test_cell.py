@@ -1,5 +1,6 @@
 """Language servers stay in a cell: a project decides what they read, and some run what it brings along."""
 
+import asyncio
 import os
 import socket
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawft.builtin.ide.lsp import cell as held
+from clawft.builtin.ide.lsp import rpc
 from clawft.builtin.ide.lsp.backend import HeadlessIde
 from clawft.builtin.ide.model import Position
 from clawft.errors import IdeFailed
@@ -109,3 +111,42 @@ async def test_one_line_says_what_holds_it(project: Path, monkeypatch: pytest.Mo
     with pytest.raises(IdeFailed, match="its sandbox is required and cannot be had: bubblewrap is not installed"):
         await headless.hover(str(project.resolve() / FILES[RUNS_NONE]), Position(0, 0))
     await headless.close()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_one_that_closes_its_output_has_ended_and_the_next_question_starts_another(
+    project: Path, monkeypatch: pytest.MonkeyPatch, level: str
+) -> None:
+    monkeypatch.setattr(held, "this_machine", lambda: means(level))
+    (project / "mute").touch()
+    headless = HeadlessIde(project)
+    file = str(project.resolve() / FILES[RUNS_NONE])
+    try:
+        async with asyncio.timeout(15):  # its deadline is longer
+            with pytest.raises(IdeFailed, match=f"{RUNS_NONE} closed its output"):
+                await headless.hover(file, Position(0, 0))
+            (project / "mute").unlink()
+            assert await headless.hover(file, Position(0, 0))
+    finally:
+        await headless.close()
+
+
+async def test_one_that_does_not_read_is_given_up_before_much_waits_for_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "MAX_UNREAD_BYTES", 1024 * 1024)
+    (project / "deaf").touch()
+    headless = HeadlessIde(project)
+    file = project.resolve() / FILES[RUNS_NONE]
+    try:
+        first = asyncio.create_task(headless.hover(str(file), Position(0, 0)))
+        asking = {first}
+        while not first.done():
+            file.write_text(f"{os.urandom(200_000).hex()}\n")
+            asking.add(asyncio.create_task(headless.hover(str(file), Position(0, 0))))
+            await asyncio.wait({first}, timeout=0.1)
+        with pytest.raises(IdeFailed, match="does not read: 1048576 bytes wait"):
+            await first
+        await asyncio.wait(asking)
+    finally:
+        await headless.close()

@@ -88,6 +88,18 @@ async def test_edits_are_exact_or_refused_and_saved_when_asked(project: Path, ho
         assert nothing.is_error
 
 
+@requirement("IDE-08", "IDE-01")
+async def test_marks_and_line_ends_are_kept_as_editors_keep_them(project: Path, home: Path) -> None:
+    """A byte order mark is no letter that positions count, and new lines end as those around them do."""
+    (project / "main.py").write_bytes(b"\xef\xbb\xbfone: int = 'x'\r\ntwo = 2\r\n")
+    first = {"start_line": 0, "start_character": 0, "end_line": 0, "end_character": 3}
+    async with agent(project, home) as ours:
+        found = await ours.ide("diagnostics", path="main.py", wait_ms=WAIT_MS, severity=1)
+        assert [each["range"]["start"] for each in found["result"]] == [{"line": 0, "character": 11}]
+        await ours.ide("edit", path="main.py", **first, new_text="zero = 0\none", save=True)
+    assert (project / "main.py").read_bytes() == b"\xef\xbb\xbfzero = 0\r\none: int = 'x'\r\ntwo = 2\r\n"
+
+
 @requirement("IDE-09")
 async def test_diagnostics_follow_what_other_tools_do_to_the_disk(project: Path, home: Path) -> None:
     """The complaint users make most about such bridges."""

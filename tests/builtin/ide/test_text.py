@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.ide.model import Position, Range, TextEdit
-from clawft.builtin.ide.text import Map, apply, edits_between, find_anchor, lines_of, units
+from clawft.builtin.ide.text import Map, apply, edits_between, find_anchor, lines_of, units, with_ends_of
 from clawft.errors import IdeFailed
 from tests.requirements import requirement
 
@@ -95,3 +95,16 @@ def test_an_anchor_stands_there_once() -> None:
 @given(TEXTS)
 def test_units_are_what_utf16_has(text: str) -> None:
     assert units(text) == len(text.encode("utf-16-le")) // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "put"),
+    [
+        ("a\r\nb\r\n", "x\ny\r\n", "x\r\ny\r\n"),
+        ("a\nb\r\n", "x\ny", "x\ny"),
+        ("a", "x\ny\r\n", "x\ny\r\n"),
+        ("a\r\n", "x", "x"),
+    ],
+)
+def test_new_lines_end_as_all_others_do(text: str, new: str, put: str) -> None:
+    assert with_ends_of(text, new) == put

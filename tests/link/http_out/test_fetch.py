@@ -160,14 +160,18 @@ async def test_redirects_are_followed_and_bounded(site: Site) -> None:
 
 
 @requirement("WEB-02")
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/", "http://a:b/", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "ftp://example.org/", "http://a:b/", "javascript:alert(1)", "https://[]@/x"]
+)
 async def test_redirects_lead_to_http_only(site: Site, target: str) -> None:
     site.answers["/"] = answer(b"", "302 Found", Location=target)
     with pytest.raises(LinkError, match=r"127\.0\.0\.1 redirects elsewhere: not a"):
         await fetch(site.url("/"), judge=anyone)
 
 
-@pytest.mark.parametrize("url", ["", "x", "file:///etc/passwd", "http://", "http://a:b/", "//host/", "http://[::1"])
+@pytest.mark.parametrize(
+    "url", ["", "x", "file:///etc/passwd", "http://", "http://a:b/", "//host/", "http://[::1", "https://[]@/"]
+)
 async def test_what_is_no_web_address_is_refused(url: str) -> None:
     with pytest.raises(InvalidArguments, match="not a"):
         await fetch(url, judge=anyone)

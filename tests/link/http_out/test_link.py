@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,9 @@ from clawft.link.base import Outgoing
 from clawft.link.http_out.client import refusal
 from clawft.link.http_out.link import HttpLink
 from clawft.link.patience import Patience
+from clawft.upstream.pool import Pool
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, Respond, Web, serve
@@ -124,6 +128,19 @@ async def test_an_event_stream_is_read_to_our_answer_and_the_rest_is_handed_on()
         assert await link.request(PING) == Response(b"1", b'{"ours": 1}')
         assert listener.heard == [("notifications/progress", 1), ("roots/list", 1)]
         await seen.asked[0].closed.wait()
+
+
+@requirement("LINK-26")
+async def test_challenges_in_lines_of_their_own_are_all_heard() -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        response = web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="staff"'})
+        response.headers.add("WWW-Authenticate", 'Bearer resource_metadata="x"')
+        return response
+
+    async with linked(respond) as (link, *_):
+        with pytest.raises(NeedsAuth) as raised:
+            await link.request(PING)
+    assert raised.value.challenge == 'Basic realm="staff", Bearer resource_metadata="x"'
 
 
 @requirement("LINK-16", "S2-P3-05")
@@ -239,6 +256,24 @@ async def test_a_notice_that_is_refused_is_logged_not_raised(caplog: pytest.LogC
     async with linked(respond) as (link, _, _):
         await link.notify("notifications/x")
     assert "status 500" in caplog.text
+
+
+@requirement("LINK-19")
+async def test_a_notice_that_is_refused_is_shown_in_the_status_of_the_server(tmp_path: Path) -> None:
+    hello: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+    results: dict[str, Any] = {"initialize": hello, "tools/list": {"tools": []}}
+
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about not in results:
+            return web.Response(status=500 if asked.about.startswith("notifications/") else 404)
+        return web.json_response({"jsonrpc": "2.0", "id": asked.message["id"], "result": results[asked.about]})
+
+    async with serve(respond) as seen:
+        pool = Pool(tmp_path, ways_to, [])
+        assert (await pool.connect(UpstreamSpec("a", url=seen.url))).errors == {}
+        status = pool.server_status("a")
+        assert (status.status, "notification with status 500" in status.error) == ("connected", True)
+        await pool.close()
 
 
 @requirement("LINK-22")

@@ -93,3 +93,10 @@ async def test_what_the_system_says_is_what_is_found() -> None:
 def test_a_zone_is_what_has_the_same_end() -> None:
     assert zone_of("A.b.Example.COM.") == zone_of("c.example.com") == "example.com"
     assert zone_of("localhost") == "localhost"
+
+
+@requirement("QUAL-12")
+@pytest.mark.parametrize("host", ["....", f"{'a' * 64}.test", "a..b"])
+async def test_what_is_no_name_cannot_be_resolved(host: str) -> None:
+    with pytest.raises(OSError, match="no name of a host"):
+        await Lookups().find(host, 80)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from clawft.errors import LinkClosed, LinkError, LinkRefused, RequestTimeout
+from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, ProtocolFailure, RequestTimeout
 from clawft.link.base import Outgoing
 from clawft.link.http_out import sse
 from clawft.link.http_out.sse import SseLink
@@ -17,7 +17,8 @@ from clawft.link.patience import Patience
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.ways import ways_to
-from clawft.wire.jsonrpc import Response
+from clawft.wire.framing import DEFAULT_LIMIT
+from clawft.wire.jsonrpc import Failure, Response
 from tests.requirements import requirement
 from tests.servers.web import Asked, Events, Web, serve
 from tests.upstream.support import until
@@ -32,6 +33,11 @@ class Old:
         self.endpoint = endpoint
         self.events: Events | None = None
         self.end = asyncio.Event()
+        self.unanswered: dict[str, int] = {}
+
+    async def say(self, message: dict[str, Any]) -> None:
+        if self.events is not None:
+            await self.events.send(message)
 
     async def respond(self, asked: Asked) -> web.StreamResponse:
         if asked.method == "GET" and asked.http.path == "/sse":
@@ -53,12 +59,16 @@ class Old:
         }
         if asked.about in results:
             await events.send({"jsonrpc": "2.0", "id": asked.message["id"], "result": results[asked.about]})
+        else:
+            self.unanswered[asked.about] = asked.message["id"]
 
 
 @asynccontextmanager
-async def linked(old: Old) -> AsyncGenerator[tuple[SseLink, Web, asyncio.Future[LinkError]]]:
+async def linked(
+    old: Old, limit: int = DEFAULT_LIMIT
+) -> AsyncGenerator[tuple[SseLink, Web, asyncio.Future[LinkError]]]:
     async with asyncio.timeout(PATIENCE_S), serve(old.respond, "/sse") as seen:
-        link = SseLink(seen.url, {"Authorization": "Bearer t"})
+        link = SseLink(seen.url, {"Authorization": "Bearer t"}, limit=limit)
         lost: asyncio.Future[LinkError] = asyncio.get_running_loop().create_future()
         try:
             await link.open(lambda message, stream: None, lost.set_result)
@@ -75,6 +85,36 @@ async def test_messages_are_posted_where_the_server_says_and_answered_on_its_str
         await link.notify("notifications/x")
         assert all(each.http.query_string == "session=1" for each in seen.asked if each.method == "POST")
         assert all(each.headers["Authorization"] == "Bearer t" for each in seen.asked)
+
+
+@requirement("WIRE-08", "LINK-18", "LINK-23")
+async def test_an_answer_above_the_limit_fails_nobody_but_the_one_who_asked() -> None:
+    old = Old()
+    async with linked(old, limit=1000) as (link, _, lost):
+        long, other = asked_for(link, "long"), asked_for(link, "other")
+        await until(lambda: len(old.unanswered) == 2)
+        await old.say({"jsonrpc": "2.0", "id": old.unanswered["long"], "result": {"x": "x" * 2000}})
+        with pytest.raises(MessageTooLong):
+            await long
+        await old.say({"jsonrpc": "2.0", "id": old.unanswered["other"], "result": {}})
+        assert isinstance(await other, Response)
+        assert not lost.done()
+
+
+@requirement("WIRE-03", "LINK-23")
+@pytest.mark.parametrize("members", [{}, {"result": {}, "error": {"code": 1, "message": "m"}}])
+async def test_an_answer_that_is_none_ends_its_request_at_once(members: dict[str, Any]) -> None:
+    old = Old()
+    async with linked(old) as (link, _, _):
+        asked = asked_for(link, "x")
+        await until(lambda: "x" in old.unanswered)
+        await old.say({"jsonrpc": "2.0", "id": old.unanswered["x"], **members})
+        with pytest.raises(ProtocolFailure):
+            await asked
+
+
+def asked_for(link: SseLink, method: str) -> asyncio.Future[Response | Failure]:
+    return asyncio.ensure_future(link.request(Outgoing(method)))
 
 
 @requirement("LINK-23", "LINK-15")

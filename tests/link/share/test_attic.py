@@ -49,6 +49,15 @@ def test_the_kind_that_has_most_gives_way() -> None:
     assert (modest.count, greedy.count) == (2, 8)
 
 
+def test_there_is_room_for_what_would_stay() -> None:
+    attic = Attic(LIMIT)
+    attic.count(lambda: 70)
+    Kind(attic, 3)
+    assert [attic.has_room(size) for size in (10, 30, 31)] == [True, True, False]
+    attic.count(lambda: 70)
+    assert [attic.has_room(size) for size in (10, 11)] == [True, False]
+
+
 def test_all_that_is_kept_gives_way_to_what_is_on_its_way_but_for_a_little() -> None:
     attic = Attic(LIMIT)
     kinds = [Kind(attic, 5), Kind(attic, 3)]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from clawft.errors import Busy
+from clawft.errors import Busy, LinkClosed
 from clawft.link.share import waiting
 from clawft.link.share.load import Load, Total
 from clawft.link.share.waiting import WaitingRoom
@@ -86,6 +86,22 @@ async def test_who_leaves_the_queue_leaves_nothing_behind(room: tuple[WaitingRoo
     first.put_down()  # lets it in
     second.cancel()  # before it could notice
     await asyncio.gather(second, return_exceptions=True)
+    assert room[1].carried == 0
+
+
+@requirement("QUAL-12")
+async def test_who_has_left_waits_no_longer(room: tuple[WaitingRoom, Total], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or it would keep its place, and what came of its request, from those who are there."""
+    monkeypatch.setattr(waiting, "LOOK_SECONDS", SOON)
+    left = asyncio.Event()
+    with await room[0].enter(100, "one"):
+        gone = asyncio.create_task(room[0].enter(100, "two", left.is_set))
+        stays = asyncio.create_task(room[0].enter(100, "two"))
+        left.set()
+        with pytest.raises(LinkClosed):
+            await gone
+        assert not stays.done()
+    (await stays).put_down()
     assert room[1].carried == 0
 
 

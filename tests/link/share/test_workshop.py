@@ -3,6 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from sys import getrefcount
+from weakref import ref
 
 import pytest
 
@@ -102,6 +104,38 @@ async def test_what_nobody_waits_for_is_not_done_and_what_fails_fails_alone() ->
         await failing
     await last
     assert order == ["last"]
+
+
+class Large:
+    """Something that can be seen to be gone."""
+
+    def __call__(self) -> None:
+        pass
+
+
+async def test_what_nobody_waits_for_is_let_go_of_at_once() -> None:
+    """It may be megabytes, and may have had to wait for long."""
+    shop = Workshop(asyncio.get_running_loop())
+    gate, large = Gate(), Large()
+    first = asyncio.create_task(shop.do("s", gate))
+    await gate.began.wait()
+    gone = asyncio.create_task(shop.do("s", large))
+    seen = ref(large)
+    del large
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    del gone
+    await asyncio.sleep(0)
+    assert seen() is None
+    gate.let_go()
+    assert await first == "done"
+
+
+async def test_a_result_is_in_nobody_elses_hands() -> None:
+    """So that it can be changed where it is."""
+    result, own = await worked_on(LARGE, "s", lambda: b"x" * LARGE_WORK), b"x" * LARGE_WORK
+    assert getrefcount(result) == getrefcount(own)
 
 
 class Reader(Turn):

@@ -1,5 +1,7 @@
 """Servers by name."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from clawft.model import ResourceContent
 from clawft.provider.base import Provider
 from clawft.provider.server.client import McpClient, NoServers, PoolClient
 from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.upstream import backoff
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 from tests.upstream.support import child, pool
@@ -21,13 +24,23 @@ class Registry:
     def unregister(self, namespace: str) -> None:
         pass
 
+    def arrange(self, namespaces: Sequence[str]) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
+
 
 @requirement("MGR-09", "MGR-16", "S2-P4-13", "S2-P4-14", "S2-P4-15", "S4-SV-03", "RES-01")
 async def test_each_server_answers_for_itself(tmp_path: Path) -> None:
     async with pool(tmp_path) as mine:
         client: McpClient = PoolClient(mine, UpstreamProviders(mine, Registry()))
         bad = UpstreamSpec("bad", command="/no/such/program")
-        await mine.set_servers({"a": child("a"), "bad": bad, "off": child("off", enabled=False)}, seconds=20)
+        ends = UpstreamSpec("ends", command=sys.executable, args=("-c", "raise SystemExit(3)"))
+        wanted = {"a": child("a"), "bad": bad, "ends": ends, "off": child("off", enabled=False)}
+        await mine.set_servers(wanted, seconds=20)
         assert [each.uri for each in await client.list_resources("a")] == ["honest://note"]
         read = await client.read_resource("a", "honest://note")
         assert list(read) == [ResourceContent("honest://note", text="read")]
@@ -36,9 +49,11 @@ async def test_each_server_answers_for_itself(tmp_path: Path) -> None:
             await client.read_resource("a", "other://x")
         with pytest.raises(ServerNotFound):
             await client.list_resources("nobody")
-        for down in ("bad", "off"):
+        for down in ("bad", "ends", "off"):
             with pytest.raises(NotConnected):
                 await client.call_tool(down, "echo", {})
+            with pytest.raises(NotConnected):
+                await client.read_resource(down, "honest://note")
 
 
 @requirement("MGR-16", "S2-P5-03")

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from clawft.errors import ProtocolFailure
 from clawft.provider.server import relay
+from clawft.wire import shapes
 from tests.requirements import requirement
 
 PADDING = {"type": "text", "text": "x" * 300_000}
@@ -211,4 +212,4 @@ def test_what_is_told_of_it_is_short() -> None:
     long = {"messages": [{"role": "e" * 100_000, "content": BLOCKS[0]}]}
     with pytest.raises(ProtocolFailure) as told:
         relay.answer_of("prompts/get", wire(long), stateless=False)
-    assert len(str(told.value)) < 2 * relay.MAX_FLAW_CHARS
+    assert len(str(told.value)) < 2 * shapes.MAX_FLAW_CHARS

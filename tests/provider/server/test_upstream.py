@@ -5,7 +5,7 @@ import json
 import os
 import random
 import signal
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.errors import (
-    BadParams,
     ExecutionFailed,
     JsonRpcFailure,
     LinkClosed,
@@ -54,6 +53,9 @@ class Registry:
 
     def unregister(self, namespace: str) -> None:
         del self.providers[namespace]
+
+    def arrange(self, namespaces: Sequence[str]) -> None:
+        self.providers = {namespace: self.providers[namespace] for namespace in namespaces}
 
 
 class Heard(Silent):
@@ -177,12 +179,19 @@ async def test_a_result_marked_as_an_error_comes_back_as_one_untouched(tmp_path:
         assert (reply.is_error, json.loads(reply.result)) == (True, said)
 
 
+@requirement("PROV-16", "WIRE-03")
+async def test_an_error_answer_passes_whole(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a")) as (_, _, providers):
+        one = provider(providers, "a")
+        with pytest.raises(JsonRpcFailure) as failed:
+            await one.run(call(one, "refuse", code=7, message="mine", data={"n": 1}))
+        assert (failed.value.error_code, failed.value.message, failed.value.error_data) == (7, "mine", {"n": 1})
+
+
 @requirement("PROV-16")
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        ({"code": -32602, "message": "unknown tool"}, "a: unknown tool (code -32602)"),
-        ({"code": 7, "message": "mine", "data": {"n": 1}}, 'a: mine (code 7): {"n":1}'),
         (
             {"code": -32042, "message": "log in", "data": {"elicitations": [{"url": "https://x.example/go"}]}},
             "open https://x.example/go in a browser",
@@ -191,7 +200,7 @@ async def test_a_result_marked_as_an_error_comes_back_as_one_untouched(tmp_path:
         ({"code": -32022, "message": "no"}, "disagree about the protocol"),
     ],
 )
-async def test_an_error_answer_keeps_its_words_and_names_the_server(
+async def test_an_error_about_our_request_is_told_in_words_that_name_the_server(
     tmp_path: Path, error: Mapping[str, Any], words: str
 ) -> None:
     async with served(tmp_path, child("a")) as (_, _, providers):
@@ -328,8 +337,9 @@ async def test_a_prompt_that_is_refused_is_the_callers_mistake(tmp_path: Path) -
     ways = Tables({"a": answers(**{"prompts/get": JsonRpcFailure(-32602, "who is missing")})})
     async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
         one = provider(providers, "a")
-        with pytest.raises(BadParams, match="a: who is missing"):
+        with pytest.raises(JsonRpcFailure, match="who is missing") as refused:
             await one.get_prompt(call(one, "greet"))
+        assert refused.value.error_code == -32602
 
 
 # ── bytes ────────────────────────────────────────────────────────────────────────────────────────────────────────────

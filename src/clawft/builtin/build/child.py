@@ -43,7 +43,8 @@ async def run_lines(start: Start, stdout: Hear, stderr: Hear) -> Ended:
     finally:
         out.end()
         err.end()
-    return Ended(ended.status if ended.status >= 0 else None, ended.timed_out)
+    by_signal = ended.timed_out or ended.status < 0  # at its deadline we sent it one, even if a cell tells it as 143
+    return Ended(None if by_signal else ended.status, ended.timed_out)
 
 
 class Lines:

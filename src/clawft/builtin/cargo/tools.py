@@ -16,8 +16,10 @@ from clawft.builtin.cargo.asked import (
     Subcommand,
 )
 from clawft.builtin.cargo.output import CargoOutput
+from clawft.errors import ExecutionFailed, InvalidArguments
+from clawft.model import Reply
 from clawft.provider.context import ToolContext
-from clawft.provider.function import tool
+from clawft.provider.function import definition_of, tool
 
 __all__ = ["MANIFEST", "tools_with"]
 
@@ -105,4 +107,20 @@ def _publish_tool(settings: CargoSettings) -> Callable[..., Any]:
 
 def tools_with(settings: CargoSettings | None) -> list[tuple[Callable[..., Any], bool]]:
     held = settings or CargoSettings()
-    return [(_cargo_tool(each, held), True) for each in WHAT_IT_DOES] + [(_publish_tool(held), True)]
+    tools = [*(_cargo_tool(each, held) for each in WHAT_IT_DOES), _publish_tool(held)]
+    return [(_with_one_word_for_wrong_ones(each), True) for each in tools]
+
+
+def _with_one_word_for_wrong_ones(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Arguments are `invalid params` whoever finds out: the schema, or we."""
+    definition = definition_of(function)
+    decode_and_run = definition.run
+
+    async def run(arguments: bytes, context: ToolContext | None) -> Reply:
+        try:
+            return await decode_and_run(arguments, context)
+        except InvalidArguments as wrong:
+            raise ExecutionFailed(f"invalid params: {wrong.message}", hint=wrong.hint) from None
+
+    definition.run = run
+    return function

@@ -9,11 +9,11 @@ from clawft.errors import PermissionDenied
 from clawft.provider.manifest import Manifest, check_host
 
 _HOST = r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?)"
-_PATH = r"(?P<path>/?[A-Za-z0-9_~.][^\x00-\x20\x7f\\]*)"
+_PATH = r"[A-Za-z0-9_~.][^\x00-\x20\x7f\\]*"
 _USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*)@"
-_HTTPS = re.compile(rf"https://{_HOST}(?::\d{{1,5}})?{_PATH}")
-_SSH = re.compile(rf"ssh://(?:{_USER})?{_HOST}(?::\d{{1,5}})?{_PATH}")
-_SCP = re.compile(rf"(?:{_USER})?{_HOST}:(?!/?/){_PATH}")
+_HTTPS = re.compile(rf"https://{_HOST}(?::\d{{1,5}})?/{_PATH}")
+_SSH = re.compile(rf"ssh://(?:{_USER})?{_HOST}(?::\d{{1,5}})?/{_PATH}")
+_SCP = re.compile(rf"(?:{_USER})?{_HOST}:{_PATH}")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?::|//)")
 
 
@@ -44,10 +44,15 @@ def read_address(tool: str, url: str) -> Address:
 
 def check_address(tool: str, address: Address, manifest: Manifest, *, local: bool) -> None:
     """May we go there?"""
-    if address.protocol != "file":
+    if address.protocol == "file":
+        if not local:
+            raise _refused(tool, "repositories on this machine are switched off")
+        return
+    try:
         check_host(manifest, tool, address.host)
-    elif not local:
-        raise _refused(tool, "repositories on this machine are switched off")
+    except PermissionDenied as refused:
+        refused.hint = f'a person can add it: [git] hosts = ["{address.host}"] in config.toml'
+        raise
 
 
 def _refused(tool: str, reason: str) -> PermissionDenied:

@@ -1,18 +1,23 @@
 """Who wrote each line of a file."""
 
+import asyncio
+import os
 import re
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from clawft.builtin.confine import place
 from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import UNKNOWN, commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
-from clawft.builtin.git.repo import Git
+from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.git.told import git_tool
-from clawft.errors import InvalidArguments
+from clawft.errors import ExecutionFailed, InvalidArguments
 
 _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
 _PAST_THE_END = re.compile(r"has only (\d+) lines?")
@@ -51,6 +56,10 @@ async def blame(
     file = words.path(git.tool, "file_path", file_path)
     wanted = words.revision(git.tool, "revision", revision) if revision else ""
     async with git.open(repo_path) as repo:
+        if repo.place.bare:
+            wanted = wanted or "HEAD"  # there is no file as it is now
+        if not wanted:
+            await asyncio.to_thread(_check_folder, repo, file)
         commit = [await commit_of(repo, wanted)] if wanted else []
         part = f"-L{offset + 1},+{limit + 1}"
         said = await repo.attempt("blame", "--porcelain", "--no-textconv", part, *commit, "--", file)
@@ -61,6 +70,14 @@ async def blame(
     lines = parse_blame(said.out)
     count = fitting(lines, limit)
     return BlameResult(lines[:count], str(offset + count) if count < len(lines) else None)
+
+
+def _check_folder(repo: Repo, file: str) -> None:
+    """Blame alone follows a link in the place of a folder: PermissionDenied if that leads outside."""
+    workspace = Path(os.path.realpath(repo.git.ctx.workspace))
+    folder = (repo.place.top / file).parent
+    with suppress(ExecutionFailed), place(workspace, str(folder.relative_to(workspace)), repo.tool):
+        pass  # what is not there, git tells better
 
 
 def parse_blame(said: bytes) -> list[BlameLine]:
@@ -80,6 +97,8 @@ def parse_blame(said: bytes) -> list[BlameLine]:
 
 
 def _failed(tool: str, file: str, otherwise: Exception) -> Exception:
+    if "invalid object name" in str(otherwise):  # and then a line of whatever file that is
+        return ExecutionFailed(f"{tool}: the file that blame.ignoreRevsFile names in .git/config is no list of commits")
     if "no such path" in str(otherwise) or "no file" in str(otherwise):
         return InvalidArguments(f"{tool}: git knows no file '{file}' there", hint="paths start at the repository's top")
     return otherwise

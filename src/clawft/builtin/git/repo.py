@@ -22,6 +22,8 @@ from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, places
 
 MOST_REMEMBERED = 256
+NO_TREE = os.devnull
+"""The work tree of a bare repository. Without one git believes its configuration, which can name any folder."""
 NOTHING = Findings({}, {})
 
 Stamp = tuple[tuple[int, ...] | None, ...]
@@ -142,7 +144,7 @@ class Repo:
         place = self.place
         where = {"GIT_DIR": ".git" if place.has_own_folder() else str(place.git_dir), "GIT_WORK_TREE": "."}
         if place.bare:
-            where = {"GIT_DIR": "."}
+            where = {"GIT_DIR": ".", "GIT_WORK_TREE": NO_TREE, "GIT_COMMON_DIR": str(place.common_dir)}
         locks = {} if write else {"GIT_OPTIONAL_LOCKS": "0"}
         return environment(
             self.git.settings,

@@ -79,14 +79,14 @@ def _at(folder: Path, root: Path, tool: str) -> Repository | None:
     if dot.is_file():
         return _whole(folder, _inside(_pointed_at(dot, tool), root, tool), root, tool)
     if _is_git_dir(folder):
-        return Repository(folder, folder, folder, bare=True)
+        return _whole(folder, folder, root, tool, bare=True)
     return None
 
 
-def _whole(top: Path, git_dir: Path, root: Path, tool: str) -> Repository:
+def _whole(top: Path, git_dir: Path, root: Path, tool: str, *, bare: bool = False) -> Repository:
     common = git_dir / "commondir"
     common_dir = _inside(git_dir / _small(common, tool), root, tool) if common.is_file() else git_dir
-    return Repository(top, git_dir, common_dir)
+    return Repository(top, git_dir, common_dir, bare)
 
 
 def _is_git_dir(folder: Path) -> bool:
@@ -126,10 +126,14 @@ def _check_links(folder: Path, root: Path, tool: str) -> None:
     And it waits for whoever writes to a pipe, until its time is over.
     """
     for entry in _entries(folder, tool):
-        if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(root):
-            raise PermissionDenied(tool, f"'{entry.path}' is a link that leads outside the workspace")
+        _check_link(entry, root, tool)
         if not entry.is_dir() and not entry.is_file() and Path(entry.path).is_fifo():
             raise _odd(tool, entry.path)
+
+
+def _check_link(entry: os.DirEntry[str], root: Path, tool: str) -> None:
+    if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(root):
+        raise PermissionDenied(tool, f"'{entry.path}' is a link that leads outside the workspace")
 
 
 def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
@@ -148,13 +152,25 @@ def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
                     waiting.append(entry.path)
 
 
+def _check_objects(objects: Path, root: Path, tool: str) -> None:
+    """Folders and packs, which hold everything; of single objects there are too many."""
+    for folder in (objects, objects / "pack"):
+        if folder.is_dir():
+            with os.scandir(folder) as found:
+                for entry in found:
+                    _check_link(entry, root, tool)
+
+
 def _check_borrowing(objects: Path, root: Path, tool: str, depth: int = 0) -> None:
     if depth > _BORROWING:
         raise ExecutionFailed(f"{tool}: '{objects}' borrows objects through more than {_BORROWING} repositories")
     _inside(objects, root, tool)
+    _check_objects(objects, root, tool)
     alternates = objects / "info" / "alternates"
     if not alternates.is_file():
         return
     for line in _small(alternates, tool).split("\n"):
+        if line.startswith('"'):  # git would read it as a path in another spelling
+            raise _odd(tool, alternates)
         if line and not line.startswith("#"):
             _check_borrowing(_inside(objects / line, root, tool), root, tool, depth + 1)

@@ -24,12 +24,13 @@ from clawft.builtin.ide.family import (
     stamped,
 )
 from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, HoverInfo, Location, SymbolInfo
+from clawft.provider.keeps import FIRST
 
 DEFAULT_WAIT_MS = 2_000
 
 
 class Diagnosed(Answer, frozen=True, kw_only=True):
-    result: list[Diagnostic]
+    result: Annotated[list[Diagnostic], FIRST]
     total: int = 0
 
     def text(self) -> str:
@@ -40,7 +41,7 @@ class Diagnosed(Answer, frozen=True, kw_only=True):
 
 
 class Symbols(Answer, frozen=True, kw_only=True):
-    result: list[SymbolInfo]
+    result: Annotated[list[SymbolInfo], FIRST]
 
     def text(self) -> str:
         return json_text(self.result)
@@ -54,7 +55,7 @@ class Hovered(Answer, frozen=True, kw_only=True):
 
 
 class Places(Answer, frozen=True, kw_only=True):
-    result: list[Location]
+    result: Annotated[list[Location], FIRST]
     total: int = 0
 
     def text(self) -> str:

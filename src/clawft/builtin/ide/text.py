@@ -115,6 +115,14 @@ def apply(text: str, edits: Sequence[TextEdit]) -> str:
     return "".join([*result, text[done:]])
 
 
+def with_ends_of(text: str, new_text: str) -> str:
+    """New text with the line ends of the text it goes into, where these are all \\r\\n: as editors do it."""
+    ends = text.count("\r\n")
+    if not ends or ends != text.count("\n"):
+        return new_text
+    return new_text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
 def find_anchor(text: str, anchor: str, path: str) -> Range:
     """Where a text stands, if it stands there exactly once."""
     found = _occurrences(text, anchor)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 from clawft.errors import Busy
 from clawft.gateway.http.streams import EventStream
 from clawft.gateway.http.visit import Visit
 from clawft.gateway.running import CodeOf, Running, Work
 from clawft.link import asgi
-from clawft.link.asgi import JSON
+from clawft.link.asgi import JSON, Send
 from clawft.link.share.load import ANSWERS, Load
 from clawft.link.share.turns import TURNS
 from clawft.link.share.unread import UNREAD
@@ -55,7 +56,7 @@ class HttpAnswer:
             self._stream = self._new_stream()
             self._reader = self._stream.enter()
             frames = self._stream.read(self._reader)
-            self._pump = asyncio.get_running_loop().create_task(asgi.stream(self._visit.send, frames))
+            self._pump = asyncio.get_running_loop().create_task(_pump(self._visit.send, frames))
         return self._stream
 
     # ── the answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,6 +127,12 @@ class LoneAnswer(HttpAnswer):
 
     def _status_of(self, message: bytes) -> int:
         return status_of(message)
+
+
+async def _pump(send: Send, frames: AsyncIterator[bytes]) -> None:
+    """An error would keep what was being written for as long as its task is kept."""
+    with suppress(ConnectionError):
+        await asgi.stream(send, frames)
 
 
 async def _admitted(load: Load, id: bytes, message: bytes) -> bytes:

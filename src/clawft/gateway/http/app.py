@@ -154,7 +154,7 @@ class HttpApp:
         """Not read before there is room for it."""
         try:
             announced = min(max(visit.announced(), 0), self._max_body)
-            with await LARGE_REQUESTS.enter(announced, self._holder(visit)) as load:
+            with await LARGE_REQUESTS.enter(announced, self._holder(visit), visit.has_left) as load:
                 await self._take(visit, await visit.large_body(self._max_body, load))
         except LinkClosed:
             return
@@ -164,10 +164,12 @@ class HttpApp:
     async def _carry(self, visit: Visit, body: bytes) -> None:
         """The same for a large one that came at once."""
         try:
-            with await LARGE_REQUESTS.enter(len(body), self._holder(visit)):
+            with await LARGE_REQUESTS.enter(len(body), self._holder(visit), visit.has_left):
                 taken = self._take(visit, body)
                 del body  # it was read
                 await taken
+        except LinkClosed:
+            return
         except (ParseError, BadEnvelope, Busy) as wrong:
             await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
 
@@ -181,10 +183,15 @@ class HttpApp:
         if visit.look.stateless:
             usual = read_usual(body)
             called = None if usual is None else self._stateless.call(visit, usual)
-            return self._stateless.post(visit, jsonrpc.decode(body)) if called is None else called
+            if called is not None:
+                return called
+            message = jsonrpc.decode(body)
+            del body  # which may be large, as may be what is read of it next
+            return self._stateless.post(visit, message)
         if jsonrpc.is_batch(body):
             return self._sessions.post_batch(visit, body)
         message = jsonrpc.decode(body)
+        del body
         if isinstance(message, Request) and stateless.claims(message):
             return self._stateless.post(visit, message)
         return self._sessions.post(visit, message)

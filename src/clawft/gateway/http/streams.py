@@ -12,6 +12,7 @@ from weakref import ReferenceType, ref
 from clawft.errors import BadParams
 from clawft.link.share.attic import ATTIC, SPARED_BYTES
 from clawft.wire import jsonrpc, sse
+from clawft.wire.framing import one_line
 
 KEEP_ALIVE_SECONDS = 15.0
 MAX_WAITING = 4 * 1024 * 1024
@@ -27,14 +28,25 @@ PIECE_BYTES = 64 * 1024
 class _Event:
     """One event of a stream. Without its bytes once it had to make room."""
 
-    __slots__ = ("framed", "kept", "number", "stream", "waiting")
+    __slots__ = ("begin", "framed", "kept", "number", "stream", "waiting")
 
-    def __init__(self, stream: ReferenceType[EventStream], number: int, framed: bytes, *, kept: bool) -> None:
+    def __init__(
+        self, stream: ReferenceType[EventStream], number: int, framed: bytes, begin: bytes = b"", *, kept: bool
+    ) -> None:
+        """`begin`: what stands before a large message. Put together with it, the message would be there twice."""
         self.stream = stream
         self.number = number
+        self.begin = begin
         self.framed = framed
         self.kept = kept
         self.waiting = False
+
+    @property
+    def size(self) -> int:
+        return len(self.begin) + len(self.framed)
+
+    def pieces(self) -> tuple[bytes, ...]:
+        return (self.begin, self.framed, sse.END) if self.begin else (self.framed,)
 
 
 class Shelf:
@@ -46,7 +58,7 @@ class Shelf:
 
     def add(self, event: _Event) -> None:
         self._events.append(event)
-        self.bytes += len(event.framed)
+        self.bytes += event.size
         self._forget_dropped()
         if len(self._events) > MAX_SHELVED:
             self.give_way()
@@ -70,8 +82,8 @@ class Shelf:
             self._events.popleft()
 
     def drop(self, event: _Event) -> None:
-        self.bytes -= len(event.framed)
-        event.framed = b""
+        self.bytes -= event.size
+        event.begin = event.framed = b""
 
 
 SHELF = Shelf()
@@ -136,10 +148,16 @@ class EventStream:
         if not essential and self._waiting_bytes > MAX_WAITING:
             return
         self._count += 1
-        event = _Event(self._me, self._count, sse.frame(message, self._id(self._count)), kept=bool(self._name))
+        event = self._event(message, self._id(self._count))
         if self._name:
             self._keep(event)
         self._put(event)
+
+    def _event(self, message: bytes, id: str) -> _Event:
+        kept = bool(self._name)
+        if len(message) <= PIECE_BYTES:
+            return _Event(self._me, self._count, sse.frame(message, id), kept=kept)
+        return _Event(self._me, self._count, one_line(message), sse.begin(id), kept=kept)
 
     def _keep(self, event: _Event) -> None:
         self._kept.append(event)
@@ -164,7 +182,7 @@ class EventStream:
     def _wait(self, event: _Event) -> None:
         event.waiting = True
         self._waiting.append(event)
-        self._waiting_bytes += len(event.framed)
+        self._waiting_bytes += event.size
         self._stir()
 
     def _id(self, number: int) -> str:
@@ -193,7 +211,8 @@ class EventStream:
                 yield b""  # the head goes out at once: a caller that opens a stream waits for it
             while self._reader == me and time.time() < until:  # else it has gone, or what waits is for another reader
                 if self._waiting:
-                    yield self._next_frames()
+                    for frames in self._next_frames():
+                        yield frames
                 elif self.ended or self._dismissing:
                     return
                 elif not await self._woken(until):
@@ -227,19 +246,19 @@ class EventStream:
         """Is someone reading right now?"""
         return self._reading == self._reader > 0
 
-    def _next_frames(self) -> bytes:
+    def _next_frames(self) -> list[bytes]:
         """As much as is written at once; the rest stays on the shelf until its reader has taken this."""
         frames: list[bytes] = []
         size = 0
-        while self._waiting and (not frames or size + len(self._waiting[0].framed) <= PIECE_BYTES):
+        while self._waiting and (not frames or size + self._waiting[0].size <= PIECE_BYTES):
             event = self._waiting.popleft()
-            frames.append(event.framed)
-            size += len(event.framed)
+            frames += event.pieces()
+            size += event.size
             event.waiting = False
             if not event.kept:
                 SHELF.drop(event)
         self._waiting_bytes = self._waiting_bytes - size if self._waiting else 0
-        return b"".join(frames)
+        return frames if size > PIECE_BYTES else [b"".join(frames)]
 
     async def _woken(self, until: float) -> bool:
         """False if nothing happened for a while."""

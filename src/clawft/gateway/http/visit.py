@@ -77,6 +77,10 @@ class Visit:
             return None
         return asgi.answer(self.send, status, body, headers)
 
+    def has_left(self) -> bool:
+        """Whether the caller has, as far as is known; `watch` finds out."""
+        return self._arrival.gone
+
     def watch(self, gone: Callable[[], object]) -> Callable[[], object]:
         """Have `gone` called when the caller leaves; call what this returns when that is no longer of interest."""
         return self._arrival.tell_when_gone(gone)

@@ -87,12 +87,14 @@ class Prompts:
                 return found
         raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
 
-    async def get(self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"") -> bytes:
+    async def get(
+        self, caller: Caller, name: str, arguments: bytes, talk: Talk, meta: bytes = b"", more: bytes = b""
+    ) -> bytes:
         """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
         asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
         await self._ensure(Use(PROMPTS, found.origin, caller, asked, talk))
-        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name)
+        call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         return await self._passing(f"the prompt {found.name}", found.origin, result)

@@ -39,11 +39,12 @@ MAX_URI = 2_048
 
 
 class Reader(Struct, frozen=True):
-    """Who wants to read, the way to ask them something first, and the `_meta` of their request."""
+    """Who wants to read, the way to ask them something first, and what else their request says."""
 
     caller: Caller
     talk: Talk
     meta: bytes = b""
+    more: bytes = b""
 
 
 T = TypeVar("T", Resource | ForeignResource, ResourceTemplate | ForeignTemplate)
@@ -199,7 +200,7 @@ class Resources:
         if not provider.may_have(uri):
             return None
         await self._ensure(_use(known, uri, by))
-        call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk)
+        call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk, more=by.more)
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:

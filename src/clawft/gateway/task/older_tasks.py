@@ -46,7 +46,7 @@ class OlderTasks:
             raise UnknownMethod(f"{target.name} cannot run as a task", hint="call it without `task`")
 
         def run(task: Task) -> Awaitable[Reply]:
-            return self._gateway.call(caller, target.name, target.arguments, task, target.meta)
+            return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
         task = self._gateway.tasks.begin(caller, run)
         if len(self.begun) < MAX_BEGUN:

@@ -72,10 +72,15 @@ def told_in(response: ClientResponse, header: str) -> str:
     return legible(response.headers.get(header, ""))
 
 
+def challenges_in(response: ClientResponse) -> str:
+    """All of them: a server may have several, each in a line of its own."""
+    return legible(", ".join(response.headers.getall("WWW-Authenticate", ())))
+
+
 def needs_auth(url: str, response: ClientResponse) -> NeedsAuth:
     return NeedsAuth(
         f"{url} wants a login",
-        challenge=told_in(response, "WWW-Authenticate"),
+        challenge=challenges_in(response),
         hint="weft auth login NAME, or give it a token in `headers`",
     )
 
@@ -159,8 +164,7 @@ class LoggedIn(Exchange):
 
     async def _is_better(self, response: ClientResponse, sent: str) -> bool:
         try:
-            challenge = told_in(response, "WWW-Authenticate")
-            return await self._credentials.challenged(response.status, challenge, sent)
+            return await self._credentials.challenged(response.status, challenges_in(response), sent)
         except BaseException:
             await self._context.__aexit__(None, None, None)
             raise

@@ -29,11 +29,15 @@ SHOWN_BAD_EVENTS = 5
 log = logging.getLogger("clawft.link")
 
 
-async def events_of(response: ClientResponse, limit: int, noise: Noise, sender: Sender) -> AsyncIterator[Event]:
-    """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong."""
+async def events_of(
+    response: ClientResponse, limit: int, noise: Noise, sender: Sender, *, skips: bool = False
+) -> AsyncIterator[Event]:
+    """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong, unless it skips
+    what is too long.
+    """
     import aiohttp  # loaded already: the client exists
 
-    reader = EventReader(limit)
+    reader = EventReader(limit, skips=skips)
     with AwaitedTurn(sender, response.close) as turn:
         try:
             async for chunk in response.content.iter_any():

@@ -145,7 +145,7 @@ def _parse(text: str, base: "URL | None" = None) -> "URL":
     try:
         url = URL(text) if base is None else base.join(URL(text))
         port = url.port
-    except ValueError as wrong:
+    except (ValueError, IndexError) as wrong:  # yarl stumbles over `https://[]@/`
         raise InvalidArguments(f"not a URL: {text!r}: {wrong}") from None
     if url.scheme not in ("http", "https") or not url.raw_host or port is None:
         raise InvalidArguments(f"not an http or https URL: {text!r}")

@@ -11,7 +11,7 @@ import logging
 import re
 import time
 from collections.abc import Mapping
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from typing import TYPE_CHECKING
 
 from clawft.errors import (
@@ -47,6 +47,7 @@ from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
+from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
 from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event
@@ -92,6 +93,8 @@ class HttpLink:
         self._noise = Noise()
         self._sender = Sender()
         self._bad_events = 0
+        self.refused_notice = ""
+        """The last notification that the server did not take, for its status."""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
@@ -146,7 +149,9 @@ class HttpLink:
 
     def _answer_to(self, id: int, body: bytes) -> Response | Failure:
         """An error may come without our id: a server that could not read the request did not see it."""
-        answer = self._decode(body)
+        room = BytesIO(body)
+        del body  # which may be large, see `inplace`
+        answer = self._decode(room)
         if isinstance(answer, Response | Failure) and answer.id == b"%d" % id:
             return answer
         if isinstance(answer, Failure) and answer.id == jsonrpc.NULL:
@@ -172,9 +177,13 @@ class HttpLink:
         try:
             async with asyncio.timeout(ASIDE_SECONDS), self._post(message, None) as response:
                 if response.status >= NO_ANSWER_STATUS:
-                    log.warning("%s answered a notification with status %d", self._url, response.status)
+                    self._note(f"{self._url} answered a notification with status {response.status}")
         except (LinkError, TimeoutError) as failed:
-            log.warning("%s took no notification: %s", self._url, failed)
+            self._note(f"{self._url} took no notification: {failed}")
+
+    def _note(self, refused: str) -> None:
+        self.refused_notice = refused
+        log.warning("%s", refused)
 
     def _post(self, body: bytes, outgoing: Outgoing | None) -> Exchange:
         return self._exchange(self._open_client(), "POST", self._target, self._headers(outgoing), body)
@@ -227,11 +236,12 @@ class HttpLink:
             raise refusal(self._url, response.status, body)
         return body
 
-    def _decode(self, body: bytes) -> Message:
-        if not body:
+    def _decode(self, body: BytesIO) -> Message:
+        size = body.seek(0, SEEK_END)
+        if not size:
             raise LinkClosed(f"{self._url} took our request and sent nothing back")
         try:
-            return jsonrpc.decode(body)
+            return jsonrpc.decode(body.getvalue()) if size < LARGE else jsonrpc.decode_large(body)
         except WireError as wrong:
             raise LinkClosed(f"{self._url} sent something that is no message: {wrong}") from None
 

@@ -89,7 +89,10 @@ def zone_of(host: str) -> str:
 
 
 def system_addresses(host: str, port: int | None) -> list[Place]:
-    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # an empty label, or one that is too long: nobody is asked
+        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from None
     return list(dict.fromkeys((info[0], _written(info[4])) for info in infos))
 
 

@@ -12,7 +12,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from clawft.errors import LinkClosed, LinkError, LinkRefused, WireError
+from clawft.errors import (
+    ClawftError,
+    LinkClosed,
+    LinkError,
+    LinkRefused,
+    MessageTooLong,
+    ProtocolFailure,
+    WireError,
+)
 from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
 from clawft.link.http_out.client import (
     ASIDE_SECONDS,
@@ -34,7 +42,7 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
 from clawft.wire.secrets import mask_url
-from clawft.wire.sse import Event
+from clawft.wire.sse import TOO_LONG, Event
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -68,6 +76,7 @@ class SseLink:
         self._broken: LinkError | None = None
         self._noise = Noise()
         self._bad_events = 0
+        self.refused_notice = ""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         """Ready when the server has said where to post to."""
@@ -142,7 +151,8 @@ class SseLink:
             async with asyncio.timeout(ASIDE_SECONDS):
                 await self._post(message)
         except (LinkError, TimeoutError) as failed:
-            log.warning("%s took no notification: %s", self._url, failed)
+            self.refused_notice = f"{self._url} took no notification: {failed}"
+            log.warning("%s", self.refused_notice)
 
     async def _post(self, message: bytes) -> None:
         if self._broken is not None or self._client is None:
@@ -174,7 +184,7 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise, Sender()):
+            async for event in events_of(response, self._limit, self._noise, Sender(), skips=True):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)
@@ -188,6 +198,8 @@ class SseLink:
         """Whether somebody waited for it."""
         if event.event == "endpoint":
             self._take_endpoint(event.data)
+        if event.event == TOO_LONG:
+            self._spoil(event.data.encode(), MessageTooLong(f"{self._url} sent more than {self._limit} bytes"))
         return event.event == "message" and event.data != "" and self._take_message(event.data.encode())
 
     def _take_endpoint(self, place: str) -> None:
@@ -204,6 +216,7 @@ class SseLink:
             self._bad_events += 1
             if self._bad_events <= SHOWN_BAD_EVENTS:
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)
+            self._fail(jsonrpc.likely_answer(data), ProtocolFailure(f"the answer is no message: {wrong}"))
             return False
         if not isinstance(message, Response | Failure):
             self._incoming(message, None)
@@ -213,15 +226,32 @@ class SseLink:
             waiter.set_result(message)
         return waiter is not None
 
+    def _spoil(self, head: bytes, error: MessageTooLong) -> None:
+        """An answer that was too long; where it cannot be told whose it was, it may have been anybody's."""
+        answered = jsonrpc.likely_answer(head)
+        if answered:
+            self._fail(answered, error)
+        elif head and not jsonrpc.is_likely_call(head):
+            self._fail_all(error)
+
+    def _fail(self, id: bytes, error: ClawftError) -> None:
+        """Whoever waits for this answer: no better one will follow."""
+        waiter = self._waiting.take(id) if id else None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(error)
+
+    def _fail_all(self, error: ClawftError) -> None:
+        for waiter in self._waiting.drain():
+            if not waiter.done():
+                waiter.set_exception(error)
+
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _end(self, error: LinkError) -> None:
         if self._broken is not None:
             return
         self._broken = error
-        for waiter in self._waiting.drain():
-            if not waiter.done():
-                waiter.set_exception(error)
+        self._fail_all(error)
         if self._endpoint.done():
             self._lost(error)
         else:
@@ -234,9 +264,7 @@ class SseLink:
             return
         if self._broken is None:
             self._broken = LinkClosed("the link was closed")
-        for waiter in self._waiting.drain():
-            if not waiter.done():
-                waiter.set_exception(self._broken)
+        self._fail_all(self._broken)
         leaving = set(self._goodbyes)
         if self._stream is not None:
             self._stream.cancel()

@@ -43,9 +43,17 @@ class Attic:
         """For as long as there is this kind."""
         self._kinds.add(kind)
 
+    def has_room(self, size: int) -> bool:
+        """For so much that is only kept, if all else of that kind gave way. Who asks first need not have it in vain."""
+        return size <= max(self._left(), SPARED_BYTES)
+
+    def _left(self) -> int:
+        """For what is only kept."""
+        return self._limit - sum(size() for size in self._on_the_way)
+
     def settle(self) -> None:
         """After something grew: as long as there is too much, the kind that has most gives way. On the loop only."""
-        left = self._limit - sum(size() for size in self._on_the_way)
+        left = self._left()
         while sum(map(_size, self._kinds)) > left:
             large = sorted((kind for kind in self._kinds if kind.bytes > SPARED_BYTES), key=_size, reverse=True)
             if not any(kind.give_way() for kind in large):

@@ -20,7 +20,7 @@ from clawft.link.share.heap import keep_large_blocks
 
 ALONE_FROM = 64 * 1024
 """Bytes of one message that are held without a turn; there may be as many of these as calls in flight."""
-MAX_HELD_BYTES = 4 * 1024 * 1024
+MAX_HELD_BYTES = 2 * 1024 * 1024
 """Of messages that are not whole, beside the one that came first."""
 LOOK_SECONDS = 0.5
 """How often somebody who waits looks whether those before come."""

@@ -7,10 +7,10 @@ sent away: a client that announces much and sends nothing must not keep out thos
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from clawft.errors import Busy
+from clawft.errors import Busy, LinkClosed
 from clawft.link.share.load import REQUESTS, Load, Total
 
 WAIT_SECONDS = 10.0
@@ -21,6 +21,10 @@ LOOK_SECONDS = 1.0
 """How often we look whether those who were let in come."""
 PACE_BYTES = 64 * 1024
 """What has to come between two looks."""
+
+
+def _stays() -> bool:
+    return False
 
 
 class _Waiter:
@@ -44,8 +48,10 @@ class WaitingRoom:
         """How much had arrived at the last look."""
         total.relieved = self._call
 
-    async def enter(self, size: int, caller: str) -> Load:
-        """Room for a request of this size. Raises Busy if there is none in time, or too many wait already."""
+    async def enter(self, size: int, caller: str, has_left: Callable[[], bool] = _stays) -> Load:
+        """Room for a request of this size. Raises Busy if there is none in time, or too many wait already; LinkClosed
+        if whoever sends it `has_left` meanwhile.
+        """
         if self._is_full(caller):
             raise self._total.busy()
         waiter = _Waiter(caller, size)
@@ -53,7 +59,7 @@ class WaitingRoom:
         self._call()
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                await self._until_granted(waiter)
+                await self._until_granted(waiter, has_left)
         except BaseException as ended:
             self._leave(waiter)
             if isinstance(ended, TimeoutError):
@@ -61,9 +67,11 @@ class WaitingRoom:
             raise
         return waiter.granted.result()
 
-    async def _until_granted(self, waiter: _Waiter) -> None:
+    async def _until_granted(self, waiter: _Waiter, has_left: Callable[[], bool]) -> None:
         while not waiter.granted.done():
             await asyncio.wait({waiter.granted}, timeout=LOOK_SECONDS)
+            if has_left():
+                raise LinkClosed("the caller left before its request was let in")
             if self._waiting and self._waiting[0] is waiter:
                 self._look()
 

@@ -65,13 +65,26 @@ class Workshop:
         self._working: asyncio.Task[None] | None = None
 
     async def do(self, whose: str, work: Callable[[], T]) -> T:
-        done: asyncio.Future[T] = self.loop.create_future()
+        done: asyncio.Future[list[T]] = self.loop.create_future()
         self._had.setdefault(whose, min(self._had.values(), default=0.0))
-        self._waiting.setdefault(whose, deque()).append((work, done))
+        job = (work, done)
+        self._waiting.setdefault(whose, deque()).append(job)
         if self._working is None:
             TURNS.begin_work()  # now, as in a single turn of the loop megabytes are read
             self._working = self.loop.create_task(self._work())
-        return await done
+        try:
+            return (await done).pop()  # whoever wakes us up has the future in its hands, and so had the result
+        except asyncio.CancelledError:
+            self._forget(whose, job)
+            raise
+
+    def _forget(self, whose: str, job: _Job) -> None:
+        """Nobody wants it any more, and what it would work on may be large."""
+        jobs = self._waiting.get(whose)
+        if jobs is not None and job in jobs:
+            jobs.remove(job)
+            if not jobs:
+                del self._waiting[whose]
 
     async def _work(self) -> None:
         try:
@@ -112,7 +125,7 @@ class Workshop:
         while (job := bench.get()) is not None:
             work, over = job
             try:
-                told = partial(_tell, over, work())
+                told = partial(_tell, over, [work()])
             except Exception as failed:  # noqa: BLE001 - for whoever waits
                 told = partial(_fail, over, failed)
             with suppress(RuntimeError):  # the loop is closed, and nobody waits

@@ -37,7 +37,7 @@ class PoolClient:
         return [each.said for each in self._of(server).list_resources()]
 
     async def read_resource(self, server: str, uri: str) -> Sequence[ResourceContent]:
-        result = await self._of(server).read_resource(uri)
+        result = await (await self._connected(server)).read_resource(uri)
         if result is None:
             raise ResourceNotFound(uri)
         try:
@@ -46,7 +46,12 @@ class PoolClient:
             raise ProtocolFailure(f"{server}: the contents of {uri} cannot be read: {wrong}") from None
 
     async def call_tool(self, server: str, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        return await self._of(server).call_tool(tool, arguments)
+        return await (await self._connected(server)).call_tool(tool, arguments)
+
+    async def _connected(self, server: str) -> UpstreamProvider:
+        provider = self._of(server)
+        await self._pool.get(server)
+        return provider
 
     def _of(self, server: str) -> UpstreamProvider:
         upstream, provider = self._pool.find(server), self._providers.find(server)

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 
 from clawft.link.patience import Patience
 from clawft.model import Talk
+from clawft.provider.base import Courier
 from clawft.provider.server import relay
 
 
@@ -22,6 +23,9 @@ class Following:
     def __init__(self) -> None:
         self._followed: dict[int, _Followed] = {}
         self._tokens = count(1)
+
+    def __len__(self) -> int:
+        return len(self._followed)
 
     def begin(self, talk: Talk, patience: Patience) -> int:
         token = next(self._tokens)
@@ -42,5 +46,8 @@ class Following:
         if said is None or followed is None:
             return
         followed.patience.extend()
+        if isinstance(followed.talk, Courier) and len(params) <= relay.MAX_PROGRESS_BYTES:
+            followed.talk.carry_progress(said.progress, relay.told_of(params))
+            return
         total = None if said.total is UNSET else said.total
         followed.talk.progress(said.progress, total, "" if said.message is UNSET else said.message)

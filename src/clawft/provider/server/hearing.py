@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from clawft.model import LogLevel
+from clawft.provider.base import Courier
+from clawft.provider.server import relay
 from clawft.upstream.flights import Flight
 from clawft.wire.strings import clipped_json
 
@@ -58,6 +60,9 @@ def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: 
     return found[0] if len(found) == 1 and found[0].call.talk.level else None
 
 
-def pass_on(flight: Flight, said: Said) -> None:
-    data: Any = said.data
-    flight.call.talk.log(said.level, data, said.logger)
+def pass_on(flight: Flight, said: Said, params: bytes) -> None:
+    talk, data = flight.call.talk, cast("Any", said.data)
+    if isinstance(talk, Courier) and len(params) <= MAX_SAID_BYTES:
+        talk.carry_log(said.level, relay.told_of(params))
+    else:
+        talk.log(said.level, data, said.logger)

@@ -78,9 +78,13 @@ class LoginOffers:
     async def _wait_for_person(self, upstream: Upstream, file: Path) -> None:
         store = MemoryStore()
         login = self._logins.of(upstream.spec, store)
-        flow = await login.prepare(read_challenge(upstream.challenge), await self._receiver.open())
-        begun = await begin(store, flow)
-        expected = self._receiver.expect(begun.state)
+        address = await self._receiver.open()
+        try:
+            begun = await begin(store, await login.prepare(read_challenge(upstream.challenge), address))
+            expected = self._receiver.expect(begun.state)
+        except BaseException:
+            self._receiver.take_back()
+            raise
         offer = Offer(begun.authorize_url, time.time() + LIFETIME_S, os.getpid())
         private_dir(self._folder)
         write_private(file, msgspec.json.encode(offer))

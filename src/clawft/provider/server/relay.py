@@ -11,6 +11,7 @@ from clawft.errors import ProtocolFailure
 from clawft.model import Kind, Reply
 from clawft.wire import blocks, narrow, parts
 from clawft.wire import meta as metas
+from clawft.wire.shapes import flaw
 from clawft.wire.strings import clipped_json
 from clawft.wire.trace import PARENT, continued
 
@@ -38,11 +39,22 @@ def _new_span() -> str:
     return os.urandom(8).hex()
 
 
-def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw]) -> bytes:
+def call_end(meta: bytes, token: int | None) -> bytes:
+    """What follows the arguments in a tools/call, to the end of its line."""
+    told = outgoing_meta(meta, token)
+    return b',"_meta":%b}}' % _encode(told) if told else b"}}"
+
+
+def call_params(name: bytes, arguments: bytes, meta: dict[str, Raw], more: bytes = b"") -> bytes:
     """`params` of a tools/call; `name` is the native one, encoded once per tool."""
-    if not meta:
-        return b'{"name":%b,"arguments":%b}' % (name, arguments)
-    return b'{"name":%b,"arguments":%b,"_meta":%b}' % (name, arguments, _encode(meta))
+    told = b',"_meta":%b' % _encode(meta) if meta else b""
+    rest = b",%b" % more[1:-1] if more else b""
+    return b'{"name":%b,"arguments":%b%b%b}' % (name, arguments, told, rest)
+
+
+def further(more: bytes) -> dict[str, Raw]:
+    """Members of a request that only its server may know."""
+    return _object.decode(more) if more else {}
 
 
 class _Said(Struct, rename="camel"):
@@ -118,7 +130,6 @@ def _kind_of(told: Raw) -> Kind:
 
 MAX_BLOCKS = 10_000
 """Of content in one result: no model reads as many, and each costs room of its own wherever it is looked at."""
-MAX_FLAW_CHARS = 200
 
 _NO_BLOCKS = Raw(b"[]")
 
@@ -134,7 +145,7 @@ def with_blocks(result: bytes) -> bytes:
     try:
         content, count = blocks.mended_blocks(members["content"])
     except msgspec.DecodeError as wrong:
-        raise ProtocolFailure(f"its content is malformed: {_short(wrong)}") from None
+        raise ProtocolFailure(f"its content is malformed: {flaw(wrong)}") from None
     if count > MAX_BLOCKS:
         raise ProtocolFailure(f"its content has {count} blocks; {MAX_BLOCKS} at most are read")
     return result if content is members["content"] else _encode({**members, "content": Raw(content)})
@@ -156,13 +167,8 @@ def answer_of(method: str, result: bytes, *, stateless: bool) -> bytes:
     try:
         result = _MENDS[method](result)
     except msgspec.DecodeError as wrong:
-        raise ProtocolFailure(f"its answer to {method} is malformed: {_short(wrong)}") from None
+        raise ProtocolFailure(f"its answer to {method} is malformed: {flaw(wrong)}") from None
     return plain_result(result) if stateless else result
-
-
-def _short(wrong: msgspec.DecodeError) -> str:
-    """It may quote the server, who may have much to say."""
-    return str(wrong)[:MAX_FLAW_CHARS]
 
 
 def plain_result(result: bytes) -> bytes:
@@ -206,6 +212,13 @@ class Progress(Struct, rename="camel"):
     progress: float
     total: float | UnsetType = UNSET
     message: str | UnsetType = UNSET
+
+
+def told_of(params: bytes) -> dict[str, Raw]:
+    """A notice of a server with all its members, but for what belongs to its hop."""
+    members = _object.decode(params)
+    meta = _plain_meta(members.pop("_meta", None))
+    return members if meta is None else {**members, "_meta": meta}
 
 
 class _LongProgress(Struct, rename="camel"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from msgspec import Raw, Struct
 from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
-    BadParams,
     ExecutionFailed,
     JsonRpcFailure,
     ProtocolFailure,
@@ -34,7 +33,7 @@ from clawft.model import (
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
 from clawft.provider.server import relay
-from clawft.provider.server.call.refusal import concealed, failed
+from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
@@ -48,6 +47,7 @@ from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Notification
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
@@ -85,6 +85,7 @@ class UpstreamProvider:
         self._conversing = Conversing(upstream.spec, self.following, kept, roots, self._visited)
         self._relaying = relaying = Relaying(upstream, self.following, self._conversing, own)
         self.run, self.start = relaying.run, relaying.start
+        self.close: Callable[[], Awaitable[None]] = upstream.stop
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
@@ -97,6 +98,14 @@ class UpstreamProvider:
     @property
     def upstream(self) -> Upstream:
         return self._upstream
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """All but tasks, which are ours to serve; none, if there is no end to them."""
+        session = self._upstream.session
+        told: Mapping[str, Any] = session.peer.extensions if session is not None else {}
+        known = {name: settings for name, settings in told.items() if name != metas.TASKS}
+        return known if len(_encode(known)) <= metas.MAX_EXTENSION_BYTES else {}
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +149,7 @@ class UpstreamProvider:
             return
         flight = belongs_to(upstream.flights, stream, per_request=upstream.logs_per_request)
         if flight is not None:
-            pass_on(flight, said)
+            pass_on(flight, said, params)
             return
         if stream is not None:
             return  # on the stream of a call that did not ask for it
@@ -224,9 +233,8 @@ class UpstreamProvider:
         if not self._read().may_have(uri):
             return None
         try:
-            result = self._kept.get(uri, call.caller.principal) or await self._ask_for(
-                call, "resources/read", {"uri": uri}
-            )
+            kept = None if call.more else self._kept.get(uri, call.caller.principal)
+            result = kept or await self._ask_for(call, "resources/read", {"uri": uri})
             return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
         except JsonRpcFailure as refused:
             if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
@@ -234,12 +242,7 @@ class UpstreamProvider:
             raise
 
     async def get_prompt(self, call: Call) -> bytes:
-        try:
-            return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
-        except JsonRpcFailure as refused:
-            if refused.error_code != INVALID_PARAMS:
-                raise
-            raise BadParams(f"{self.server}: {refused.message}") from None
+        return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
     async def complete_after(
         self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
@@ -253,7 +256,9 @@ class UpstreamProvider:
         try:
             told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
             return _fitting(told.completion)
-        except (JsonRpcFailure, msgspec.DecodeError):
+        except JsonRpcFailure as refused:
+            raise passed_on(self.server, refused) from None
+        except msgspec.DecodeError:
             return Completion(())
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
@@ -270,14 +275,14 @@ class UpstreamProvider:
         try:
             whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
         except JsonRpcFailure as refused:
-            raise concealed(refused) from None
+            raise passed_on(self.server, refused) from None
         stateless = session.peer.era is Era.STATELESS
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await worked_on(whole, self.server, read)
         except ProtocolFailure as wrong:
             raise failed(self.server, wrong) from None
-        if stateless and method == "resources/read" and not asked:
+        if stateless and method == "resources/read" and not asked and not call.more:
             self._kept.put(call.tool.name, call.caller.principal, answer)
         return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from clawft.errors import InvalidConfig
@@ -29,6 +29,8 @@ class Registry(Protocol):
 
     def unregister(self, namespace: str) -> None: ...
 
+    def arrange(self, namespaces: Sequence[str]) -> None: ...
+
 
 class UpstreamProviders:
     """Keeps one registered provider for each server of the pool."""
@@ -52,10 +54,11 @@ class UpstreamProviders:
         self._registry = registry
         self._park = Park() if park is None else park
         self._providers: dict[str, UpstreamProvider | PersonalServer] = {}
-        pool.news.added = self._added
-        pool.news.removed = self._removed
-        pool.news.offer_changed = self._offer_changed
-        pool.news.noticed = self._noticed
+        pool.news.added.listen(self._added)
+        pool.news.removed.listen(self._removed)
+        pool.news.arranged.listen(self._arranged)
+        pool.news.offer_changed.listen(self._offer_changed)
+        pool.news.noticed.listen(self._noticed)
         pool.news.asked = self._asked
 
     def find(self, server: str) -> UpstreamProvider | None:
@@ -88,6 +91,10 @@ class UpstreamProviders:
         provider = self._providers.pop(upstream.spec.name, None)
         if provider is not None:
             self._registry.unregister(provider.namespace)
+
+    def _arranged(self, servers: Sequence[str]) -> None:
+        known = (self._providers.get(server) for server in servers)
+        self._registry.arrange([provider.namespace for provider in known if provider is not None])
 
     def _offer_changed(self, upstream: Upstream, parts: Parts) -> None:
         provider = self.find(upstream.spec.name)

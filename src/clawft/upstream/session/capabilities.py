@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Raw
+
 from clawft.model import Capabilities
 from clawft.upstream.spec import UpstreamSpec
 
@@ -27,10 +29,13 @@ def _told(spec: UpstreamSpec, can: Capabilities, roots: Mapping[str, Any]) -> di
     if "roots" in spec.asks:
         told["roots"] = roots
     if "sampling" in spec.asks and can.sampling:
-        told["sampling"] = {}
+        ways = (("tools", can.sampling_tools), ("context", can.sampling_context))
+        told["sampling"] = {way: {} for way, able in ways if able}
     modes: dict[str, dict[str, Any]] = {
         mode: {} for mode, able in (("form", can.elicit_form), ("url", can.elicit_url)) if able
     }
     if "elicitation" in spec.asks and modes:
         told["elicitation"] = modes
+    if can.extensions:
+        told["extensions"] = {name: Raw(settings) for name, settings in can.extensions}
     return told

@@ -9,14 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import ExecutionFailed, RequestTimeout
-from clawft.model import Call, Next, Reply
+from clawft.errors import ExecutionFailed, JsonRpcFailure, RequestTimeout
+from clawft.model import Call, Next, Reply, Silent
+from clawft.provider.server import relay
 from clawft.provider.server.call.plain import PlainCall
 from clawft.provider.server.upstream import UpstreamProvider
-from tests.provider.server.test_upstream import call, child, provider, served, text
+from tests.provider.server.test_upstream import Heard, call, child, provider, served, text
 from tests.requirements import requirement
 
 SECONDS = 10.0
+FOLLOWED = b'{"progressToken":"theirs"}'
+
+
+class Loud(Silent):
+    """Of a caller who wants to hear what the server logs."""
+
+    level = "info"
 
 
 class Told:
@@ -67,7 +75,7 @@ async def test_a_server_s_error_is_told_at_once_even_if_all_its_places_are_taken
         gate = mine.find("a").gate
         while gate.try_enter():
             continue
-        with pytest.raises(ExecutionFailed, match="no"):
+        with pytest.raises(JsonRpcFailure, match="no"):
             await told.reply()
 
 
@@ -109,8 +117,50 @@ async def test_one_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
             await told.reply()
 
 
-async def test_what_wants_more_than_a_result_is_not_taken(tmp_path: Path) -> None:
+@requirement("SESS-13", "POOL-25")
+async def test_its_progress_reaches_the_caller_and_extends_its_time_to_a_hard_limit(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a", timeout_ms=300)) as (_, _, providers):
+        one, heard = provider(providers, "a"), Heard()
+        plain, told = sent(one, call(one, "report", FOLLOWED, heard, steps=4, pause=0.2))
+        assert text(await told.reply()) == "done"
+        assert [step for step, *_ in heard.steps] == [1, 2, 3, 4]
+        _, told = sent(one, call(one, "report", FOLLOWED, heard, steps=100, pause=0.2))
+        with pytest.raises(ExecutionFailed, match="no answer within 300 ms"):  # 3 s at the most
+            await told.reply()
+        assert not len(plain.way.following)
+
+
+async def test_nobody_follows_one_that_was_cancelled_or_never_left(tmp_path: Path) -> None:
+    async with served(tmp_path, child("a")) as (mine, _, providers):
+        one, heard = provider(providers, "a"), Heard()
+        plain, _ = sent(one, call(one, "report", FOLLOWED, heard, pause=0.2))
+        following = plain.way.following
+        assert len(following) == 1
+        plain.cancel()
+        assert not len(following)
+        await plain.way.session.link.close()
+        asked = call(one, "report", FOLLOWED, heard)
+        assert one.start(asked, Told(asked)) is None
+        assert not len(following)
+        assert mine.find("a").gate.running == 0
+
+
+async def test_what_a_task_is_needed_for_is_not_taken(tmp_path: Path) -> None:
     async with served(tmp_path, child("a")) as (_, _, providers):
         one = provider(providers, "a")
-        asked = call(one, "echo", b'{"progressToken":1}', token="t")
+        asked = call(one, "echo", talk=Loud(), token="t")
         assert one.start(asked, Told(asked)) is None
+
+
+@requirement("WIRE-21")
+@pytest.mark.parametrize(
+    ("meta", "token", "end"),
+    [
+        (b'{"x/y":1e0}', None, b',"_meta":{"x/y":1e0}}}'),
+        (b'{"progressToken":"theirs","x/y":1}', 7, b',"_meta":{"x/y":1,"progressToken":7}}}'),
+        (b'{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}', None, b"}}"),
+        (b"{}", None, b"}}"),
+    ],
+)
+def test_what_a_caller_says_beside_its_arguments_goes_along(meta: bytes, token: int | None, end: bytes) -> None:
+    assert relay.call_end(meta, token) == end

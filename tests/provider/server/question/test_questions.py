@@ -289,6 +289,8 @@ async def test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on(tmp_p
         ({}, {"roots": {}}),
         ({"elicitation": {}}, {"roots": {}, "elicitation": {"form": {}}}),
         ({"sampling": {}, "elicitation": {"url": {}}}, {"roots": {}, "sampling": {}, "elicitation": {"url": {}}}),
+        ({"sampling": {"tools": {}, "context": {}}}, {"roots": {}, "sampling": {"tools": {}, "context": {}}}),
+        ({"extensions": {"com.example/x": {"a": 1.5}}}, {"roots": {}, "extensions": {"com.example/x": {"a": 1.5}}}),
     ],
 )
 async def test_a_stateless_server_hears_what_the_calling_agent_can(tmp_path: Path, agent: Json, told: Json) -> None:

@@ -16,7 +16,7 @@ from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
 from clawft.builtin.ide.lsp import messages, watch
 from clawft.builtin.ide.lsp.cell import lsp_cell
-from clawft.builtin.ide.lsp.documents import Document, stamp
+from clawft.builtin.ide.lsp.documents import Document, has_mark, stamp
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
 from clawft.builtin.ide.lsp.server import START_SECONDS, LspServer
@@ -37,7 +37,7 @@ from clawft.builtin.ide.model import (
     TextEdit,
     Window,
 )
-from clawft.builtin.ide.text import Map, apply
+from clawft.builtin.ide.text import Map, apply, with_ends_of
 from clawft.builtin.trust import trusted_in
 from clawft.errors import IdeFailed, IdeNotConnected
 
@@ -212,7 +212,7 @@ class HeadlessIde:
 
     def _replace(self, path: str, text: str) -> None:
         with place(Path(os.path.dirname(path)), os.path.basename(path), "save") as found:
-            replace_file(found, text.encode())
+            replace_file(found, text.encode("utf-8-sig" if has_mark(path) else "utf-8"))
 
     # ── knowledge ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -366,7 +366,9 @@ def _changed_text(change: FileEdit, document: Document) -> str:
                 kind="stale",
                 hint="read the file again",
             )
-    return apply(document.text, change.edits)
+    return apply(
+        document.text, [TextEdit(one.range, with_ends_of(document.text, one.new_text)) for one in change.edits]
+    )
 
 
 def _touches(one: Range, other: Range) -> bool:

@@ -1,5 +1,6 @@
 """The texts a language server has from us: what they are, which version, and whether the disk agrees."""
 
+import codecs
 import os
 from collections import OrderedDict
 
@@ -66,7 +67,10 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 def read(path: str) -> str:
-    """The text on disk, line ends as they are. Raises IdeFailed for what is no text, or too much of it."""
+    """The text on disk, line ends as they are. Raises IdeFailed for what is no text, or too much of it.
+
+    A byte order mark is not part of it: editors do not count it as a letter either.
+    """
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -75,6 +79,12 @@ def read(path: str) -> str:
     if len(data) > MAX_BYTES:
         raise IdeFailed(f"'{path}' is larger than {MAX_BYTES} bytes", hint="use file__read")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise IdeFailed(f"'{path}' is not UTF-8 text") from None
+
+
+def has_mark(path: str) -> bool:
+    """Whether the file begins with a byte order mark, which it then keeps."""
+    with open(path, "rb") as file:
+        return file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8

@@ -18,8 +18,12 @@ from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import Waiting
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 4096
+MAX_UNREAD_BYTES = 16 * 1024 * 1024
+"""Of what waits for a server that does not read; every change of a text is sent whole."""
+LAST_WORDS_SECONDS = 0.1
+"""For a child that closes its output, to say how it ended."""
 METHOD_NOT_FOUND = -32601
 
 Hear = Callable[[str, Raw], None]
@@ -167,7 +171,11 @@ class Rpc(asyncio.Protocol):
             raise IdeFailed(f"{self.name} {self.broken}", hint="ask again: it is started anew")
 
     def _write(self, message: dict[str, Any]) -> None:
-        if self._stdin is not None and not self._stdin.is_closing():
+        if self._stdin is None or self._stdin.is_closing():
+            return
+        if self._stdin.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self._give_up(f"does not read: {MAX_UNREAD_BYTES} bytes wait")
+        else:
             self._stdin.write(frame(message))
 
     def data_received(self, data: bytes) -> None:
@@ -175,9 +183,14 @@ class Rpc(asyncio.Protocol):
             for body in self._framer.feed(data):
                 self._accept(_message.decode(body))
         except (ValueError, msgspec.DecodeError) as wrong:
-            self._break(f"wrote something that is no message: {wrong}")
-            if self._child is not None:
-                self._child.kill()
+            self._give_up(f"wrote something that is no message: {wrong}")
+
+    def eof_received(self) -> None:
+        self._loop.call_later(LAST_WORDS_SECONDS, self._gone)
+
+    def _gone(self) -> None:
+        if self._child is not None:
+            self._give_up(self._child.why_ended())
 
     def _accept(self, message: _Message) -> None:
         if message.method is UNSET:
@@ -197,6 +210,11 @@ class Rpc(asyncio.Protocol):
         except NotServed:
             error = {"code": METHOD_NOT_FOUND, "message": f"unknown method: {method}"}
             self._write({"jsonrpc": "2.0", "id": id, "error": error})
+
+    def _give_up(self, why: str) -> None:
+        self._break(why)
+        if self._child is not None:
+            self._child.kill()
 
     def _break(self, why: str) -> None:
         if self.broken:

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from clawft.errors import ClawftError, ProtocolFailure
+from clawft.errors import ClawftError, LinkError, ProtocolFailure
 from clawft.link.base import Posting
 from clawft.link.share.workshop import is_light
 from clawft.model import Call, Errand, Reply
 from clawft.provider.server import relay
+from clawft.provider.server.following import Following
 from clawft.upstream.flights import Flight
 from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
@@ -36,6 +37,7 @@ class Way(Struct, frozen=True, gc=False):
     session: Session
     link: Posting
     loop: asyncio.AbstractEventLoop
+    following: Following
     settle: Callable[[PlainCall, Ended], Awaitable[Reply]]
     """For the rest of a call that turned out to need more."""
 
@@ -44,6 +46,8 @@ class PlainCall(Flight):
     """One of them, on its way as soon as it is made, and the waiter of its own answer (see `link.base.Waiter`)."""
 
     _over = False
+    _token: int | None = None
+    """Ours, if the caller wants to hear of progress."""
 
     def __init__(self, call: Call, known: Known, way: Way, errand: Errand) -> None:
         self.call = call
@@ -52,9 +56,20 @@ class PlainCall(Flight):
         self._seconds = known.seconds
         self._hard = known.hard_seconds
         self._errand = errand
-        self._id = way.link.post(known.head + call.arguments + b"}}", self)
+        self._id = self._post(known.head, call.meta)
         way.upstream.flights[self] = None
         self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
+
+    def _post(self, head: bytes, meta: bytes) -> bytes:
+        if not meta:
+            return self.way.link.post(head + self.call.arguments + b"}}", self)
+        following = self.way.following
+        self._token = following.begin(self.call.talk, self) if relay.wants_progress(meta) else None
+        try:
+            return self.way.link.post(head + self.call.arguments + relay.call_end(meta, self._token), self)
+        except LinkError:
+            self._stop_following()
+            raise
 
     # ── as a waiter ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -93,9 +108,14 @@ class PlainCall(Flight):
         self.end()
         upstream = self.way.upstream
         del upstream.flights[self]
+        self._stop_following()
         if self.answering:
             self.land(upstream.flights)
         upstream.gate.leave()
+
+    def _stop_following(self) -> None:
+        if self._token is not None:
+            self.way.following.end(self._token)
 
     def _go_on(self, ended: Ended) -> None:
         self._errand.goes_on(lambda call: self.way.settle(self, ended))

@@ -9,6 +9,7 @@ import msgspec
 
 from clawft.errors import (
     HEADER_MISMATCH,
+    MISSING_CAPABILITY,
     UNSUPPORTED_REVISION,
     URL_ELICITATION_REQUIRED,
     ClawftError,
@@ -19,32 +20,42 @@ from clawft.errors import (
 from clawft.provider.server.question.questions import is_web_address
 from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.secrets import conceal, without_resolved
+from clawft.wire.visible import make_visible, visible_text
 
 DATA_CHARS = 1_000
 """Of an error's data, as far as it is passed on."""
 
 
-def failed(server: str, error: ClawftError) -> ExecutionFailed:
-    """The server is named; an error answer keeps its code and message."""
+def failed(server: str, error: ClawftError) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
+    """An error answer passes as it is, unless it is about our request; else the server is named."""
     hint = error.hint or f"weft servers status {server}"
     if not isinstance(error, JsonRpcFailure):
-        return ExecutionFailed(conceal(f"{server}: {error.message}"), hint=hint)
-    explain = _EXPLAINED.get(error.error_code, _data)
-    said = conceal(error.message)
-    return ExecutionFailed(f"{server}: {said} (code {error.error_code}){explain(error.error_data)}")
+        return ExecutionFailed(conceal(f"{server}: {error.message}"), hint=conceal(hint))
+    explain = _EXPLAINED.get(error.error_code)
+    if explain is None:
+        return passed_on(server, error)
+    return ExecutionFailed(f"{server}: {conceal(error.message)} (code {error.error_code}){explain(error.error_data)}")
 
 
-def concealed(error: JsonRpcFailure) -> JsonRpcFailure:
-    """As it is passed on whole: a server may repeat the key it was given."""
+def in_words(server: str, error: JsonRpcFailure) -> str:
+    """An error that passed as it is, for whoever has room for a text only."""
+    return f"{server}: {error.message} (code {error.error_code}){_data(error.error_data)}"
+
+
+def passed_on(server: str, error: JsonRpcFailure) -> JsonRpcFailure | MissingCapability:
+    """Whole, but for what nobody would see and the key it was given, which a server may repeat."""
+    if error.error_code == MISSING_CAPABILITY:
+        return lacking(server, error)
     data = error.error_data
-    told = None if data is None else msgspec.json.decode(without_resolved(msgspec.json.encode(data)))
-    return JsonRpcFailure(error.error_code, conceal(error.message), told)
+    told = None if data is None else msgspec.json.decode(make_visible(without_resolved(msgspec.json.encode(data))))
+    return JsonRpcFailure(error.error_code, visible_text(conceal(error.message)), told)
 
 
 def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
     """What we declared to the server is what the agent declared to us: so it is the agent that lacks something."""
     required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
-    return MissingCapability(f"{server}: {conceal(error.message)}{_capability(error.error_data)}", required=required)
+    said = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
+    return MissingCapability(f"{server}: {said}", required=required)
 
 
 def _data(data: object) -> str:

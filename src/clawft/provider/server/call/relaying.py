@@ -96,7 +96,7 @@ class Relaying:
     def _find_way(self, session: Session) -> Way | None:
         if session.posting is not None:
             loop = asyncio.get_running_loop()
-            self._way = Way(self._upstream, session, session.posting, loop, self._settle)
+            self._way = Way(self._upstream, session, session.posting, loop, self._following, self._settle)
             return self._way
         return None
 
@@ -274,7 +274,7 @@ class Relaying:
         if session.peer.era is Era.STATELESS:
             return session.outgoing("tools/call", self._members(call, token), self._told(call.caller))
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
-        return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta))
+        return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta, call.more))
 
     def _told(self, agent: Caller) -> dict[str, Any]:
         return self.tasks.told(agent) if follows(agent) else self._conversing.told(agent)
@@ -283,16 +283,16 @@ class Relaying:
         meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
         if call.talk.level:
             meta[metas.LOG_LEVEL] = call.talk.level
-        return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta}
+        return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta, **relay.further(call.more)}
 
 
 _LOST = (ProcessExited, LinkClosed, SessionLost)
 
 
 def _is_plain(call: Call, session: Session) -> bool:
-    """Both sides keep one conversation, and the caller wants nothing but the result: one request, one answer."""
+    """Both sides keep one conversation, and nothing but the result, or progress, is wanted: one request, one answer."""
     talk = call.talk
-    if call.meta or talk.level or talk.carried or call.tool.task == "required":
+    if call.more or talk.level or talk.carried or call.tool.task == "required":
         return False
     return call.caller.era is _HANDSHAKE and session.peer.era is _HANDSHAKE
 

@@ -146,7 +146,8 @@ class ForeignTasks:
 
     def told(self, caller: Caller) -> dict[str, Any]:
         """What the server hears of an agent whose tasks are followed."""
-        return {**self._conversing.told(caller), "extensions": {metas.TASKS: {}}}
+        told = self._conversing.told(caller)
+        return {**told, "extensions": {**told.get("extensions", {}), metas.TASKS: {}}}
 
     # ── for those that do not ────────────────────────────────────────────────────────────────────────────────────────
 

@@ -170,6 +170,7 @@ def _with_meta(call: Call, session: Session, members: Mapping[str, Any], token: 
     meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
     if call.talk.level and session.peer.era is Era.STATELESS:
         meta[metas.LOG_LEVEL] = call.talk.level
+    members = {**members, **relay.further(call.more)}
     return {**members, "_meta": meta} if meta else members
 
 

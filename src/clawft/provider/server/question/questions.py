@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 import msgspec
@@ -12,9 +12,9 @@ from msgspec import Struct, field
 from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
-from clawft.wire.asked import mended_elicitation, mended_sampling
 from clawft.wire.asking import can_answer
 from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
+from clawft.wire.shapes import flaw
 
 Asked = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 
@@ -29,11 +29,7 @@ MAX_ASKED_BYTES = 64 * 1024
 MAX_SAMPLING_BYTES = 4 * 1024 * 1024
 """Of what a model has to read, and not a person."""
 
-MAX_FLAW_CHARS = 200
-"""Of what is wrong with a question, as its server is told."""
-
 _params = msgspec.json.Decoder(dict[str, Any])
-_MENDS: Mapping[str, Callable[[bytes], bytes]] = {"elicitation": mended_elicitation, "sampling": mended_sampling}
 
 
 def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller) -> Question:
@@ -47,18 +43,23 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
     if len(params) > most:
         raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question has {len(params)} bytes, and {most} is the most")
     try:
-        told = _params.decode(_MENDS.get(kind, bytes)(params or b"{}"))
+        told = _params.decode(_mended(kind, params or b"{}"))
     except (msgspec.DecodeError, RecursionError) as wrong:
-        raise JsonRpcFailure(
-            INVALID_PARAMS, f"{method}: the question is malformed: {str(wrong)[:MAX_FLAW_CHARS]}"
-        ) from None
+        raise JsonRpcFailure(INVALID_PARAMS, f"{method}: the question is malformed: {flaw(wrong)}") from None
     told = _without_hop(told)
     if kind == "elicitation":
         _check_elicitation(told)
         told = _elicitation(spec.name, told, agent)
     elif kind == "sampling":
+        told = _sampling(told, agent)
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
     return Question(cast("Asked", method), told)
+
+
+def _mended(kind: Asks, params: bytes) -> bytes:
+    from clawft.wire.asked import mended_elicitation, mended_sampling  # most servers never ask
+
+    return {"elicitation": mended_elicitation, "sampling": mended_sampling}.get(kind, bytes)(params)
 
 
 def _check_elicitation(params: Mapping[str, Any]) -> None:
@@ -71,13 +72,13 @@ def _check_elicitation(params: Mapping[str, Any]) -> None:
         raise JsonRpcFailure(INVALID_PARAMS, "a person is asked by a form, or sent to an address")
 
 
-_WEB_ADDRESS = re.compile(r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?", re.IGNORECASE)
+_WEB_ADDRESS = r"https?://[^\s/?#@\\]+([/?#][^\s\\]*)?"
 """With nothing before the host that could pass for it."""
 
 
 def is_web_address(url: object) -> bool:
     """What a browser may be sent to: no script, no file, no name in front of the real one."""
-    return isinstance(url, str) and _WEB_ADDRESS.fullmatch(url) is not None
+    return isinstance(url, str) and re.fullmatch(_WEB_ADDRESS, url, re.IGNORECASE) is not None
 
 
 def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
@@ -96,6 +97,18 @@ def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str
         if agent.era is Era.HANDSHAKE:
             told["elicitationId"] = elicitation_id(server, str(id or told.get("url")))
     return told
+
+
+def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:
+    """A model that cannot be given tools answers without them, unless it has to use one."""
+    if agent.capabilities.sampling_tools or not any(key in params for key in _TOOLS):
+        return params
+    if _mapping(params.get("toolChoice")).get("mode") == "required":
+        raise JsonRpcFailure(METHOD_NOT_FOUND, "the calling agent has not declared that its model can use tools")
+    return {key: value for key, value in params.items() if key not in _TOOLS}
+
+
+_TOOLS = ("tools", "toolChoice")
 
 
 def key_of(question: Question) -> str:

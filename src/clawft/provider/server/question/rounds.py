@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from clawft.errors import ExecutionFailed, ProtocolFailure
+from clawft.errors import ExecutionFailed, JsonRpcFailure, ProtocolFailure
 from clawft.model import Call, Era, Question
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.asking import Roots
@@ -71,7 +71,12 @@ class Rounds:
         if len(asked) > MAX_AT_ONCE:
             raise ProtocolFailure(f"the server asks {len(asked)} questions at once; {MAX_AT_ONCE} at most")
         agent = self._call.caller
-        return {key: read_question(self._spec, each.method, bytes(each.params), agent) for key, each in asked.items()}
+        try:
+            return {
+                key: read_question(self._spec, each.method, bytes(each.params), agent) for key, each in asked.items()
+            }
+        except JsonRpcFailure as refused:
+            raise ProtocolFailure(f"the server asks what it may not: {refused.message}") from None
 
     async def _answers(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
         """Folders the agent does not have, the house has; who agreed to go somewhere is not asked again."""

@@ -1,0 +1,16 @@
+"""Is it the sandbox that keeps a server from its work? A guess by what the server says, and what to do then. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from clawft.upstream.spec import UpstreamSpec
+
+_SIGNS = re.compile(r"(?i)EROFS|EACCES|read-only file ?system|permission ?(?:denied|error)")
+
+
+def hint_for(spec: UpstreamSpec, said: str) -> str:
+    """Empty where it was something else, or nothing holds it."""
+    if not spec.command or spec.sandbox == "off" or _SIGNS.search(said) is None:
+        return ""
+    return f"it may be its sandbox: weft servers test {spec.name} --learn proposes what to open to it"

@@ -1,0 +1,89 @@
+"""An entry of another program without its secrets, and what the person who imports it has to know. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clawft.config.entry import Entry
+from clawft.config.secrecy import options_in_clear, query_in_clear, variable_for
+from clawft.wire.secrets import looks_secret
+
+_INPUT = re.compile(r"\$\{input:([^}]+)\}")
+_OPEN = re.compile(r"\$\{(?!secret://)")
+"""A variable that is nobody's reference."""
+
+_LOGIN = "its login is not taken over; weft auth login {name} --client-id ID makes one"
+_NOT_OURS: Mapping[str, str] = {
+    "envFile": 'envFile is not read here; write what the server needs as env = {{ NAME = "secret://env/NAME" }}',
+    "headersHelper": 'headersHelper is not run here; a header may be "secret://command/PROGRAM ARG…"',
+    "auth": _LOGIN,
+    "oauth": _LOGIN,
+    "authProviderType": _LOGIN,
+}
+"""Keys without which the server will not do what it does there, and what to write instead."""
+
+
+class Cleared(Struct, frozen=True):
+    """`notes` are for the person; `secrets`: reference → what was written in clear."""
+
+    entry: Entry
+    notes: tuple[str, ...]
+    secrets: Mapping[str, str]
+
+
+def cleared(told: Entry, server: str) -> Cleared:
+    """References in place of what looks like a secret, or what an editor would fill in."""
+    notes: list[str] = []
+    clear: dict[str, str] = {}
+
+    def kept(variable: str, value: str) -> str:
+        notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
+        clear[f"secret://env/{variable}"] = value
+        return f"secret://env/{variable}"
+
+    def safe(name: str, value: str) -> str:
+        asked = _INPUT.search(value)
+        if not asked and _OPEN.search(value) is None and not looks_secret(name, value):
+            return value
+        variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(server, name)
+        if not asked and _OPEN.search(value) is None:
+            return kept(variable, value)
+        notes.append(f"export {variable}={_shape(value)}")
+        return f"secret://env/{variable}"
+
+    env = {name: safe(name, value) for name, value in told.env.items()}
+    headers = {name: safe(name, value) for name, value in told.headers.items()}
+    url = told.url
+    for name, value in query_in_clear(url):
+        url = url.replace(f"{name}={value}", f"{name}=${{{kept(variable_for(server, name), value)}}}", 1)
+    notes += _of_arguments(told)
+    return Cleared(msgspec.structs.replace(told, env=env, headers=headers, url=url), tuple(notes), clear)
+
+
+def _of_arguments(told: Entry) -> Iterator[str]:
+    """Nothing can stand in for what is written there: all programs of a machine may read it."""
+    yield from unfilled(told.args)
+    for name in options_in_clear(told.args):
+        yield f"its argument {name} holds what looks like a secret, and is copied; a variable (env) would not show it"
+
+
+def unfilled(args: Sequence[str]) -> Iterator[str]:
+    """Variables that another program would replace: here a server gets them as they stand."""
+    return (f"args hold {each!r}, which nobody fills in here" for each in args if "${" in each)
+
+
+def not_taken_over(entry: Mapping[str, Any], name: str) -> Iterator[str]:
+    """What the entry says and we cannot do, each told once."""
+    told = (words.format(name=name) for key, words in _NOT_OURS.items() if entry.get(key))
+    return iter(dict.fromkeys(told))
+
+
+def _shape(value: str) -> str:
+    """What the variable must hold: `"Bearer $TOKEN"` for `Bearer ${env:TOKEN}`; what an editor asks for is left out."""
+    bare = re.sub(r"\$\{(?:env:)?([A-Za-z_]\w*)\}", r"$\1", _INPUT.sub("…", value))
+    return "…" if re.fullmatch(r"\$\w+|…", bare) else f'"{bare}"'

@@ -1,0 +1,65 @@
+"""Settings that are edited while we run: they count from the next start on, and whoever edits them is told so.
+
+Servers that stand in the same files are followed at once, by `config.follow`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+from clawft.config.document import leaves, parse
+from clawft.config.keys import OPEN_TABLES, WHOLE
+from clawft.config.load import files, problems, read_bytes
+from clawft.config.watch import Stamps, stamps, watch
+from clawft.errors import ConfigError, InvalidConfig
+
+log = logging.getLogger("clawft")
+
+
+class EditedSettings:
+    def __init__(self, home: Path, agent: str) -> None:
+        self._home, self._agent = home, agent
+        self._known = {file: _content(file) for file in files(home, agent)}
+        self._watching = asyncio.create_task(watch(self._look, self._look(), self._changed), name="settings")
+
+    def _look(self) -> Stamps:
+        return stamps(self._known)
+
+    async def _changed(self, before: Stamps, now: Stamps) -> None:
+        """A file that cannot be read is told of by whoever looks for servers in it."""
+        for file, known in self._known.items():
+            content = _content(file)
+            try:
+                keys = differing(known, content, str(file))
+            except ConfigError:
+                continue
+            self._known[file] = content
+            if keys:
+                log.warning("%s: what %s says counts when weft is started again", file, ", ".join(keys))
+        for wrong in problems(self._home, self._agent):
+            if isinstance(wrong, InvalidConfig):
+                log.warning("%s", wrong)
+
+    async def close(self) -> None:
+        self._watching.cancel()
+        await asyncio.gather(self._watching, return_exceptions=True)
+
+
+def differing(before: bytes, now: bytes, file: str) -> list[str]:
+    """The keys whose values are not what they were. Raises ConfigUnparsable."""
+    old, new = _values(before, file), _values(now, file)
+    return [".".join(path) for path in {**old, **new} if old.get(path) != new.get(path)]
+
+
+def _values(content: bytes, file: str) -> dict[tuple[str, ...], Any]:
+    return dict(leaves(parse(content, file).tables, OPEN_TABLES, WHOLE))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return read_bytes(file) or b""
+    except ConfigError:
+        return b""

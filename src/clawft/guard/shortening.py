@@ -1,0 +1,109 @@
+"""A structured result made to fit: cut where its schema says that one may, and nowhere else. Pure.
+
+A member `truncated` at its top says so, if there is one (true, or why); so does a text that was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clawft.provider.keeps import KEEPS
+
+CUT_AT_END = "\n[the rest is left out]"
+CUT_AT_START = "[the beginning is left out]\n"
+FLAG = "truncated"
+WHY = "too large for one result"
+SLACK = 64
+"""For what is said about one cut."""
+
+_encode = msgspec.json.encode
+
+
+class Place(Struct, frozen=True):
+    """A text or a list inside of the result, by what holds it."""
+
+    holder: Any
+    key: Any
+    side: str
+
+    @property
+    def value(self) -> Any:
+        return self.holder[self.key]
+
+
+def shorten(raw: bytes, schema: bytes, limit: int) -> bytes | None:
+    """The structure in at most so many bytes; None if what may be cut is not enough for that."""
+    value = msgspec.json.decode(raw)
+    top = msgspec.json.decode(schema)
+    places = list(_places({"": value}, "", top, top))
+    sizes = [len(_encode(place.value)) for place in places]
+    room = limit - SLACK - (len(raw) - sum(sizes))
+    for place, size, share in zip(places, sizes, _shares(sizes, room), strict=True):
+        if size > share:
+            place.holder[place.key] = _cut(place.value, share - SLACK, place.side)
+    if FLAG in value:
+        value[FLAG] = value[FLAG] or (WHY if isinstance(value[FLAG], str) else True)
+    shorter = _encode(value)
+    return shorter if len(shorter) <= limit else None
+
+
+def _places(holder: Any, key: Any, schema: dict[str, Any], top: dict[str, Any]) -> Iterator[Place]:
+    """Those that may be cut. Inside of one there are no others."""
+    value = holder[key]
+    for shape in _shapes(schema, top):
+        if KEEPS in shape and isinstance(value, str | list):
+            yield Place(holder, key, shape[KEEPS])
+        elif isinstance(value, list) and "items" in shape:
+            for at in range(len(cast("list[Any]", value))):
+                yield from _places(value, at, shape["items"], top)
+        elif isinstance(value, dict):
+            known = shape.get("properties", {})
+            for name in cast("dict[str, Any]", value):
+                if name in known:
+                    yield from _places(value, name, known[name], top)
+
+
+def _shapes(schema: dict[str, Any], top: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a schema says, with its references followed. Ours have no circles that a value could follow for ever."""
+    if "$ref" in schema:
+        yield from _shapes(top["$defs"][schema["$ref"].removeprefix("#/$defs/")], top)
+    for option in schema.get("anyOf", ()):
+        yield from _shapes(option, top)
+    yield schema
+
+
+def _shares(sizes: Sequence[int], room: int) -> list[int]:
+    """As much as each needs; the largest share what the small ones leave."""
+    shares = [0] * len(sizes)
+    for done, at in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[at] = min(sizes[at], max(0, room) // (len(sizes) - done))
+        room -= shares[at]
+    return shares
+
+
+def _cut(value: str | list[Any], room: int, side: str) -> str | list[Any]:
+    if isinstance(value, list):
+        return value[: _fitting(value, room)]
+    if side == "last":
+        return CUT_AT_START + _piece(value[::-1], room)[::-1]
+    return _piece(value, room) + CUT_AT_END
+
+
+def _fitting(items: Sequence[Any], room: int) -> int:
+    for at, item in enumerate(items):
+        room -= len(_encode(item)) + 1
+        if room < 0:
+            return at
+    return len(items)
+
+
+def _piece(text: str, room: int) -> str:
+    """The beginning of a text, spelled in at most so many bytes."""
+    kept = text[: max(0, room)]
+    while kept and (size := len(_encode(kept))) > room:
+        kept = kept[: min(len(kept) - 1, len(kept) * max(0, room) // size)]
+    return kept

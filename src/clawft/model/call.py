@@ -1,0 +1,208 @@
+"""A call and its reply, the way back to the caller meanwhile, and calls that no task waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from clawft.model.caller import Caller
+from clawft.model.offer import Origin, Tool
+
+EMPTY_OBJECT = b"{}"
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+
+_encode = msgspec.json.encode
+
+
+class Question(Struct, frozen=True):
+    """What a tool wants to know from the caller's side, in either era."""
+
+    method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
+    params: Mapping[str, Any] = {}
+
+
+class Talk(Protocol):
+    """The way back to the caller while its call runs."""
+
+    @property
+    def level(self) -> str:
+        """The lowest level of log messages that the caller wants to hear of; empty for none."""
+        ...
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        """Report progress; silently nothing if the caller did not ask for it."""
+        ...
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        """Send a log message if the caller's level lets it through."""
+        ...
+
+    @property
+    def carried(self) -> bytes:
+        """What an earlier run of this very call left for this one; empty if there was none."""
+        ...
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        """Put questions to the caller's side and wait for all answers (`{"action": …}`, `{"roots": […]}` …).
+
+        Where the answers come with a later request this raises InputRequired, and the call is run again then. With
+        `carry` the next run finds that in `carried`, and its first `ask` gives whatever was answered.
+        """
+        ...
+
+    def detach(self) -> None:
+        """Go on as a task where the caller knows tasks; elsewhere nothing."""
+        ...
+
+    def hang_up(self, retry_ms: int) -> None:
+        """Let the caller poll instead of holding its stream open (handshake-era HTTP); elsewhere nothing."""
+        ...
+
+
+class InputRequired(BaseException):
+    """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
+
+    def __init__(self, questions: Mapping[str, Question], carry: bytes = b"") -> None:
+        super().__init__("input required")
+        self.questions = questions
+        self.carry = carry
+
+
+class Silent:
+    """A Talk to nobody: for calls from the library and the command line."""
+
+    level = ""
+    carried = b""
+
+    def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+        pass
+
+    def log(self, level: LogLevel, data: Any, logger: str = "") -> None:
+        pass
+
+    async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Mapping[str, Mapping[str, Any]]:
+        return {key: {"action": "cancel"} for key in questions}
+
+    def detach(self) -> None:
+        pass
+
+    def hang_up(self, retry_ms: int) -> None:
+        pass
+
+
+class Call(Struct, frozen=True, gc=False):
+    """One tools/call on its way down.
+
+    `name` is the canonical name, `asked` the spelling the caller used, `tool.name` the one the provider knows.
+    """
+
+    caller: Caller
+    name: str
+    tool: Tool
+    origin: Origin
+    arguments: bytes = EMPTY_OBJECT
+    meta: bytes = b""
+    talk: Talk = Silent()
+    asked: str = ""
+    more: bytes = b""
+    """An object of the members of the request that we do not know; a server gets them as they came."""
+
+
+class Kind(Enum):
+    """What a result is (`resultType` of the stateless era)."""
+
+    COMPLETE = "complete"
+    INPUT_REQUIRED = "input_required"
+    TASK = "task"
+
+    __hash__ = object.__hash__  # as for Era
+
+
+class CallToolResult(Struct, frozen=True, rename="camel", omit_defaults=True):
+    content: list[Any] = []
+    structured_content: Any = UNSET
+    is_error: bool = False
+    meta: Any = msgspec.field(default=UNSET, name="_meta")
+
+    @classmethod
+    def text(cls, text: str) -> CallToolResult:
+        return cls(content=[{"type": "text", "text": text}])
+
+    @classmethod
+    def error(cls, text: str) -> CallToolResult:
+        return cls(content=[{"type": "text", "text": text}], is_error=True)
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """The answer to a call: `result` is the JSON object that goes back, `refused` names the rule that said no."""
+
+    result: bytes
+    is_error: bool = False
+    kind: Kind = Kind.COMPLETE
+    refused: str = ""
+
+    @classmethod
+    def of(cls, result: CallToolResult) -> Reply:
+        wire = _encode(result) if result.content else _encode({"content": [], **msgspec.to_builtins(result)})
+        return cls(wire, is_error=result.is_error)
+
+    @classmethod
+    def text(cls, text: str) -> Reply:
+        return cls(b'{"content":[{"type":"text","text":' + _encode(text) + b"}]}")
+
+    @classmethod
+    def error(cls, text: str, *, refused: str = "") -> Reply:
+        wire = b'{"content":[{"type":"text","text":' + _encode(text) + b'}],"isError":true}'
+        return cls(wire, is_error=True, refused=refused)
+
+
+Next = Callable[[Call], Awaitable[Reply]]
+"""One step of the way down: a guard's successor, or the provider at the end."""
+Finish = Callable[[Call, Reply], Reply]
+"""What is still done to a reply on its way back."""
+
+
+class Errand(Protocol):
+    """A call on its way that no task waits for, as its provider knows it. It is told one of these, once."""
+
+    def replied(self, reply: Reply) -> None: ...
+
+    def goes_on(self, rest: Next) -> None:
+        """There is more to it than an answer: the reply comes of this, and may have to be waited for."""
+        ...
+
+
+class Sent(Protocol):
+    def cancel(self) -> None:
+        """Its errand is told nothing more."""
+        ...
+
+
+Start = Callable[[Call, Errand], Sent | None]
+"""Send it on its way and return at once; None if this call needs more than one message and its answer."""
+
+
+@runtime_checkable
+class Witness(Protocol):
+    """Whoever keeps a record of all calls, however they went. `began` is a moment of `time.perf_counter`."""
+
+    def noted(self, call: Call, began: float, ended: Reply | BaseException) -> None: ...
+
+    def follow(self, call: Call, after: Next, began: float) -> Awaitable[Reply]:
+        """The same for a call that is still under way."""
+        ...
+
+
+class Shortcut(Struct, frozen=True):
+    """The way down for calls of one tool that no guard has to wait for."""
+
+    passes: tuple[Callable[[Call], bool], ...]
+    """Each guard's word that it has nothing to say about a call. Without all of them it goes the long way."""
+    start: Start
+    finish: Finish
+    witness: Witness

@@ -1,0 +1,160 @@
+"""What is offered: tools, resources and prompts, ours and those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from clawft.model.caller import Capabilities
+
+
+class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Hints about a tool. From an untrusted server they are only that: hints."""
+
+    title: str | UnsetType = UNSET
+    read_only_hint: bool = False
+    destructive_hint: bool = True
+    idempotent_hint: bool = False
+    open_world_hint: bool = True
+
+
+TaskSupport = Literal["forbidden", "optional", "required", "server"]
+
+
+class Said(Struct, frozen=True, rename="camel"):
+    """What a tool says of itself: a view of its definition."""
+
+    title: str = ""
+    description: str = ""
+    input_schema: msgspec.Raw = msgspec.Raw(b'{"type":"object"}')
+    output_schema: msgspec.Raw = msgspec.Raw(b"")
+
+
+_said = msgspec.json.Decoder(Said)
+_NOTHING_SAID = Said()
+
+
+class Tool(Struct, frozen=True, gc=False):
+    """One tool. `wire` is the whole definition as JSON, unknown keys included.
+
+    There may be tens of thousands of them. What one says is read from its definition when somebody asks, and not kept
+    a second time; `told` is for one that has more to say than is listed.
+    """
+
+    name: str
+    wire: bytes
+    annotations: Annotations = Annotations()
+    alias: str = ""
+    """A second name accepted on calls and used as the bare name (built-ins only)."""
+    task: TaskSupport = "forbidden"
+    """May, or must, it run as a task? `server`: the server behind it decides with each call."""
+    needs: Capabilities = Capabilities()
+    """What the caller must be able to do for this tool to work at all."""
+    told: Said | None = None
+
+    @property
+    def said(self) -> Said:
+        return self.told or (_said.decode(self.wire) if self.wire else _NOTHING_SAID)
+
+    @property
+    def title(self) -> str:
+        return self.said.title
+
+    @property
+    def description(self) -> str:
+        return self.said.description
+
+    @property
+    def input_schema(self) -> bytes:
+        return bytes(self.said.input_schema)
+
+    @property
+    def output_schema(self) -> bytes:
+        return bytes(self.said.output_schema)
+
+
+class Origin(Struct, frozen=True):
+    """Where a tool comes from: the namespace, the server behind it (if any) and whether it is trusted."""
+
+    namespace: str
+    server: str = ""
+    trusted: bool = True
+
+
+class Resource(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uri: str
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+
+
+class ResourceTemplate(Struct, frozen=True, rename="camel", omit_defaults=True):
+    uri_template: str
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    mime_type: str | UnsetType = UNSET
+
+
+class ResourceContent(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`text`, or `blob` in base64."""
+
+    uri: str
+    mime_type: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    blob: str | UnsetType = UNSET
+
+
+class PromptArgument(Struct, frozen=True, omit_defaults=True):
+    name: str
+    description: str | UnsetType = UNSET
+    required: bool = False
+
+
+class Prompt(Struct, frozen=True, omit_defaults=True):
+    name: str
+    title: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    arguments: tuple[PromptArgument, ...] = ()
+
+
+class Completion(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Values that may stand for an argument. How many there are in all, only their owner knows, if anybody."""
+
+    values: Sequence[str]
+    total: int | None = None
+    has_more: bool | None = None
+
+
+class ForeignResource(Struct, frozen=True):
+    """A resource of an external server: `raw` is the whole of what the server said, and `said` our view of it."""
+
+    uri: str
+    raw: bytes
+
+    @property
+    def said(self) -> Resource:
+        return msgspec.json.decode(self.raw, type=Resource)
+
+
+class ForeignTemplate(Struct, frozen=True):
+    uri_template: str
+    raw: bytes
+
+    @property
+    def said(self) -> ResourceTemplate:
+        return msgspec.json.decode(self.raw, type=ResourceTemplate)
+
+
+class ForeignPrompt(Struct, frozen=True):
+    name: str
+    raw: bytes
+
+    @property
+    def said(self) -> Prompt:
+        return msgspec.json.decode(self.raw, type=Prompt)

@@ -1,0 +1,12 @@
+"""What is not installed because few need it: how to get it, for the very Python that runs here."""
+
+from __future__ import annotations
+
+import sys
+
+from clawft.errors import quoted
+
+
+def how_to_install(extra: str) -> str:
+    """A command that works whatever `pip` is on the PATH, and in whatever folder."""
+    return f"{quoted(sys.executable)} -m pip install 'clawft[{extra}]'"

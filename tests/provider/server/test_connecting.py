@@ -1,0 +1,78 @@
+"""A server in a few lines of Python: connected, called, offered, ended."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from aiohttp import web
+
+from clawft import Gateway, NotConnected, UpstreamSpec, connect_server
+from tests.requirements import requirement
+from tests.servers.web import Asked, serve
+
+pytestmark = pytest.mark.slow  # processes
+
+SERVERS = Path(__file__).parents[2] / "servers"
+
+
+def honest(*options: str) -> UpstreamSpec:
+    return UpstreamSpec("one", command=sys.executable, args=(str(SERVERS / "honest.py"), *options), sandbox="off")
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWFT_HOME", str(tmp_path / "home"))
+
+
+@requirement("SESS-20", "F9a-A03")
+async def test_a_program_has_the_tools_of_a_server_until_it_closes_it(tmp_path: Path) -> None:
+    before = psutil.Process().children()
+    server = await connect_server(honest(), workspace=tmp_path)
+    assert (server.namespace, server.server) == ("mcp:one", "one")
+    assert "echo" in [tool.name for tool in server.list_tools()]
+    assert (await server.call_tool("echo", {"token": "x"})).content == [{"type": "text", "text": "x"}]
+    gateway = Gateway(server, names="plain", workspace=tmp_path)
+    assert "one__echo" in [tool.name for tool in gateway.list_tools()]
+    assert (await gateway.call_tool("one__echo", token="y")).content == [{"type": "text", "text": "y"}]
+    await gateway.close()
+    await server.close()
+    await server.close()
+    assert psutil.Process().children() == before
+
+
+@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@pytest.mark.parametrize(
+    ("spec", "step"),
+    [
+        (UpstreamSpec("one", command="/no/such/program"), "/no/such/program does not exist"),
+        (honest("--die-on", "initialize"), "exited with status"),
+    ],
+)
+async def test_what_cannot_be_started_says_why(spec: UpstreamSpec, step: str, tmp_path: Path) -> None:
+    with pytest.raises(NotConnected, match=f"one: .*{step}"):
+        await connect_server(spec, workspace=tmp_path)
+
+
+HELLO: Mapping[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+
+
+@requirement("SESS-20", "S4-CL-02", "SESS-05")
+@pytest.mark.parametrize(
+    ("results", "step"), [({}, "the handshake: no way"), ({"initialize": HELLO}, "tools/list: no way")]
+)
+async def test_what_a_server_refuses_is_told_with_the_step(
+    results: Mapping[str, Any], step: str, tmp_path: Path
+) -> None:
+    async def respond(asked: Asked) -> web.StreamResponse:
+        if asked.about in results:
+            answer: dict[str, Any] = {"result": results[asked.about]}
+        else:
+            answer = {"error": {"code": -32000, "message": "no way"}}
+        return web.json_response({"jsonrpc": "2.0", "id": asked.message.get("id"), **answer})
+
+    async with serve(respond) as seen:
+        with pytest.raises(NotConnected, match=f"one: {step}"):
+            await connect_server(UpstreamSpec("one", url=seen.url), workspace=tmp_path)
