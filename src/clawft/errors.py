@@ -89,9 +89,12 @@ class ClawftError(Exception):
 
 
 class WireError(ClawftError):
+    """`id` is the raw id of the message, where it could still be read."""
+
     code = INVALID_REQUEST
     status = 400
     blame = "the peer"
+    id: bytes | None = None
 
 
 class ParseError(WireError):
@@ -99,7 +102,7 @@ class ParseError(WireError):
 
 
 class BadEnvelope(WireError):
-    """JSON, but not a JSON-RPC message. `id` is the raw id where it could still be read."""
+    """JSON, but not a JSON-RPC message."""
 
     def __init__(self, message: str, *, id: bytes | None = None, hint: str = "") -> None:
         super().__init__(message, hint=hint)

@@ -73,7 +73,7 @@ def _who(upstream: Upstream) -> str:
         return "again"
     info = session.peer.server_info
     named = " ".join(str(info[key]) for key in ("name", "version") if key in info)
-    child = getattr(session.link, "child", None)
+    child = session.link.child
     sandbox = f"sandbox {child.sandbox}" if child is not None and child.sandbox else ""
     told = (f"{session.peer.era.value} era", session.peer.revision, named, f"{len(upstream.tools)} tools", sandbox)
     return ", ".join(filter(None, told))

@@ -32,7 +32,7 @@ class Batch:
             except BadNotification:
                 continue
             except (ParseError, BadEnvelope) as wrong:
-                self._answers.append(jsonrpc.failure_of(getattr(wrong, "id", None), wrong))
+                self._answers.append(jsonrpc.failure_of(wrong.id, wrong))
                 continue
             if isinstance(message, Request):
                 requests.append(message)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from clawft.errors import ClawftError, LinkError
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+
+if TYPE_CHECKING:  # only a link of that kind starts one
+    from clawft.link.process import Child
 
 LinkKind = Literal["stdio", "http", "sse", "sdk"]
 
@@ -73,6 +76,16 @@ class Posting(Protocol):
 
 class Link(Protocol):
     kind: LinkKind
+
+    @property
+    def child(self) -> Child | None:
+        """The program at the other end, where we have started one."""
+        ...
+
+    @property
+    def refused_notice(self) -> str:
+        """The last notification that the server did not take, for its status."""
+        ...
 
     async def open(self, incoming: Incoming, lost: Lost) -> None: ...
 

@@ -32,6 +32,8 @@ class MemoryLink:
     """Answers by method, -32601 where there is none. Everything that was sent is kept, in order."""
 
     kind: LinkKind = "sdk"
+    child = None
+    refused_notice = ""
 
     def __init__(self, answers: Mapping[str, Scripted] | None = None) -> None:
         self.answers: dict[str, Scripted] = dict(answers or {})

@@ -39,6 +39,7 @@ class StreamLink:
     """A child process spoken to on stdin and stdout."""
 
     kind: LinkKind = "stdio"
+    refused_notice = ""
 
     def __init__(self, launch: Launch, *, limit: int = DEFAULT_LIMIT, said: Said | None = None, name: str = "") -> None:
         """`said` hears what the child writes to stderr, as it comes; `name` is who it is to people."""

@@ -247,12 +247,12 @@ class Pool:
             trusted = spec.trust == "trusted"
             return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
         session = upstream.session
-        child = getattr(session.link, "child", None) if session is not None else None
+        child = session.link.child if session is not None else None
         return ServerStatus(
             name=name,
             status=upstream.state.value,
             transport=spec.transport,
-            error=upstream.error or (conceal(getattr(session.link, "refused_notice", "")) if session else ""),
+            error=upstream.error or (conceal(session.link.refused_notice) if session else ""),
             era=session.peer.era.value if session else "",
             revision=session.peer.revision if session else "",
             server_info={key: conceal(value) for key, value in session.peer.server_info.items()} if session else {},

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import lru_cache
 
-from clawft.errors import BadEnvelope, Busy, ClawftError, LinkClosed, MessageTooLong, ParseError
+from clawft.errors import BadEnvelope, Busy, LinkClosed, MessageTooLong, ParseError, WireError
 from clawft.gateway.core import Gateway
 from clawft.gateway.http.access import Access, Answered, Refusal, bearer_of
 from clawft.gateway.http.session_door import SessionDoor
@@ -135,7 +135,7 @@ class HttpApp:
                 return self._receive(visit)
             return self._take(visit, body) if len(body) <= LARGE else self._carry(visit, body)
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            return refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+            return refuse_message(visit.send, wrong)
 
     async def _receive(self, visit: Visit) -> None:
         """The same for a body that is still on its way."""
@@ -147,7 +147,7 @@ class HttpApp:
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope) as wrong:
-            answered = refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+            answered = refuse_message(visit.send, wrong)
         await answered
 
     async def _receive_large(self, visit: Visit) -> None:
@@ -159,7 +159,7 @@ class HttpApp:
         except LinkClosed:
             return
         except (MessageTooLong, ParseError, BadEnvelope, Busy) as wrong:
-            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+            await refuse_message(visit.send, wrong)
 
     async def _carry(self, visit: Visit, body: bytes) -> None:
         """The same for a large one that came at once."""
@@ -171,7 +171,7 @@ class HttpApp:
         except LinkClosed:
             return
         except (ParseError, BadEnvelope, Busy) as wrong:
-            await refuse_message(visit.send, wrong, getattr(wrong, "id", None))
+            await refuse_message(visit.send, wrong)
 
     def _holder(self, visit: Visit) -> str:
         """Whose large request it is: a person's, else that of a session, else of the place it comes from."""
@@ -250,8 +250,9 @@ def _accepts(accept: bytes) -> bool:
     )
 
 
-async def refuse_message(send: Send, error: ClawftError, id: bytes | None) -> None:
+async def refuse_message(send: Send, error: WireError | Busy) -> None:
     """A JSON-RPC error with the HTTP status that goes with it."""
+    id = error.id if isinstance(error, WireError) else None
     await asgi.answer(send, error.status, jsonrpc.failure_of(id, error), [JSON])
 
 

@@ -69,6 +69,7 @@ log = logging.getLogger("clawft.link")
 
 class HttpLink:
     kind: LinkKind = "http"
+    child = None
 
     def __init__(
         self,
@@ -94,7 +95,6 @@ class HttpLink:
         self._sender = Sender()
         self._bad_events = 0
         self.refused_notice = ""
-        """The last notification that the server did not take, for its status."""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming

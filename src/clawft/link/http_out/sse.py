@@ -55,6 +55,7 @@ log = logging.getLogger("clawft.link")
 
 class SseLink:
     kind: LinkKind = "sse"
+    child = None
 
     def __init__(
         self,

@@ -8,7 +8,6 @@ from typing import Any
 
 from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
 from clawft.link.base import Link
-from clawft.link.process import Child
 from clawft.model import Era
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Listener, Session
@@ -52,7 +51,7 @@ async def open_session(
 
 def _last_words(session: Session) -> str:
     """A program that does not answer may have told why on stderr, or have written it where messages belong."""
-    child: Child | None = getattr(session.link, "child", None)
+    child = session.link.child
     return child.last_words() if child is not None else ""
 
 
