@@ -440,6 +440,7 @@ ATTACKS = (
             "auth/test_sealed.py::test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed",
             "builtin/test_oauth2.py::test_and_no_other_secret_of_the_user",
             "builtin/test_oauth2.py::test_no_program_runs_because_an_agent_calls_it_a_secret",
+            "builtin/test_oauth2.py::test_nobody_is_sent_to_an_honest_page_for_somebody_else",
             "auth/test_tokens.py::test_a_token_goes_to_those_who_gave_it_and_to_nobody_an_agent_names",
         ),
         _BARE + "test_a_reference_is_followed_whoever_wrote_it",
