@@ -7,6 +7,7 @@ import pytest
 
 from clawft.auth.challenge import Challenge, read_challenge
 from clawft.auth.discovery import (
+    check_owner,
     check_resource,
     check_server,
     covers,
@@ -15,7 +16,9 @@ from clawft.auth.discovery import (
     resource_places,
     server_places,
 )
+from clawft.auth.presets import PRESETS
 from clawft.auth.register import is_document, method_for
+from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place
 from clawft.errors import LoginFailed
 from clawft.policy.url import UrlPolicy
@@ -56,6 +59,7 @@ def test_good_metadata_is_taken() -> None:
         ({"authorization_endpoint": "https://u:p@login.example/auth"}, "user name"),
         ({"registration_endpoint": "http://login.example/register"}, "plain http"),
         ({"token_endpoint": None}, "no token endpoint"),
+        ({"authorization_endpoint": "https://accounts.honest.example/auth"}, "login.example/token would get the login"),
         ({"token_endpoint": "https://login.example:99999/"}, "no address"),
         ({"issuer": "https://["}, "another issuer"),
         ({"authorization_endpoint": "https://login.example/\x1b[31m"}, "characters that no address has"),
@@ -67,6 +71,46 @@ def test_good_metadata_is_taken() -> None:
 def test_hostile_metadata_is_refused_with_its_reason(changed: Mapping[str, Any], reason: str) -> None:
     with pytest.raises(LoginFailed, match=reason):
         check_server({**GOOD, **changed}, ISSUER, SERVER)
+
+
+PRESET_SERVERS = [preset.server for name, preset in PRESETS.items() if name != "generic"]
+HONEST, EVIL = "https://login.honest.example/auth", "https://evil.example/token"
+
+
+@pytest.mark.parametrize(
+    ("shown", "server"),
+    [
+        (HONEST, AuthServer(token_endpoint=EVIL)),
+        (HONEST, AuthServer(token_endpoint=EVIL, issuer="https://evil.example")),
+        (HONEST, AuthServer(token_endpoint="https://login.honest.example.evil.example/token")),
+        (HONEST, AuthServer(token_endpoint="https://login.honest.example@evil.example/token")),
+        ("https://honest.auth0.com/authorize", AuthServer(token_endpoint="https://evil.auth0.com/oauth/token")),
+        ("https://login.honest.co.uk/auth", AuthServer(token_endpoint="https://evil.co.uk/token")),
+        ("https://198.51.100.1/auth", AuthServer(token_endpoint="https://203.0.100.1/token")),
+        (PRESETS["google"].server.authorization_endpoint, AuthServer(token_endpoint=EVIL)),
+        (PRESETS["github"].server.device_authorization_endpoint, AuthServer(token_endpoint=EVIL)),
+    ],
+)
+def test_nobody_is_sent_to_an_honest_page_for_somebody_else(shown: str, server: AuthServer) -> None:
+    """What they are given there, and the proof that goes with it, would be sent to an address an agent has named."""
+    with pytest.raises(LoginFailed, match="would get the login"):
+        check_owner(shown, server)
+
+
+@pytest.mark.parametrize(
+    ("shown", "server"),
+    [
+        (HONEST, AuthServer(token_endpoint="https://login.honest.example/token")),
+        ("https://www.honest.example/auth", AuthServer(token_endpoint="https://api.honest.example/token")),
+        ("https://login.honest.co.uk/auth", AuthServer(token_endpoint="https://api.honest.co.uk/token")),
+        ("http://127.0.0.1:8080/auth", AuthServer(token_endpoint="http://127.0.0.1:9090/token")),
+        (HONEST, AuthServer(token_endpoint="https://honest-tokens.example", issuer="https://honest.example")),
+        *((known.authorization_endpoint, known) for known in PRESET_SERVERS),
+        *((known.device_authorization_endpoint, known) for known in PRESET_SERVERS),
+    ],
+)
+def test_places_of_one_owner_belong_together(shown: str, server: AuthServer) -> None:
+    check_owner(shown, server)
 
 
 @pytest.mark.parametrize(

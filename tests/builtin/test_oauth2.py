@@ -10,10 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from clawft.auth.presets import PRESETS
-from clawft.auth.tokens import AuthServer
 from clawft.auth.vault import Vault
-from clawft.builtin.oauth2 import MANIFEST, check_pair, check_secret, tools_with
+from clawft.builtin.oauth2 import MANIFEST, check_secret, tools_with
 from clawft.errors import PermissionDenied
 from clawft.provider.function import definition_of
 from clawft.provider.manifest import Permissions
@@ -286,47 +284,6 @@ async def test_no_program_runs_because_an_agent_calls_it_a_secret(tmp_path: Path
         )
         assert "permission denied" in code["content"][0]["text"]
     assert not (tmp_path / "mark").exists()
-
-
-HONEST, EVIL = "https://login.honest.example/auth", "https://evil.example/token"
-
-
-@requirement("OAUTH-13", "GUARD-05")
-@pytest.mark.parametrize(
-    ("shown", "server"),
-    [
-        (HONEST, AuthServer(token_endpoint=EVIL)),
-        (HONEST, AuthServer(token_endpoint=EVIL, issuer="https://evil.example")),
-        (HONEST, AuthServer(token_endpoint="https://login.honest.example.evil.example/token")),
-        (HONEST, AuthServer(token_endpoint="https://login.honest.example@evil.example/token")),
-        ("https://honest.auth0.com/authorize", AuthServer(token_endpoint="https://evil.auth0.com/oauth/token")),
-        ("https://login.honest.co.uk/auth", AuthServer(token_endpoint="https://evil.co.uk/token")),
-        ("https://198.51.100.1/auth", AuthServer(token_endpoint="https://203.0.100.1/token")),
-        (PRESETS["google"].server.authorization_endpoint, AuthServer(token_endpoint=EVIL)),
-        (PRESETS["github"].server.device_authorization_endpoint, AuthServer(token_endpoint=EVIL)),
-    ],
-)
-def test_nobody_is_sent_to_an_honest_page_for_somebody_else(shown: str, server: AuthServer) -> None:
-    """What they are given there, and the proof that goes with it, would be sent to an address an agent has named."""
-    with pytest.raises(PermissionDenied, match="would get the login"):
-        check_pair(shown, server)
-
-
-@requirement("OAUTH-13")
-@pytest.mark.parametrize(
-    ("shown", "server"),
-    [
-        (HONEST, AuthServer(token_endpoint="https://login.honest.example/token")),
-        ("https://www.honest.example/auth", AuthServer(token_endpoint="https://api.honest.example/token")),
-        ("https://login.honest.co.uk/auth", AuthServer(token_endpoint="https://api.honest.co.uk/token")),
-        ("http://127.0.0.1:8080/auth", AuthServer(token_endpoint="http://127.0.0.1:9090/token")),
-        (HONEST, AuthServer(token_endpoint="https://honest-tokens.example", issuer="https://honest.example")),
-        *((preset.server.authorization_endpoint, preset.server) for preset in PRESETS.values()),
-        *((preset.server.device_authorization_endpoint, preset.server) for preset in PRESETS.values()),
-    ],
-)
-def test_places_of_one_owner_belong_together(shown: str, server: AuthServer) -> None:
-    check_pair(shown, server)
 
 
 @pytest.mark.slow

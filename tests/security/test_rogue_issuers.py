@@ -45,13 +45,16 @@ async def logging_in(home: Path) -> tuple[int | None, str]:
     process = await weft(home, "auth", "login", "rogue", "--no-browser")
     assert process.stdout is not None
     async with asyncio.timeout(WEFT_SECONDS):
-        line = (await process.stdout.readline()).decode()
+        told = ""
+        while not (line := (await process.stdout.readline()).decode()).startswith("log in here"):
+            assert line, told
+            told += line
         asked = parse_qs(urlsplit(line.strip().rpartition(" ")[2]).query)
         answer = {"code": CANARY, "state": asked["state"][0]}
         async with aiohttp.ClientSession() as browser, browser.get(asked["redirect_uri"][0], params=answer) as page:
             assert page.status == 200
         said, _ = await process.communicate()
-    return process.returncode, line + said.decode()
+    return process.returncode, told + line + said.decode()
 
 
 @pytest.mark.parametrize(
@@ -239,3 +242,38 @@ async def test_a_code_that_nobody_could_type_is_refused(home: Path, user_code: s
         words = ("auth", "login", "mine", "--issuer", rogue.site, "--client-id", "me", "--device")
         code, said = await weft_says(home, *words)
     assert (code, "a code that nobody could type" in said, "elsewhere" in said) == (1, True, False), said
+
+
+RESOURCE, ISSUER = "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"
+
+
+async def test_a_login_at_a_page_of_somebody_else_is_refused(home: Path) -> None:
+    """The page would be honest, and the code that is given there would go to the server that named it."""
+
+    def mixed(asked: Asked) -> web.Response:
+        return web.json_response(rogue.metadata() | {"authorization_endpoint": elsewhere(rogue) + "/authorize"})
+
+    async with rogue_issuer({ISSUER: mixed}) as rogue:
+        configured(home, rogue)
+        code, said = await weft_says(home, "auth", "login", "rogue", "--no-browser")
+    assert (code, f"{rogue.site}/token would get the login" in said) == (1, True), said
+    assert rogue.asked_at("/register") == []
+
+
+async def test_who_logs_in_elsewhere_is_told_for_whom(home: Path) -> None:
+    """A server may name any authorization server, and gets what that gives."""
+
+    def points_elsewhere(asked: Asked) -> web.Response:
+        return web.json_response({"resource": rogue.server, "authorization_servers": [elsewhere(rogue)]})
+
+    def its_metadata(asked: Asked) -> web.Response:
+        return web.json_response(json.loads(json.dumps(rogue.metadata()).replace(rogue.site, elsewhere(rogue))))
+
+    async with rogue_issuer({RESOURCE: points_elsewhere, ISSUER: its_metadata}) as rogue:
+        configured(home, rogue)
+        code, said = await logging_in(home)
+    assert (code, "what you allow at localhost is for 127.0.0.1" in said) == (0, True), said
+
+
+def elsewhere(rogue: Rogue) -> str:
+    return rogue.site.replace("127.0.0.1", "localhost")

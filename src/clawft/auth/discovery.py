@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from msgspec import Struct
 
 from clawft.auth.challenge import Challenge, is_scope
+from clawft.auth.site import hands_over
 from clawft.auth.tokens import AuthServer
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import LoginFailed
@@ -122,7 +123,19 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
     ):
         if endpoint:
             check_place(endpoint, near)
+    for shown in (server.authorization_endpoint, server.device_authorization_endpoint) if for_people else ():
+        if shown:
+            check_owner(shown, server)
     return server
+
+
+def check_owner(shown: str, server: AuthServer) -> None:
+    """People who log in at an honest page must not hand what they are given there to whoever sent them."""
+    if hands_over(shown, server):
+        raise LoginFailed(
+            f"people would log in at {place_of(shown)}, and {place_of(server.token_endpoint)} would get the login",
+            hint="if they belong together, say so yourself: weft auth login NAME --auth-url URL --token-url URL",
+        )
 
 
 def same_issuer(one: str, other: str) -> bool:

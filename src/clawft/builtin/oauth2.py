@@ -12,13 +12,12 @@ from msgspec import Meta, Struct
 
 from clawft.auth.config import OAuth2Config, build_config, flow_of
 from clawft.auth.desk import Desk
-from clawft.auth.discovery import find_server
+from clawft.auth.discovery import check_owner, find_server
 from clawft.auth.flow import Flow, Returned, begin
 from clawft.auth.presets import Provider
-from clawft.auth.site import hands_over
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
-from clawft.auth.web import Web, place_of
+from clawft.auth.web import Web
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.policy.url import UrlPolicy
@@ -137,7 +136,7 @@ def _authorize(desk: Desk) -> Callable[..., Any]:
         if flow == "client_credentials":
             return _granted(await desk.client_credentials(vault, make("")))
         found = server or config.server
-        check_pair(found.authorization_endpoint, found)
+        check_owner(found.authorization_endpoint, found)
         if redirect_uri:
             return await begin(ctx.store, make(redirect_uri))
         begun, login = await desk.begin_here(ctx.store, vault, make)
@@ -165,7 +164,7 @@ def _device(desk: Desk) -> Callable[..., Any]:
         found = server or config.server
         if device_url:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
-        check_pair(found.device_authorization_endpoint, found)
+            check_owner(device_url, found)
         vault = vault_of(ctx)
         code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found))
         desk.beside(login, provider)
@@ -250,16 +249,6 @@ def check_secret(given: str) -> str:
             "any other is for you to name: weft auth login NAME --client-secret REF",
         )
     return given
-
-
-def check_pair(shown: str, server: AuthServer) -> None:
-    """An agent names both: a person who logs in at an honest page would not see who gets what they are given there."""
-    if shown and hands_over(shown, server):
-        raise PermissionDenied(
-            "oauth2",
-            f"people would log in at {place_of(shown)}, and {place_of(server.token_endpoint)} would get the login",
-            hint="if they belong together, say so yourself: weft auth login NAME --auth-url URL --token-url URL",
-        )
 
 
 def no_login(provider: str) -> ExecutionFailed:

@@ -87,7 +87,7 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
     logins = ServerLogins(home_folder(), settings(told).url_policy)
     receiver = Receiver()
     identity = Identity(_client(told, logins.vault), scopes=tuple(told.scope))
-    desk = logins.with_browser(spec, identity, Screen(receiver, told.no_browser))
+    desk = logins.with_browser(spec, identity, Screen(receiver, told.no_browser, spec.url))
     try:
         return await desk.log_in(read_challenge(await _challenge(spec)))
     finally:
@@ -222,17 +222,23 @@ async def _by_code(desk: Desk, vault: Vault, flow: Flow) -> Login:
 
 
 class Screen:
-    """A person in front of a screen: shown an address, heard of through the listener, or by what they paste."""
+    """A person in front of a screen: shown an address, heard of through the listener. The login is for `server`."""
 
-    def __init__(self, receiver: Receiver, no_browser: bool) -> None:
+    def __init__(self, receiver: Receiver, no_browser: bool, server: str) -> None:
         self._receiver = receiver
         self._no_browser = no_browser
+        self._server = server
 
     async def redirect_uri(self) -> str:
         return await self._receiver.open()
 
     async def visit(self, url: str, state: str) -> Returned:
+        from clawft.auth.config import host_in
+        from clawft.auth.site import same_site
+
         expected = self._receiver.expect(state)
+        if not same_site(url, self._server):
+            tell(f"note: what you allow at {safe(host_in(url))} is for {safe(host_in(self._server))}")
         _show(url, self._no_browser)
         try:
             async with asyncio.timeout(LOGIN_SECONDS):
