@@ -357,7 +357,7 @@ class App:
         if "offers" in self.__dict__:
             await self.offers.close()
         await self.editors.close()
-        await self.gateway.tasks.close()
+        await self.gateway.close()
         self._audit.close()
 
 
