@@ -241,9 +241,8 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.provider.server.personal import People
         from clawft.provider.server.question.parked import Park
-        from clawft.provider.server.upstreams import UpstreamProviders
+        from clawft.provider.server.upstreams import People, UpstreamProviders
         from clawft.upstream.cells import Cells
         from clawft.upstream.offer.cache import folder as cache_folder
         from clawft.upstream.pool import Pool
