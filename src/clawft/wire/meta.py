@@ -1,7 +1,5 @@
 """The `_meta` of a request: the keys the protocol owns, read once; everything else stays in the raw bytes."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
