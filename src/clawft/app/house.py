@@ -23,7 +23,6 @@ from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.guard.approval import ApprovalGuard, Offered
 from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
-from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
@@ -127,8 +126,11 @@ class App:
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
-            Editors(self.editors.hub),
         ]
+        if settings.builtin:
+            from clawft.guard.editors import Editors  # nobody else's tools are told to editors
+
+            guards.append(Editors(self.editors.hub))
         return guards if settings.audit else guards[1:]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:

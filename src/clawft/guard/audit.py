@@ -9,9 +9,8 @@ import os
 import time
 from binascii import hexlify
 from collections.abc import Awaitable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
-from typing import Protocol
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +18,9 @@ from msgspec import Struct
 from clawft.errors import ToolNotFound
 from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 from clawft.wire.visible import make_visible
+
+if TYPE_CHECKING:  # loaded with the first lines
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 FLUSH_SECONDS = 0.1
 MAX_WAITING = 20_000
@@ -55,7 +57,6 @@ class Audit:
         self._values = values
         self._waiting: list[_Happened] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._writer = ThreadPoolExecutor(1, "clawft-audit")
         self._writing: Future[None] | None = None
         self._count = 0
         self._run = os.urandom(4).hex().encode()
@@ -63,6 +64,12 @@ class Audit:
         self._caller: Caller | None = None
         self._tool, self._head = "", b""
         """The last second, and who called what last: the next line is likely to begin in the same way."""
+
+    @cached_property
+    def _writer(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor  # whoever only lists writes nothing
+
+        return ThreadPoolExecutor(1, "clawft-audit")
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -113,7 +120,8 @@ class Audit:
 
     def close(self) -> None:
         self.flush()
-        self._writer.shutdown()
+        if "_writer" in self.__dict__:
+            self._writer.shutdown()
 
     def _write(self, batch: list[_Happened]) -> None:
         try:
