@@ -14,7 +14,6 @@ from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
-from clawft.gateway.errand import Errands
 from clawft.gateway.events import (
     ConversationEnded,
     ElicitationCompleted,
@@ -37,7 +36,8 @@ from clawft.wire.meta import RANK, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
-if TYPE_CHECKING:  # loaded with the first task
+if TYPE_CHECKING:  # loaded with the first call, and with the first task
+    from clawft.gateway.errand import Errands
     from clawft.gateway.task.older_tasks import OlderTasks
 
 MAX_SUBSCRIPTIONS = 1_000
@@ -73,6 +73,8 @@ class Conversation:
 
         A session of which nothing is left in a circle is gone when it ends, and not when somebody tidies up.
         """
+        from clawft.gateway.errand import Errands  # loaded with the first call
+
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
 
     @cached_property

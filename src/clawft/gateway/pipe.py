@@ -19,7 +19,6 @@ from clawft.errors import (
     UnsupportedRevision,
     WireError,
 )
-from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target, read_target
@@ -222,6 +221,8 @@ class PipeCaller:
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 
     def _accept_batch(self, line: bytes) -> None:
+        from clawft.gateway.batch import MAX_BATCH, Batch  # most callers are of another revision
+
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
             self._write(jsonrpc.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))
