@@ -9,7 +9,7 @@ import os
 import time
 from binascii import hexlify
 from collections.abc import Awaitable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -57,6 +57,7 @@ class Audit:
         self._values = values
         self._waiting: list[_Happened] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._count = 0
         self._run = os.urandom(4).hex().encode()
@@ -64,12 +65,6 @@ class Audit:
         self._caller: Caller | None = None
         self._tool, self._head = "", b""
         """The last second, and who called what last: the next line is likely to begin in the same way."""
-
-    @cached_property
-    def _writer(self) -> ThreadPoolExecutor:
-        from concurrent.futures import ThreadPoolExecutor  # whoever only lists writes nothing
-
-        return ThreadPoolExecutor(1, "clawft-audit")
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
         return True
@@ -105,7 +100,8 @@ class Audit:
         self._timer = None
         batch, self._waiting = self._waiting, []
         if batch:
-            self._writing = self._writer.submit(self._write, batch)
+            writer = self._writer = self._writer or _new_writer()
+            self._writing = writer.submit(self._write, batch)
 
     def flush(self) -> None:
         """Write everything that waits, now, behind what the writer thread has begun."""
@@ -120,7 +116,7 @@ class Audit:
 
     def close(self) -> None:
         self.flush()
-        if "_writer" in self.__dict__:
+        if self._writer is not None:
             self._writer.shutdown()
 
     def _write(self, batch: list[_Happened]) -> None:
@@ -158,6 +154,12 @@ class Audit:
 
     def _keeps_values(self, call: Call) -> bool:
         return self._values and len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
+
+
+def _new_writer() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # whoever only lists writes nothing
+
+    return ThreadPoolExecutor(1, "clawft-audit")
 
 
 def _recorded(arguments: bytes) -> bytes:

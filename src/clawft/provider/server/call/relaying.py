@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -75,31 +74,41 @@ class Relaying:
         self._roots = roots
         self._visited = visited
         self._own = own if upstream.spec.isolation == "per-session" else None
+        self._following: Following | None = None
+        self._conversing: Conversing | None = None
+        self._long_way: LongWay | None = None
         self._known: dict[str, Known] = {}
         self._way: Way | None = None
         self._was_called = False
         self.only_principal = ""
         """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
 
-    # ── what the first call needs ────────────────────────────────────────────────────────────────────────────────────
+    # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
 
-    @cached_property
+    @property
     def following(self) -> Following:
-        from clawft.provider.server.following import Following
+        if self._following is None:
+            from clawft.provider.server.following import Following
 
-        return Following()
+            self._following = Following()
+        return self._following
 
-    @cached_property
+    @property
     def conversing(self) -> Conversing:
-        from clawft.provider.server.question.conversing import Conversing
+        if self._conversing is None:
+            from clawft.provider.server.question.conversing import Conversing
 
-        return Conversing(self._upstream.spec, self.following, self._park, self._roots, self._visited)
+            spec = self._upstream.spec
+            self._conversing = Conversing(spec, self.following, self._park, self._roots, self._visited)
+        return self._conversing
 
-    @cached_property
+    @property
     def long_way(self) -> LongWay:
-        from clawft.provider.server.call.long_way import LongWay
+        if self._long_way is None:
+            from clawft.provider.server.call.long_way import LongWay
 
-        return LongWay(self._upstream, self.of, self.following, self.conversing)
+            self._long_way = LongWay(self._upstream, self.of, self.following, self.conversing)
+        return self._long_way
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -114,8 +123,9 @@ class Relaying:
             return None
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
+        begin = way.begin
         try:
-            return way.begin(call, self._known.get(call.tool.name) or self._learn(call.tool.name), way, errand)
+            return begin(call, self._known.get(call.tool.name) or self._learn(call.tool.name), way, errand)
         except LinkError:  # the link has just gone: whoever runs the call finds the next one
             upstream.gate.leave()
             return None
@@ -137,13 +147,14 @@ class Relaying:
             self._meet(call.caller.principal)
         seconds = (self._known.get(call.tool.name) or self._learn(call.tool.name)).seconds
         upstream = self._upstream if self._own is None else self.of(call.caller)
-        session = upstream.session or await self.long_way.connected(call, seconds)
+        long_way = self._long_way or self.long_way
+        session = upstream.session or await long_way.connected(call, seconds)
         if not upstream.gate.try_enter():
             await upstream.gate.enter(sharer(call.caller))
         try:
-            return await self.long_way.relay(call, upstream, session, seconds)
+            return await long_way.relay(call, upstream, session, seconds)
         except (LinkError, WireError, ProtocolFailure) as wrong:
-            raise self.long_way.told(wrong) from None
+            raise long_way.told(wrong) from None
         finally:
             upstream.gate.leave()
 
