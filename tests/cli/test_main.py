@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -16,6 +17,8 @@ import pytest
 from clawft._version import __version__
 from clawft.cli.main import COMMANDS, main
 from tests.requirements import requirement
+
+SERVERS = Path(__file__).parents[1] / "servers"
 
 HEAVY = (
     "argparse",
@@ -67,6 +70,71 @@ def test_serving_on_stdio_imports_nothing_of_http_and_no_other_command(environme
     others = {f"clawft.cli.{module}" for module, _ in COMMANDS.values()} - {"clawft.cli.mcp_server"}
     assert "clawft.cli.mcp_server" in imported
     assert imported.isdisjoint({"aiohttp", "httptools", "importlib.metadata", "email", "tomllib", "argparse", *others})
+    assert imported.isdisjoint(
+        {"clawft.cli.screen", "clawft.store.secrets", "clawft.upstream", "clawft.gateway.exchange"}
+    )
+
+
+ROOMS = (
+    "clawft.builtin",
+    "clawft.gateway.batch",
+    "clawft.gateway.errand",
+    "clawft.gateway.exchange",
+    "clawft.gateway.task",
+    "clawft.guard.editors",
+    "clawft.link.http_in",
+    "clawft.link.http_out",
+    "clawft.provider.function",
+    "clawft.provider.server.call.long_way",
+    "clawft.provider.server.call.plain",
+    "clawft.provider.server.hearing",
+    "clawft.provider.server.personal",
+    "clawft.provider.server.question.asking",
+    "clawft.provider.server.question.conversing",
+    "clawft.provider.server.reading",
+    "clawft.provider.server.relay",
+    "clawft.upstream.session.mirrored",
+    "clawft.wire.beside",
+    "clawft.wire.blocks",
+    "clawft.wire.headers",
+    "clawft.wire.stateless",
+    "clawft.wire.tasks",
+)
+"""What a gateway has no use for until somebody calls, reads, asks, or speaks without a handshake."""
+MOST_MODULES = 190
+"""Of ours, for a gateway with one server to its first list: each costs a start as much as many calls."""
+
+FIRST_LIST = """\
+{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":\
+{"name":"test","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+"""
+
+
+@requirement("QUAL-16")
+def test_a_gateway_lists_the_tools_of_a_server_before_it_loads_how_they_are_called(
+    environment: dict[str, str], workspace: Path
+) -> None:
+    server = {"command": sys.executable, "args": [str(SERVERS / "echo.py")]}
+    config = json.dumps({"mcpServers": {"echo": server}})
+    command = [sys.executable, "-X", "importtime", "-m", "clawft", "mcp-server", "--no-builtin", "--mcp-config", config]
+    told = subprocess.run(
+        command,
+        input=FIRST_LIST,
+        cwd=workspace,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert '"name":"echo__echo"' in told.stdout
+    loaded = [line.rpartition("|")[2].strip() for line in told.stderr.splitlines() if line.startswith("import time:")]
+    assert "clawft.provider.server.upstream" in loaded
+    early = [module for module in loaded if any(f"{module}.".startswith(f"{room}.") for room in ROOMS)]
+    assert not early
+    assert sum(module.startswith("clawft") for module in loaded) <= MOST_MODULES
 
 
 @requirement("AGENT-14")

@@ -159,4 +159,4 @@ async def http(gateway: Gateway, access: Access | None = None, **options: Any) -
         gateway.closing.set()
         await app.drain(0)
         await client.close()
-        await gateway.tasks.close()
+        await gateway.close()

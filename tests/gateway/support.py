@@ -211,4 +211,4 @@ async def pipe(gateway: Gateway, caller: Caller | None = None) -> AsyncGenerator
     finally:
         end.served.close()
         await end.served.running.drain(0)
-        await gateway.tasks.close()
+        await gateway.close()

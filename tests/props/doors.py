@@ -58,8 +58,8 @@ def _message(data: bytes) -> None:
     for line in jsonrpc.decode_batch(data) if jsonrpc.is_batch(data) else [data]:
         message = jsonrpc.decode(line)
         if isinstance(message, jsonrpc.Request):
-            stateless.may_name_version(message.params)
-            stateless.claims(message)
+            meta.may_name_version(message.params)
+            meta.claims_stateless(message.params)
             stateless.read_caller(message, {})
 
 

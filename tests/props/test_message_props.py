@@ -91,7 +91,7 @@ PARAMS = st.fixed_dictionaries(
 @given(PARAMS, st.booleans())
 def test_no_params_raise_anything_but_our_own_errors(params: dict[str, Any], over_http: bool) -> None:
     request = Request(b"1", "tools/call", json.dumps(params).encode())
-    stateless.claims(request)
+    meta.claims_stateless(request.params)
     caller = attempt(lambda: stateless.read_caller(request, {} if over_http else None))
     assert not isinstance(caller, ClawftError) or caller.code in (-32602, -32020, -32022)
     hello = attempt(lambda: handshake.read_initialize(request.params))

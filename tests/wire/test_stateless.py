@@ -12,8 +12,8 @@ from clawft.errors import BadParams, ClawftError, HeaderMismatch, UnsupportedRev
 from clawft.model import Capabilities, Kind
 from clawft.wire import stateless
 from clawft.wire.jsonrpc import Request
-from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION
-from clawft.wire.stateless import claims, finish_result, read_caller
+from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION, claims_stateless
+from clawft.wire.stateless import finish_result, read_caller
 from tests.requirements import requirement
 
 SERVER_INFO = b'{"name":"clawft","version":"1"}'
@@ -137,7 +137,7 @@ def test_values_of_the_wrong_kind_are_bad_params(meta: dict[str, Any]) -> None:
 )
 def test_the_version_key_is_what_claims_this_era(params: bytes, claimed: bool) -> None:
     """Whatever else is wrong with it: then the ladder says so."""
-    assert claims(Request(b"1", "tools/list", params)) is claimed
+    assert claims_stateless(params) is claimed
 
 
 # ── results ──────────────────────────────────────────────────────────────────────────────────────────────────────────

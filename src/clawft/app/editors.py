@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.builtin.lazy import LazyFamily
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # loaded when one of its tools is called, or an editor waits
     from clawft.builtin.ide.hub import IdeHub
     from clawft.builtin.ide.provider import IdeProvider
+    from clawft.builtin.lazy import LazyFamily
 
 FOLDER = "ide"
 """Of our home: where editors wait for us."""

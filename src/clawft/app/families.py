@@ -1,14 +1,53 @@
-"""What each built-in family is told of the settings; made when the family is loaded."""
+"""The built-in families of a gateway that has them, and what each is told of the settings when it is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
+from clawft.builtin import FAMILIES, families
+from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.config.settings import Settings
+from clawft.provider.base import Provider
+from clawft.provider.function import FunctionProvider
+from clawft.store.files import FileStore, state_folder
+
+if TYPE_CHECKING:  # loaded when one of its tools is called, or an editor waits
+    from clawft.app.editors import EditorsAtTheDoor
+    from clawft.builtin.ide.provider import IdeProvider
 
 
-def told(namespace: str, settings: Settings) -> Mapping[str, object] | None:
+class Families:
+    """Each offered at once, and loaded with its first call."""
+
+    def __init__(self, settings: Settings, editors: EditorsAtTheDoor) -> None:
+        self._settings = settings
+        self._editors = editors
+        hidden = frozenset[str]() if settings.search_url else frozenset({"web__search"})
+        self.offered = lazily(tuple(FAMILIES), self._load, hidden)
+        ide = next((family for family in self.offered if family.namespace == "ide"), None)
+        editors.family = ide if isinstance(ide, LazyFamily) else None
+
+    @property
+    def own(self) -> FunctionProvider | None:
+        """The one whose tools work on the gateway itself."""
+        weft = next((family for family in self.offered if family.namespace == "weft"), None)
+        return weft if isinstance(weft, FunctionProvider) else None
+
+    def _load(self, namespace: str) -> Provider:
+        settings = self._settings
+        (provider,) = families(settings.workspace, _store_for, settings=_told(namespace, settings), only=[namespace])
+        if namespace == "ide":
+            self._editors.provider = cast("IdeProvider", provider)
+        return provider
+
+
+def _store_for(agent: str, family: str) -> FileStore:
+    return FileStore(state_folder(agent, family))
+
+
+def _told(namespace: str, settings: Settings) -> Mapping[str, object] | None:
     """By namespace, as `families` takes it; nothing for a family that has no settings."""
     make = _MAKERS.get(namespace)
     return None if make is None else {namespace: make(settings)}

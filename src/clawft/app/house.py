@@ -7,15 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from clawft.app.editors import EditorsAtTheDoor
-from clawft.app.families import told
 from clawft.app.kept import sealing_key
 from clawft.app.own_tools import OwnTools
 from clawft.app.serving import serve_http, serve_stdio
-from clawft.builtin import FAMILIES, families
-from clawft.builtin.lazy import LazyFamily, lazily
 from clawft.catalog.surface import Form as Surface
 from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
@@ -26,7 +23,6 @@ from clawft.gateway.events import ConversationEnded, Event, RootsChanged
 from clawft.guard.approval import ApprovalGuard, Offered
 from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
-from clawft.guard.editors import Editors
 from clawft.guard.permission import Permission
 from clawft.guard.pipeline import Guard
 from clawft.guard.redaction import Redaction
@@ -34,17 +30,13 @@ from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Caller, Grant, Tool
 from clawft.policy.beside import beside_tools
-from clawft.provider.base import Provider
-from clawft.provider.function import FunctionProvider
 from clawft.provider.registry import outside_providers
-from clawft.store.files import FileStore, state_folder
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.auth.exchanged import Exchanger
     from clawft.auth.proofs import Proofs
-    from clawft.builtin.ide.provider import IdeProvider
     from clawft.config.edited import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
@@ -134,8 +126,11 @@ class App:
             Security(settings.command_policy, settings.url_policy),
             ResultGuard(self._leftovers, settings.result_limit, self._is_verbatim, settings.resource_limit),
             Redaction(self._redacts),
-            Editors(self.editors.hub),
         ]
+        if settings.builtin:
+            from clawft.guard.editors import Editors  # nobody else's tools are told to editors
+
+            guards.append(Editors(self.editors.hub))
         return guards if settings.audit else guards[1:]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
@@ -189,20 +184,13 @@ class App:
             self._register_outside()
 
     def _register_builtins(self) -> None:
-        hidden = frozenset[str]() if self.settings.search_url else frozenset({"web__search"})
-        for provider in lazily(tuple(FAMILIES), self._load_family, hidden):
-            if provider.namespace == "ide" and isinstance(provider, LazyFamily):
-                self.editors.family = provider
-            if provider.namespace == "weft" and isinstance(provider, FunctionProvider):
-                self._own.begin(provider, self._leftovers)
-            self.gateway.register(provider)
+        from clawft.app.families import Families  # a gateway may do without
 
-    def _load_family(self, namespace: str) -> Provider:
-        settings = self.settings
-        (provider,) = families(settings.workspace, _store_for, settings=told(namespace, settings), only=[namespace])
-        if namespace == "ide":
-            self.editors.provider = cast("IdeProvider", provider)
-        return provider
+        families = Families(self.settings, self.editors)
+        if families.own is not None:
+            self._own.begin(families.own, self._leftovers)
+        for provider in families.offered:
+            self.gateway.register(provider)
 
     def _register_delegate(self) -> None:
         from clawft.delegate.tool import delegate_provider  # most gateways delegate nothing
@@ -255,9 +243,8 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.provider.server.personal import People
         from clawft.provider.server.question.parked import Park
-        from clawft.provider.server.upstreams import UpstreamProviders
+        from clawft.provider.server.upstreams import People, UpstreamProviders
         from clawft.upstream.cells import Cells
         from clawft.upstream.offer.cache import folder as cache_folder
         from clawft.upstream.pool import Pool
@@ -371,7 +358,7 @@ class App:
         if "offers" in self.__dict__:
             await self.offers.close()
         await self.editors.close()
-        await self.gateway.tasks.close()
+        await self.gateway.close()
         self._audit.close()
 
 
@@ -379,10 +366,6 @@ def _warn_of_delegates(desk: Desk) -> None:
     """Beside the loop: where a key is kept behind a program, looking takes its time."""
     for one in desk.warnings():
         log.warning("delegation: %s", one)
-
-
-def _store_for(agent: str, family: str) -> FileStore:
-    return FileStore(state_folder(agent, family))
 
 
 def _pass_on(event: Event, pool: Pool) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clawft.builtin.leftover import read_result_tool
-from clawft.builtin.resources import resource_tools
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.resources import Reader
 from clawft.model import Caller, Talk
-from clawft.provider.function import FunctionProvider
 from clawft.store.leftovers import Leftovers
+
+if TYPE_CHECKING:  # a gateway may do without tools of its own
+    from clawft.provider.function import FunctionProvider
 
 
 class OwnTools:
@@ -24,6 +25,9 @@ class OwnTools:
 
     def begin(self, provider: FunctionProvider, leftovers: Leftovers) -> None:
         """`provider` offers what the namespace has of its own; the rest of results and all resources are read here."""
+        from clawft.builtin.leftover import read_result_tool  # loaded with the built-in tools
+        from clawft.builtin.resources import resource_tools
+
         self._provider = provider
         self._files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(leftovers))
@@ -58,7 +62,8 @@ class OwnTools:
 
     def _begin_bare(self) -> FunctionProvider:
         """For a gateway without built-in tools."""
-        from clawft.store.memory import MemoryStore  # only here
+        from clawft.provider.function import FunctionProvider  # only here
+        from clawft.store.memory import MemoryStore
 
         self._provider = provider = FunctionProvider("weft", workspace=self._workspace, store=MemoryStore)
         self._gateway.register(provider)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Verb, WrongUsage
-from clawft.cli.screen import tell
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -22,6 +21,8 @@ def _serve(options: Options) -> int:
 
 async def _serving(app: App) -> int:
     if sys.stdin.isatty():
+        from clawft.cli.screen import tell  # only to a person
+
         tell("weft: serving MCP on stdin and stdout; an editor or agent starts this. End with Ctrl-D.")
     return await app.serve_stdio()
 

@@ -105,16 +105,17 @@ def _concealing() -> logging.Formatter:
     """What we log names no secret, steers no terminal and is one line, whoever said it. A traceback is ours."""
     import logging  # loaded by now
 
-    from clawft.store.secrets import conceal
-    from clawft.wire.visible import visible_text
-
     class Concealing(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
             from clawft.cli.screen import one_line  # most programs have nothing to say
+            from clawft.store.secrets import conceal
 
             return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
 
         def format(self, record: logging.LogRecord) -> str:
+            from clawft.store.secrets import conceal  # as above
+            from clawft.wire.visible import visible_text
+
             return visible_text(conceal(super().format(record)))
 
     return Concealing("weft: %(message)s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -14,7 +14,6 @@ from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
-from clawft.gateway.errand import Errands
 from clawft.gateway.events import (
     ConversationEnded,
     ElicitationCompleted,
@@ -28,7 +27,6 @@ from clawft.gateway.offer.resources import Reader
 from clawft.gateway.running import Answer, Running, answered_now
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
-from clawft.gateway.task.older_tasks import OLDER, OlderTasks
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import forms, handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled
@@ -36,8 +34,11 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
-from clawft.wire.tasks import older
 from clawft.wire.visible import make_visible
+
+if TYPE_CHECKING:  # loaded with the first call, and with the first task
+    from clawft.gateway.errand import Errands
+    from clawft.gateway.task.older_tasks import OlderTasks
 
 MAX_SUBSCRIPTIONS = 1_000
 MAX_VISITS = 256
@@ -55,7 +56,6 @@ class Conversation:
         self._aside = aside
         self._level: str | UnsetType = UNSET
         self._watched: dict[str, Release] = {}
-        self._tasks = OlderTasks(gateway)
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
@@ -73,7 +73,15 @@ class Conversation:
 
         A session of which nothing is left in a circle is gone when it ends, and not when somebody tidies up.
         """
+        from clawft.gateway.errand import Errands  # loaded with the first call
+
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
+
+    @cached_property
+    def _tasks(self) -> OlderTasks:
+        from clawft.gateway.task.older_tasks import OlderTasks  # most callers never begin one
+
+        return OlderTasks(self._gateway)
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -112,7 +120,7 @@ class Conversation:
         quick = _QUICK.get(method)
         if quick is not None:
             return quick(self, request)
-        if method in OLDER and REVISIONS[self.caller.revision].core_tasks:
+        if method in _OLDER_TASKS and REVISIONS[self.caller.revision].core_tasks:
             return await self._tasks.answer(request, self.caller, partial(self._ask, outlet))
         slow = _SLOW.get(method)
         if slow is None:
@@ -247,7 +255,7 @@ class Conversation:
                 params = make_visible(b'{"elicitationId":' + _encode(id) + b"}")
                 self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
-                self._aside.send(jsonrpc.notification("notifications/tasks/status", _encode(older(payload))))
+                self._aside.send(jsonrpc.notification("notifications/tasks/status", self._tasks.status(payload)))
             case Said(level, params, principal) if self._hears(level) and principal == self.caller.principal:
                 self._aside.send(jsonrpc.notification("notifications/message", params))
             case _:
@@ -352,6 +360,8 @@ def _told_to(revision: Revision) -> bytes:
     return _encode({**_ALWAYS, **completions, **(_TASKS if revision.core_tasks else {})})
 
 
+_OLDER_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"})
+"""As 2025-11-25 has them."""
 _FOLDERS_KNOWN = ("notifications/initialized", "notifications/roots/list_changed")
 
 _QUICK = {

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,8 +32,6 @@ from clawft.gateway.offer.registered import Registered
 from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.ways import Ways
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
-from clawft.gateway.task.handles import Handles
-from clawft.gateway.task.tasks import Board
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import BesideGuard, ContentsGuard, FaceGuard, Guard, ListGuard, Pipeline, ReplyGuard, Use
 from clawft.model import (
@@ -60,8 +58,10 @@ from clawft.provider.base import (
     ResourceProvider,
 )
 
-if TYPE_CHECKING:  # loaded with the first search, and with the first server
+if TYPE_CHECKING:  # loaded with the first search, the first task, and the first server
     from clawft.catalog.search import Index
+    from clawft.gateway.task.handles import Handles
+    from clawft.gateway.task.tasks import Board
     from clawft.upstream.newcomers import Newcomers
 
 SERVER_NAME = "clawft"
@@ -88,7 +88,7 @@ class Gateway:
         key: bytes | None = None,
         question_seconds: float = LIFETIME_SECONDS,
     ) -> None:
-        key = key or os.urandom(KEY_BYTES)
+        self._key = key = key or os.urandom(KEY_BYTES)
         self.guards = tuple(guards)
         self.form = form
         self.instructions = instructions
@@ -99,9 +99,7 @@ class Gateway:
         self.events = Events()
         self.seal = Seal(key, question_seconds)
         self.question_seconds = question_seconds
-        self.handles = Handles(key)
         self.pages = Pages(key, page_size)
-        self.tasks = Board(self.events)
         self.folders = Folders()
         self.newcomers: Newcomers | None = None
         """Servers that were started a moment ago, if there are any."""
@@ -230,6 +228,27 @@ class Gateway:
             if refusal is not None and self._shows(spellings, call.caller):
                 return Reply.error(str(refusal))
         raise unknown(call.asked)
+
+    # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def tasks(self) -> Board:
+        """Calls of our own tools that outlive their request."""
+        from clawft.gateway.task.tasks import Board  # most callers never begin one
+
+        return Board(self.events)
+
+    @cached_property
+    def handles(self) -> Handles:
+        """Ids of the tasks that servers keep."""
+        from clawft.gateway.task.handles import Handles  # as above
+
+        return Handles(self._key)
+
+    async def close(self) -> None:
+        """What goes on behind the callers ends."""
+        if "tasks" in self.__dict__:
+            await self.tasks.close()
 
     # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

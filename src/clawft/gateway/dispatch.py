@@ -1,7 +1,5 @@
 """What each method does, the same for both eras. One table for lists, one for calls that may ask back."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from itertools import islice
 from typing import Any

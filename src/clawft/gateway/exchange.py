@@ -57,6 +57,8 @@ class Heard(Struct, frozen=True, gc=False):
 class Exchange:
     """Answers stateless requests of one principal. Holds no memory of them, only of what clients say of themselves."""
 
+    error_code = staticmethod(stateless.error_code)
+
     def __init__(self, gateway: Gateway, base: Caller) -> None:
         self._gateway = gateway
         self._base = base

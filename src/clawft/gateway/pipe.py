@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from clawft.errors import (
     INTERNAL_ERROR,
@@ -17,20 +19,22 @@ from clawft.errors import (
     UnsupportedRevision,
     WireError,
 )
-from clawft.gateway.batch import MAX_BATCH, Batch
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target, read_target
-from clawft.gateway.exchange import Exchange
 from clawft.gateway.running import Answer, CodeOf, Running, Work
 from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
-from clawft.wire import handshake, jsonrpc, stateless
+from clawft.wire import handshake, jsonrpc
 from clawft.wire.calls import METHOD, read_usual
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.framing import TooLong
 from clawft.wire.jsonrpc import Notification, Request
+from clawft.wire.meta import claims_stateless, may_name_version
 from clawft.wire.revisions import REVISIONS, STATELESS
+
+if TYPE_CHECKING:  # loaded with the first caller of the stateless era
+    from clawft.gateway.exchange import Exchange
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
@@ -50,14 +54,20 @@ class PipeCaller:
         self, gateway: Gateway, base: Caller, write: Callable[[bytes], None], unread: Callable[[], int] = lambda: 0
     ) -> None:
         self._gateway = gateway
+        self._base = base
         self._write = write
         self._unread = unread
         self._era: Era | None = None
         self._settled = False
         """A handshake that is done: from now on only a request of the other era needs a second look."""
         self._conversation = Conversation(gateway, base, self)
-        self._exchange = Exchange(gateway, base)
         self._running = self._conversation.running
+
+    @cached_property
+    def _exchange(self) -> Exchange:
+        from clawft.gateway.exchange import Exchange  # most callers on a pipe begin with a handshake
+
+        return Exchange(self._gateway, self._base)
 
     @property
     def running(self) -> Running:
@@ -90,7 +100,7 @@ class PipeCaller:
             self._write(jsonrpc.failure_of(jsonrpc.likely_request(line.head), wrong))
             return
         usual = read_usual(line) if self._settled else None
-        if usual is not None and not (usual.meta and stateless.may_name_version(usual.meta)):
+        if usual is not None and not (usual.meta and may_name_version(usual.meta)):
             self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta), len(line))
             return
         try:
@@ -118,12 +128,12 @@ class PipeCaller:
     def _request(self, request: Request, size: int) -> None:
         """`size`: of the whole line, as all of it is kept until it was answered."""
         try:
-            settled = self._settled and not stateless.may_name_version(request.params)
+            settled = self._settled and not may_name_version(request.params)
             refusal = None if settled else self._settle_era(request)
             if refusal is not None:
                 self._write(jsonrpc.failure_of(request.id, refusal))
             elif self._era is _STATELESS:
-                self._start(request.id, self._stateless(request), size, stateless.error_code)
+                self._start(request.id, self._stateless(request), size, self._exchange.error_code)
             elif request.method == METHOD:
                 self._read_and_call(request, size)
             else:
@@ -175,9 +185,9 @@ class PipeCaller:
 
     def _settle_era(self, request: Request) -> WireError | NotInitialized | None:
         """The first request decides; afterwards the other era is refused."""
-        claims_stateless = stateless.claims(request)
+        is_stateless = claims_stateless(request.params)
         if self._era is None:
-            if claims_stateless:
+            if is_stateless:
                 self._era = Era.STATELESS
                 return None
             if request.method == "initialize":
@@ -187,7 +197,7 @@ class PipeCaller:
                 "this connection speaks 2026-07-28: there is no initialize",
                 data={"supported": list(STATELESS), "requested": "initialize"},
             )
-        if self._era is Era.HANDSHAKE and claims_stateless:
+        if self._era is Era.HANDSHAKE and is_stateless:
             return BadEnvelope("this connection was opened with initialize and cannot change its era")
         if self._era is not Era.STATELESS and not self._conversation.opened and request.method not in BEFORE_OPENING:
             return NotInitialized("not initialized", hint="send initialize first")
@@ -195,7 +205,8 @@ class PipeCaller:
         return None
 
     async def _stateless(self, request: Request) -> bytes:
-        answer = self._exchange.answer(self._exchange.read(request), self)
+        exchange = self._exchange
+        answer = exchange.answer(exchange.read(request), self)
         del request  # which may be large, and was read
         return await answer
 
@@ -210,6 +221,8 @@ class PipeCaller:
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 
     def _accept_batch(self, line: bytes) -> None:
+        from clawft.gateway.batch import MAX_BATCH, Batch  # most callers are of another revision
+
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
             self._write(jsonrpc.failure_of(None, BadEnvelope("batches are not part of this protocol revision")))

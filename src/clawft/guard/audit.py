@@ -9,9 +9,8 @@ import os
 import time
 from binascii import hexlify
 from collections.abc import Awaitable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +18,9 @@ from msgspec import Struct
 from clawft.errors import ToolNotFound
 from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 from clawft.wire.visible import make_visible
+
+if TYPE_CHECKING:  # loaded with the first lines
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 FLUSH_SECONDS = 0.1
 MAX_WAITING = 20_000
@@ -55,7 +57,7 @@ class Audit:
         self._values = values
         self._waiting: list[_Happened] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._writer = ThreadPoolExecutor(1, "clawft-audit")
+        self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._count = 0
         self._run = os.urandom(4).hex().encode()
@@ -98,7 +100,8 @@ class Audit:
         self._timer = None
         batch, self._waiting = self._waiting, []
         if batch:
-            self._writing = self._writer.submit(self._write, batch)
+            writer = self._writer = self._writer or _new_writer()
+            self._writing = writer.submit(self._write, batch)
 
     def flush(self) -> None:
         """Write everything that waits, now, behind what the writer thread has begun."""
@@ -113,7 +116,8 @@ class Audit:
 
     def close(self) -> None:
         self.flush()
-        self._writer.shutdown()
+        if self._writer is not None:
+            self._writer.shutdown()
 
     def _write(self, batch: list[_Happened]) -> None:
         try:
@@ -150,6 +154,12 @@ class Audit:
 
     def _keeps_values(self, call: Call) -> bool:
         return self._values and len(call.arguments) <= MAX_VALUES and call.origin.namespace not in SECRETIVE
+
+
+def _new_writer() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # whoever only lists writes nothing
+
+    return ThreadPoolExecutor(1, "clawft-audit")
 
 
 def _recorded(arguments: bytes) -> bytes:

@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Raw
 
 from clawft.errors import TooLarge
-from clawft.guard.shortening import shorten
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Kind, Next, Origin, Reply, Tool
@@ -119,6 +118,8 @@ class ResultGuard:
         self, call: Call, reply: Reply, members: dict[str, Raw], content: list[Block], shortened: list[Block]
     ) -> Reply:
         """Cut where its schema lets us, if it is one of ours. The whole is in the text, or kept beside it."""
+        from clawft.guard.shortening import shorten  # few structures are that large
+
         whole, schema = members["structuredContent"], call.tool.output_schema
         shorter = shorten(bytes(whole), schema, self._limit) if schema and not call.origin.server else None
         if shorter is None:

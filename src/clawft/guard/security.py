@@ -11,7 +11,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clawft.link.http_out.names import LOOKUPS
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
@@ -144,6 +143,8 @@ def _count_keys(decoded: object) -> int:
 
 async def resolve_host(host: str) -> Sequence[str]:
     """Asks the system. A name that does not resolve has no address to judge; whoever connects will find out."""
+    from clawft.link.http_out.names import LOOKUPS  # few calls name a host
+
     try:
         async with asyncio.timeout(RESOLVE_SECONDS):
             found = await LOOKUPS.find(host, None)

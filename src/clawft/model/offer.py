@@ -1,7 +1,5 @@
 """What is offered: tools, resources and prompts, ours and those of others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,8 +1,6 @@
 """What we want of one server. Frozen and comparable: a changed spec is a changed server."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta, Struct
@@ -82,7 +80,7 @@ class UpstreamSpec(Described, frozen=True):
     scope: str = ""
     """The layer of the configuration it came from."""
 
-    def is_same(self, other: UpstreamSpec) -> bool:
+    def is_same(self, other: Self) -> bool:
         """Wherever it came from: a server that moved to another file is not restarted."""
         return msgspec.structs.replace(self, scope=other.scope) == other
 

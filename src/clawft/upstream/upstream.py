@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Coroutine, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clawft.errors import (
     ClawftError,
@@ -36,8 +36,10 @@ from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import Event, State, move
-from clawft.upstream.surroundings import Surroundings
 from clawft.wire.jsonrpc import Notification, Request
+
+if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
+    from clawft.upstream.surroundings import Surroundings
 
 OPEN_SECONDS = 60.0
 """For everything until a server is ready: start, handshake, lists."""

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from clawft.wire.beside import Share, Size
 from clawft.wire.blocks import Message, is_known, mended_block
-from clawft.wire.shapes import Anything, Share, Size, mended
+from clawft.wire.shapes import Anything, mended
 
 _object = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.encode

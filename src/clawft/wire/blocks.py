@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.wire.shapes import Anything, Regard, Resource, Size, mended
+from clawft.wire.beside import Regard, Resource, Size
+from clawft.wire.shapes import Anything, mended
 
 _QUOTE = ord('"')
 

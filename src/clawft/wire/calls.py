@@ -4,8 +4,6 @@ Most of the traffic looks like that. Whatever looks different is read by `jsonrp
 (tests/props hold the two together) in twice the time.
 """
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 

@@ -1,7 +1,5 @@
 """The dialect of 2024-11-05 to 2025-11-25: initialize fixes who calls, results travel plain."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 

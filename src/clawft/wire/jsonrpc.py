@@ -4,8 +4,6 @@ A message is narrowed once, here, into one of four frozen shapes; after that nob
 payloads stay the JSON bytes they came as: an id goes back exactly as it was spelled, a payload is never re-encoded.
 """
 
-from __future__ import annotations
-
 import re
 from codecs import getincrementaldecoder
 from io import BytesIO

@@ -1,7 +1,5 @@
 """The `_meta` of a request: the keys the protocol owns, read once; everything else stays in the raw bytes."""
 
-from __future__ import annotations
-
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
@@ -113,6 +111,25 @@ def read_params(params: bytes) -> Params:
         raise BadParams(f"_meta: {wrong}") from None
 
 
+_VERSION = VERSION.removeprefix(PREFIX).encode()
+"""Without its prefix: JSON may spell the slash of the key with a backslash."""
+
+
+def may_name_version(params: bytes) -> bool:
+    """Could this be of the stateless dialect? A quick look, right whenever it says no."""
+    return _VERSION in params
+
+
+def claims_stateless(params: bytes) -> bool:
+    """Do these params speak the stateless dialect? Decided by the one key that only this era has."""
+    if not may_name_version(params):
+        return False
+    try:
+        return read(params).version is not UNSET
+    except BadParams:
+        return _has_version(params)
+
+
 class _Claim(Struct, frozen=True):
     version: Raw | UnsetType = field(default=UNSET, name=VERSION)
 
@@ -124,7 +141,7 @@ class _ClaimParams(Struct, frozen=True):
 _claim = msgspec.json.Decoder(_ClaimParams)
 
 
-def has_version(params: bytes) -> bool:
+def _has_version(params: bytes) -> bool:
     """Is the version there at all, whatever is wrong with the rest?"""
     try:
         found = _claim.decode(params).meta

@@ -1,7 +1,5 @@
 """Definitions and results for callers of older revisions: what they cannot know is left out or said in text. Pure."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, Literal
 

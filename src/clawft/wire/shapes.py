@@ -5,28 +5,13 @@ that is. So what need not be there and is wrong is left out. Members that nobody
 know them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
-
-_SAFE = 2**53 - 1
-"""Above it a client that knows no integers but in floating point reads another one."""
-
-Size = Annotated[int, Meta(ge=-_SAFE, le=_SAFE)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-
-_LEAP_DAY = r"(\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29"
-_MONTHS = r"(0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8])"
-_HOUR = r"([01]\d|2[0-3]):[0-5]\d"
-_MOMENT = rf"\A({_LEAP_DAY}|\d{{4}}-({_MONTHS}))T{_HOUR}(:[0-5]\d(\.\d+)?)?(Z|[+-]{_HOUR})\Z"
-Moment = Annotated[str, Meta(pattern=_MOMENT)]
-"""With its zone: some clients read no other."""
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 
 class Anything(Struct, gc=False):
@@ -40,14 +25,6 @@ class Icon(Struct, gc=False, rename="camel"):
     theme: Literal["light", "dark"] | UnsetType = UNSET
 
 
-class Regard(Struct, gc=False, rename="camel"):
-    """The annotations of a resource or a block: for whom it is, and how much."""
-
-    audience: list[Literal["user", "assistant"]] | UnsetType = UNSET
-    priority: Share | UnsetType = UNSET
-    last_modified: Moment | UnsetType = UNSET
-
-
 class Described(Struct, gc=False, rename="camel", kw_only=True):
     """What a tool, a prompt and a resource may all have."""
 
@@ -55,33 +32,6 @@ class Described(Struct, gc=False, rename="camel", kw_only=True):
     description: str | UnsetType = UNSET
     icons: list[Icon] | UnsetType = UNSET
     meta: Anything | UnsetType = field(default=UNSET, name="_meta")
-
-
-class Kept(Described, kw_only=True):
-    name: str
-    mime_type: str | UnsetType = UNSET
-    annotations: Regard | UnsetType = UNSET
-
-
-class Resource(Kept, kw_only=True):
-    uri: str
-    size: Size | UnsetType = UNSET
-
-
-class ResourceTemplate(Kept, kw_only=True):
-    uri_template: str
-
-
-class Argument(Struct, gc=False, kw_only=True):
-    name: str
-    title: str | UnsetType = UNSET
-    description: str | UnsetType = UNSET
-    required: bool | UnsetType = UNSET
-
-
-class Prompt(Described, kw_only=True):
-    name: str
-    arguments: list[Argument] | UnsetType = UNSET
 
 
 MAX_FLAW_CHARS = 200

@@ -25,9 +25,6 @@ from clawft.wire.jsonrpc import Request, copied
 from clawft.wire.meta import Meta
 from clawft.wire.revisions import REVISIONS, STATELESS
 
-_VERSION = metas.VERSION.removeprefix(metas.PREFIX).encode()
-"""Without its prefix: JSON may spell the slash of the key with a backslash."""
-
 MAX_KNOWN_META = 2_048
 """Bytes of a `_meta` that is worth remembering."""
 MAX_TOLD = 100
@@ -44,21 +41,6 @@ class Told(Struct, frozen=True):
     client: str
     log_level: str | UnsetType
     progress_token: Raw | UnsetType
-
-
-def may_name_version(params: bytes) -> bool:
-    """Could this be of the stateless dialect? A quick look, right whenever it says no."""
-    return _VERSION in params
-
-
-def claims(request: Request) -> bool:
-    """Does this request speak the stateless dialect? Decided by the one key that only this era has."""
-    if not may_name_version(request.params):
-        return False
-    try:
-        return metas.read(request.params).version is not UNSET
-    except BadParams:
-        return metas.has_version(request.params)
 
 
 def read_caller(request: Request, headers: Headers | None = None) -> Told:

@@ -15,8 +15,8 @@ from clawft.errors import NeedsAuth
 from clawft.gateway.core import Gateway
 from clawft.model import Caller, Reply
 from clawft.provider.server import personal
-from clawft.provider.server.personal import MAX_OF_ONE, People
-from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.provider.server.personal import MAX_OF_ONE
+from clawft.provider.server.upstreams import People, UpstreamProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import Exchange, UpstreamSpec
 from clawft.upstream.ways import ways_to

@@ -22,10 +22,11 @@ from clawft.link.share.load import LARGE
 from clawft.link.share.waiting import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
-from clawft.wire import jsonrpc, stateless
+from clawft.wire import jsonrpc
 from clawft.wire.calls import read_usual
 from clawft.wire.headers import Headers
 from clawft.wire.jsonrpc import Request
+from clawft.wire.meta import claims_stateless
 from clawft.wire.revisions import HANDSHAKE
 
 ENDPOINT = "/mcp"
@@ -192,7 +193,7 @@ class HttpApp:
             return self._sessions.post_batch(visit, body)
         message = jsonrpc.decode(body)
         del body
-        if isinstance(message, Request) and stateless.claims(message):
+        if isinstance(message, Request) and claims_stateless(message.params):
             return self._stateless.post(visit, message)
         return self._sessions.post(visit, message)
 

@@ -19,7 +19,6 @@ from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc import Request
 from clawft.wire.tasks import FINAL, RELATED, older, related
 
-OLDER = frozenset({"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"})
 MAX_BEGUN = 1_000
 """Tasks of one conversation whose changes it is told of."""
 
@@ -52,6 +51,10 @@ class OlderTasks:
         if len(self.begun) < MAX_BEGUN:
             self.begun.add(task.id)
         return _encode({"task": older(task.shape())})
+
+    def status(self, shape: bytes) -> bytes:
+        """What the agent is told when one of them has changed."""
+        return _encode(older(shape))
 
     async def answer(self, request: Request, caller: Caller, ask: Ask) -> bytes:
         board = self._gateway.tasks

@@ -13,13 +13,15 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clawft.link.share.attic import ATTIC
 from clawft.link.share.turns import TURNS
 from clawft.wire.visible import is_plain
+
+if TYPE_CHECKING:  # loaded with the first large message
+    from queue import SimpleQueue
 
 LARGE_WORK = 256 * 1024
 """Bytes of a message up to which it is worked on at once, where it is."""
@@ -111,6 +113,8 @@ class Workshop:
         if done.done():  # nobody waits for it any more
             return
         if self._bench is None:
+            from queue import SimpleQueue  # most messages are small
+
             self._bench = SimpleQueue()
             Thread(target=self._serve, args=(self._bench,), name="clawft-large", daemon=True).start()
         over: asyncio.Future[Any] = self.loop.create_future()

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clawft.auth.nobody import Nobody, nobody_here
+from clawft.auth.nobody import nobody_here
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.link.base import Credentials, Link
 from clawft.model import Call, Caller, CallToolResult, Reply, Tool
@@ -32,6 +32,9 @@ from clawft.upstream.upstream import Upstream
 from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc import Notification, Request
 
+if TYPE_CHECKING:  # which keep us
+    from clawft.provider.server.upstreams import People
+
 READY_SECONDS = 10.0
 """How long a person's first look waits for a server; what comes later is told as a change."""
 AGAIN_SECONDS = 5.0
@@ -39,16 +42,6 @@ AGAIN_SECONDS = 5.0
 IDLE_SECONDS = 1_800.0
 MAX_OF_ONE = 16
 """Sessions of one person with one server: through different programs, or with different rights."""
-
-
-class People(Struct, frozen=True):
-    """Whose tokens prove who calls, and the login to a server in the name of whoever came with one."""
-
-    issuer: str
-    login_of: Callable[[UpstreamSpec, str], Credentials]
-
-
-NOBODY = People("", lambda spec, proof: Nobody(spec.name, ""))
 
 
 class _Guest(Struct):

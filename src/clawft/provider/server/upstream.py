@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from functools import partial
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from clawft.errors import (
-    INVALID_PARAMS,
-    RESOURCE_NOT_FOUND,
-    ExecutionFailed,
-    JsonRpcFailure,
-    ProtocolFailure,
-)
-from clawft.link.share.workshop import worked_on
+from clawft.errors import ExecutionFailed
 from clawft.model import (
     Call,
     Caller,
     CallToolResult,
     Completion,
-    Era,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -32,29 +24,22 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
-from clawft.provider.server import relay
-from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
-from clawft.provider.server.following import Following
+from clawft.provider.server.call.relaying import Relaying
 from clawft.provider.server.foreign import Readable
-from clawft.provider.server.hearing import MAX_SAID_BYTES, belongs_to, pass_on, read_said
-from clawft.provider.server.kept import KeptReads
-from clawft.provider.server.question.asking import Roots
-from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.parked import Park
-from clawft.provider.server.question.questions import elicitation_id, read_visit
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Notification
-from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
+if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt
+    from clawft.provider.server.question.asking import Roots
+    from clawft.provider.server.reading import Reading
+
 SHOWN_CHARS = 500
-MAX_VALUE_BYTES = 4 * 1024
-"""Of one value that completes an argument."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -80,18 +65,14 @@ class UpstreamProvider:
         """
         self._upstream = upstream
         self._whose = whose
-        self.following = Following()
-        kept = Park() if park is None else park
-        self._conversing = Conversing(upstream.spec, self.following, kept, roots, self._visited)
-        self._relaying = relaying = Relaying(upstream, self.following, self._conversing, own)
+        parked = Park() if park is None else park
+        self._relaying = relaying = Relaying(upstream, parked, roots, self._visited, own)
         self.run, self.start = relaying.run, relaying.start
         self.close: Callable[[], Awaitable[None]] = upstream.stop
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
         self._readable = Readable(None)
-        self._kept = KeptReads()
-        upstream.interest.when_updated(self._kept.forget)
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
 
@@ -132,11 +113,13 @@ class UpstreamProvider:
     def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
         """`upstream` is the server as one conversation has it, if it is not the one we share."""
         if notification.method == "notifications/progress":
-            self.following.progressed(notification.params)
+            self._relaying.following.progressed(notification.params)
         elif notification.method == "notifications/message":
             self._said(notification.params, upstream or self._upstream, stream)
         elif notification.method == "notifications/elicitation/complete":
-            self._visited(elicitation_id(self.server, read_visit(notification.params)))
+            from clawft.provider.server.question import questions  # few send a person anywhere
+
+            self._visited(questions.elicitation_id(self.server, questions.read_visit(notification.params)))
 
     def _visited(self, id: str) -> None:
         if self._changes is not None:
@@ -144,6 +127,8 @@ class UpstreamProvider:
 
     def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
         """To the call it belongs to; else to the conversations of the only principal that uses this server."""
+        from clawft.provider.server.hearing import MAX_SAID_BYTES, belongs_to, pass_on, read_said  # few say anything
+
         said = read_said(params)
         if said is None:
             return
@@ -172,36 +157,23 @@ class UpstreamProvider:
     ) -> Callable[[], None] | None:
         if not self._read().may_have(uri):
             return None
-        upstream = self._relaying.of(caller)
-        await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
-        interest = upstream.interest
+        from clawft.provider.server.reading import watch  # loaded with the first of them
 
-        def ear(params: bytes) -> None:
-            changed(relay.read_uri(params) or uri)
-
-        release = interest.watch(interest.resources, uri, ear)
-        try:
-            await interest.settled(TELL_SECONDS)
-            if uri in interest.refused:
-                raise interest.refused[uri].with_traceback(None)  # it would keep all who were told before
-        except BaseException:
-            release()
-            raise
-        return release
+        return await watch(self._relaying.of(caller), uri, changed)
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
-        return self._relaying.tasks.get(id, caller)
+        return self._relaying.long_way.tasks.get(id, caller)
 
     async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
-        await self._relaying.tasks.update(id, caller, responses)
+        await self._relaying.long_way.tasks.update(id, caller, responses)
 
     async def cancel_task(self, id: str, caller: Caller) -> None:
-        await self._relaying.tasks.cancel(id, caller)
+        await self._relaying.long_way.tasks.cancel(id, caller)
 
     async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        return await self._relaying.tasks.watch(id, changed)
+        return await self._relaying.long_way.tasks.watch(id, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -229,37 +201,23 @@ class UpstreamProvider:
         return self._read().may_have(uri)
 
     async def read_resource_for(self, call: Call) -> bytes | None:
-        uri = call.tool.name
-        if not self._read().may_have(uri):
-            return None
-        try:
-            kept = None if call.more else self._kept.get(uri, call.caller.principal)
-            result = kept or await self._ask_for(call, "resources/read", {"uri": uri})
-            return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
-        except JsonRpcFailure as refused:
-            if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
-                return None
-            raise
+        return await self._reading.resource(call) if self._read().may_have(call.tool.name) else None
 
     async def get_prompt(self, call: Call) -> bytes:
-        return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
+        return await self._reading.prompt(call)
 
     async def complete_after(
         self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
     ) -> Completion:
-        session = self._upstream.session
-        if session is None or not self.completes(ref):
+        if not self.completes(ref):
             return Completion(())
-        members: dict[str, Any] = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
-        if chosen and REVISIONS[session.peer.revision].completion_context:
-            members["context"] = {"arguments": chosen}
-        try:
-            told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
-            return _fitting(told.completion)
-        except JsonRpcFailure as refused:
-            raise passed_on(self.server, refused) from None
-        except msgspec.DecodeError:
-            return Completion(())
+        return await self._reading.completion(ref, argument, value, chosen)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        from clawft.provider.server.reading import Reading  # most servers have nothing but tools
+
+        return Reading(self._upstream, self._relaying.conversing)
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
         session = self._upstream.session
@@ -268,33 +226,6 @@ class UpstreamProvider:
         templates = self._read().lists.templates
         return ref.get("type") == "ref/prompt" or any(each.uri_template == ref.get("uri") for each in templates)
 
-    async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
-        """A request of an agent's, which may be asked something on the way."""
-        seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        try:
-            whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
-        except JsonRpcFailure as refused:
-            raise passed_on(self.server, refused) from None
-        stateless = session.peer.era is Era.STATELESS
-        read = partial(relay.answer_of, method, whole, stateless=stateless)
-        try:
-            answer = await worked_on(whole, self.server, read)
-        except ProtocolFailure as wrong:
-            raise failed(self.server, wrong) from None
-        if stateless and method == "resources/read" and not asked and not call.more:
-            self._kept.put(call.tool.name, call.caller.principal, answer)
-        return answer
-
-    async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
-        seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        result = await session.request(method, members, seconds=seconds)
-        whole = await session.complete(method, members, result, seconds=seconds)
-        if session.peer.era is not Era.STATELESS:
-            return whole
-        return await worked_on(whole, self.server, partial(relay.plain_result, whole))
-
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def watch(self, changes: Changes) -> None:
@@ -302,8 +233,8 @@ class UpstreamProvider:
 
     def offer_changed(self, parts: Parts) -> None:
         """These lists of the server differ from what was offered before."""
-        if parts & {"resources", "templates"}:
-            self._kept.clear()
+        if parts & {"resources", "templates"} and "_reading" in self.__dict__:
+            self._reading.kept.clear()
         if self._changes is None:
             return
         if "tools" in parts:
@@ -326,20 +257,3 @@ def as_result(result: bytes) -> CallToolResult:
     except msgspec.DecodeError as wrong:
         raise ExecutionFailed(f"the result cannot be read: {wrong}") from None
     return CallToolResult.text(result.decode())
-
-
-class _Values(Struct, frozen=True, rename="camel"):
-    values: list[Raw] = []
-    total: int | None = None
-    has_more: bool | None = None
-
-
-class _Completed(Struct, frozen=True):
-    completion: _Values = _Values()
-
-
-def _fitting(told: _Values) -> Completion:
-    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
-    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES]
-    values = [msgspec.json.decode(raw, type=str) for raw in fitting]
-    return Completion(values, told.total, told.has_more if len(fitting) == len(told.values) else True)

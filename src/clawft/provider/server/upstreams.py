@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from clawft.errors import InvalidConfig
+from clawft.link.base import Credentials
 from clawft.provider.base import Provider
-from clawft.provider.server.personal import NOBODY, People, PersonalServer
-from clawft.provider.server.question import asking
 from clawft.provider.server.question.parked import Park
-from clawft.provider.server.question.questions import ROOTS
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
@@ -19,9 +19,19 @@ from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
 
+if TYPE_CHECKING:  # loaded with the first server that is called in the name of people
+    from clawft.provider.server.personal import PersonalServer
+
 log = logging.getLogger("clawft.upstream")
 
 AskFolders = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
+
+
+class People(Struct, frozen=True):
+    """Whose tokens prove who calls, and the login to a server in the name of whoever came with one."""
+
+    issuer: str
+    login_of: Callable[[UpstreamSpec, str], Credentials]
 
 
 class Registry(Protocol):
@@ -41,14 +51,14 @@ class UpstreamProviders:
         registry: Registry,
         park: Park | None = None,
         folders: AskFolders | None = None,
-        people: People = NOBODY,
+        people: People | None = None,
     ) -> None:
         """`park` keeps the calls of all servers whose agents went to find an answer.
 
         `folders` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
         those in whose name servers are called.
         """
-        self._people = people
+        self._people = People("", _nobody) if people is None else people
         self._folders = folders
         self._pool = pool
         self._registry = registry
@@ -85,6 +95,8 @@ class UpstreamProviders:
         )
 
     def _personal(self, spec: UpstreamSpec) -> PersonalServer:
+        from clawft.provider.server.personal import PersonalServer  # most servers are called in nobody's name
+
         return PersonalServer(spec, self._pool, self._people, self._park)
 
     def _removed(self, upstream: Upstream) -> None:
@@ -102,13 +114,22 @@ class UpstreamProviders:
             provider.offer_changed(parts)
 
     async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        from clawft.provider.server.question.asking import answer  # most servers never ask
+        from clawft.provider.server.question.questions import ROOTS
+
         if request.method == ROOTS and not upstream.flights and self._folders is not None:
             told = await self._folders()
             if told is not None and "roots" in upstream.spec.asks:
                 return {"roots": told}
-        return await asking.answer(upstream, request, stream, self._pool.roots)
+        return await answer(upstream, request, stream, self._pool.roots)
 
     def _noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
         provider = self.find(upstream.spec.name)
         if provider is not None:
             provider.noticed(notification, upstream, stream)
+
+
+def _nobody(spec: UpstreamSpec, proof: str) -> Credentials:
+    from clawft.auth.nobody import Nobody  # only where people call whom nobody can vouch for
+
+    return Nobody(spec.name, "")

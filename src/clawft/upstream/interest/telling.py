@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from clawft.model import Era
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.interest.listen import Listening
 from clawft.upstream.interest.subscribed import Subscribed
 from clawft.upstream.session.session import Session
+
+if TYPE_CHECKING:  # loaded with the first server of the stateless era
+    from clawft.upstream.interest.listen import Listening
 
 
 async def keep_told(session: Session, interest: Interest, missed: Callable[[], None]) -> None:
@@ -16,6 +19,7 @@ async def keep_told(session: Session, interest: Interest, missed: Callable[[], N
     if session.peer.era is Era.HANDSHAKE:
         await _keep(Subscribed(session, interest), interest)
         return
+    from clawft.upstream.interest.listen import Listening  # most servers open with a handshake
 
     def missed_all() -> None:
         missed()

@@ -1,7 +1,5 @@
 """What servers told us last time, on disk: tools are listed from here before a child is up."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

@@ -1,7 +1,5 @@
 """Definitions of tools as servers send them: read, and mended where only a word is missing."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Literal
 

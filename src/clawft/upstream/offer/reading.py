@@ -22,7 +22,7 @@ from clawft.upstream.offer.room import Place
 from clawft.upstream.session.session import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
 from clawft.wire.schemas import check_numbers
-from clawft.wire.shapes import Prompt, Resource, ResourceTemplate, read_mended
+from clawft.wire.shapes import read_mended
 
 MAX_ITEM_BYTES = 256 * 1024
 """Of one definition: more is no definition, and no model could read it."""
@@ -183,18 +183,24 @@ _MIRRORED = 2
 
 
 def read_resource(raw: bytes) -> ForeignResource:
+    from clawft.wire.beside import Resource  # most servers have nothing but tools
+
     check_numbers(raw)
     wire, view = read_mended(raw, Resource)
     return ForeignResource(view.uri, wire)
 
 
 def read_template(raw: bytes) -> ForeignTemplate:
+    from clawft.wire.beside import ResourceTemplate  # as above
+
     check_numbers(raw)
     wire, view = read_mended(raw, ResourceTemplate)
     return ForeignTemplate(view.uri_template, wire)
 
 
 def read_prompt(raw: bytes) -> ForeignPrompt:
+    from clawft.wire.beside import Prompt  # as above
+
     check_numbers(raw)
     wire, view = read_mended(raw, Prompt)
     return ForeignPrompt(view.name, wire)

@@ -1,7 +1,5 @@
 """What a server says about itself and wants from us, read from its answers. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 

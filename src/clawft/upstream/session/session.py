@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -31,7 +32,6 @@ from clawft.link.base import Link, Outgoing, Posting
 from clawft.link.patience import Patience
 from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
-from clawft.upstream.session.mirrored import Mirrors
 from clawft.upstream.session.peer import (
     Peer,
     Wanted,
@@ -47,6 +47,9 @@ from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
+
+if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
+    from clawft.upstream.session.mirrored import Mirrors
 
 CONNECT_SECONDS = 30.0
 PROBE_SECONDS = 10.0
@@ -93,7 +96,6 @@ class Session:
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}
-        self._mirrors = Mirrors()
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,7 +242,7 @@ class Session:
         name = members.get(names_by_header(method), "")
         if not isinstance(name, str):
             name = ""
-        mirrored = self._mirrors.headers(name, members) if method == "tools/call" else ()
+        mirrored = self._mirrors.headers(name, members) if method == "tools/call" and self.mirrors_arguments else ()
         return Outgoing(method, _encode({**members, "_meta": meta}), version, name, mirrored)
 
     async def list_tools(self) -> list[bytes]:
@@ -262,6 +264,12 @@ class Session:
     def mirrors_arguments(self) -> bool:
         """In headers: then a tool has to be known before it is called."""
         return self.link.kind == "http" and self.peer.era is Era.STATELESS
+
+    @cached_property
+    def _mirrors(self) -> Mirrors:
+        from clawft.upstream.session.mirrored import Mirrors  # pipes have no headers, and most servers want none
+
+        return Mirrors()
 
     async def read_list(self, method: str, member: str, take: Callable[[Sequence[Raw]], Awaitable[bool]]) -> None:
         """Every item of a list, raw and in the server's order, given to `take` page by page until it wants no more.

@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from clawft.errors import ClawftError, LinkError, ProtocolFailure
-from clawft.link.base import Posting
 from clawft.link.share.workshop import is_light
-from clawft.model import Call, Errand, Reply
+from clawft.model import Call, Errand
 from clawft.provider.server import relay
-from clawft.provider.server.following import Following
 from clawft.upstream.flights import Flight
-from clawft.upstream.session.session import Session
-from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Failure, Response
 
+if TYPE_CHECKING:  # which begins them
+    from clawft.provider.server.call.relaying import Known, Way
+
 Ended = Response | Failure | ClawftError
-
-
-class Known(Struct, frozen=True, gc=False):
-    """What all calls of one tool have in common."""
-
-    seconds: float
-    hard_seconds: float
-    head: bytes
-    """The request from behind its id as far as the arguments."""
-
-
-class Way(Struct, frozen=True, gc=False):
-    """What all plain calls in one session have in common."""
-
-    upstream: Upstream
-    session: Session
-    link: Posting
-    loop: asyncio.AbstractEventLoop
-    following: Following
-    settle: Callable[[PlainCall, Ended], Awaitable[Reply]]
-    """For the rest of a call that turned out to need more."""
 
 
 class PlainCall(Flight):

@@ -12,7 +12,8 @@ from clawft.provider.server import relay
 from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.asking import Roots
-from clawft.provider.server.question.parked import OpenCall, Park
+from clawft.provider.server.question.open_call import OpenCall
+from clawft.provider.server.question.parked import Park
 from clawft.provider.server.question.rounds import Rounds
 from clawft.upstream.flights import Flight
 from clawft.upstream.session.capabilities import declared_for

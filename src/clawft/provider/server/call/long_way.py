@@ -1,0 +1,237 @@
+"""The long way of a call to a server: over HTTP, between eras, with questions, as a task, or when it was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from clawft.errors import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    URL_ELICITATION_REQUIRED,
+    ClawftError,
+    ExecutionFailed,
+    JsonRpcFailure,
+    LinkClosed,
+    LinkError,
+    MissingCapability,
+    NotConnected,
+    ProcessExited,
+    ProtocolFailure,
+    SessionLost,
+    WireError,
+)
+from clawft.link.base import Outgoing
+from clawft.link.share.workshop import worked_on
+from clawft.model import Call, Caller, Era, Kind, Reply, Tool
+from clawft.provider.server import relay
+from clawft.provider.server.call.plain import Ended, PlainCall
+from clawft.provider.server.call.refusal import failed, lacking
+from clawft.provider.server.call.relaying import CONNECT_SECONDS
+from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
+from clawft.provider.server.following import Following
+from clawft.provider.server.question import carried
+from clawft.provider.server.question.conversing import Conversing, may_park
+from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
+from clawft.upstream.flights import Flight, sharer
+from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.session import Session
+from clawft.upstream.spec import HARD_LIMIT_FACTOR
+from clawft.upstream.upstream import Upstream
+from clawft.wire import meta as metas
+from clawft.wire.jsonrpc import Failure, Response
+
+LOCAL = Caller().principal
+
+_encode = msgspec.json.encode
+
+
+class LongWay:
+    """Of the calls of one server."""
+
+    def __init__(
+        self, upstream: Upstream, of: Callable[[Caller], Upstream], following: Following, conversing: Conversing
+    ) -> None:
+        """`of` gives the server as one caller has it."""
+        self._upstream = upstream
+        self._of = of
+        self._following = following
+        self._conversing = conversing
+        self._server = upstream.spec.name
+        self.tasks = ForeignTasks(upstream, conversing)
+
+    async def settle(self, plain: PlainCall, ended: Ended) -> Reply:
+        """The rest of a call that was sent on its way and came to more than a result."""
+        upstream, session = plain.way.upstream, plain.way.session
+        try:
+            if not isinstance(ended, ClawftError):
+                return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
+            if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
+                raise ended
+            await upstream.gate.enter(sharer(plain.call.caller))
+            try:
+                return await self._relay_again(plain.call, upstream, plain)
+            finally:
+                upstream.gate.leave()
+        except (LinkError, WireError, ProtocolFailure) as wrong:
+            raise self.told(wrong) from None
+
+    def told(self, wrong: ClawftError) -> ExecutionFailed | JsonRpcFailure | MissingCapability:
+        """What went wrong, as words an agent can act on."""
+        return failed(self._server, wrong)
+
+    async def connected(self, call: Call, seconds: float) -> Session:
+        upstream = self._of(call.caller)
+        try:
+            return await upstream.connected(min(seconds, CONNECT_SECONDS))
+        except NotConnected as down:
+            if upstream.login_url and call.caller.principal == LOCAL:  # nobody else logs in for this user
+                await ask_for_urls(self._server, call, login_wanted(upstream.login_url))
+            raise ExecutionFailed(down.message, hint=down.hint) from None
+
+    async def _be_loud(self, upstream: Upstream, level: str) -> None:
+        """Servers of the handshake era have one level for all their callers; the others are told with each call."""
+        if not upstream.logs_per_request and upstream.interest.hear_at_least(level):
+            await upstream.interest.settled(TELL_SECONDS)
+
+    async def _relay_again(self, call: Call, upstream: Upstream, flight: Flight) -> Reply:
+        session = await self.connected(call, flight.left())
+        return await self._relay(call, upstream, session, flight.left(), last=True)
+
+    async def relay(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+        """From a place among the calls of the server to the reply."""
+        if call.talk.level:
+            await self._be_loud(upstream, call.talk.level)
+        if call.tool.task == "required":
+            return await self.tasks.call(call, session, self._members(call, None), seconds)
+        if call.talk.carried:
+            return await self._go_on(call, upstream, session, seconds)
+        return await self._relay(call, upstream, session, seconds)
+
+    async def _relay(
+        self, call: Call, upstream: Upstream, session: Session, seconds: float, *, last: bool = False
+    ) -> Reply:
+        """`last`: what is lost now stays lost."""
+        flight = Flight(call, call.tool.name, seconds, seconds * HARD_LIMIT_FACTOR)
+        followed = call.meta and relay.wants_progress(call.meta)
+        token = self._following.begin(call.talk, flight) if followed else None
+        upstream.flights[flight] = None
+        outgoing = self._outgoing(call, session, token)
+        if call.caller.era is Era.STATELESS and may_park(call.caller, session):
+            asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            del outgoing  # which may be large: the link lets go of it once it is sent
+            return await self._reply(call, upstream, session, await asking, seconds, last=last)
+        try:
+            asking = session.link.request(outgoing, flight)
+            del outgoing
+            answer = await asking
+        except _LOST:
+            if last or not _may_repeat(call.tool):
+                raise
+            return await self._relay_again(call, upstream, flight)
+        finally:
+            del upstream.flights[flight]
+            if flight.answering:
+                flight.land(upstream.flights)
+            if token is not None:
+                self._following.end(token)
+        return await self._reply(call, upstream, session, answer, seconds, last=last)
+
+    async def _reply(
+        self,
+        call: Call,
+        upstream: Upstream,
+        session: Session,
+        answer: Response | Failure,
+        seconds: float,
+        *,
+        last: bool = True,
+    ) -> Reply:
+        if isinstance(answer, Failure):
+            return await self._refused(call, upstream, session, answer.read(), seconds, last=last)
+        read = partial(_reply_of, call, session, answer.result)
+        reply = await worked_on(answer.result, self._server, read)
+        if reply.kind is Kind.COMPLETE:
+            return reply
+        if reply.kind is Kind.TASK:
+            return reply if follows(call.caller) else await self.tasks.finish(call, session, answer.result, seconds)
+        wanted = read_wanted(answer.result)
+        return reply if wanted is None else await self._complete(call, session, wanted, seconds)
+
+    async def _refused(
+        self, call: Call, upstream: Upstream, session: Session, error: JsonRpcFailure, seconds: float, *, last: bool
+    ) -> Reply:
+        """A tool whose header annotations have changed is read again, and the call, which did not run, made again."""
+        if error.error_code == URL_ELICITATION_REQUIRED:
+            await ask_for_urls(self._server, call, error)
+        if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
+            return await self.tasks.call(call, session, self._members(call, None), seconds)
+        if error.error_code == MISSING_CAPABILITY:
+            raise lacking(self._server, error)
+        if last or error.error_code != HEADER_MISMATCH:
+            try:
+                raise error
+            finally:
+                del error  # or it would hold this frame, and the frame it, and both the answer that may be large
+        await self._upstream.lists.ask(session)
+        return await self._relay(call, upstream, session, seconds, last=True)
+
+    # ── questions on the way ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
+        """The agent has come back with answers."""
+        match carried.read(call.talk.carried):
+            case carried.Parked(id):
+                answer = await self._conversing.go_on(call, id)
+                return await self._reply(call, upstream, session, answer, seconds)
+            case carried.Round(wanted):
+                return await self._complete(call, session, wanted, seconds)
+            case carried.Working(id):
+                return await self.tasks.resume(call, session, id, seconds)
+            case carried.Again():
+                await consented(self._server, call)
+                return await self._relay(call, upstream, session, seconds)
+
+    async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
+        """The server wants to know something first; what it then begins may be a task."""
+        members, told = self._members(call, None), self._told(call.caller)
+        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds, told)
+        reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
+        if reply.kind is Kind.TASK and not follows(call.caller):
+            return await self.tasks.finish(call, session, whole, seconds)
+        return reply
+
+    # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
+        if session.peer.era is Era.STATELESS:
+            return session.outgoing("tools/call", self._members(call, token), self._told(call.caller))
+        meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta, call.more))
+
+    def _told(self, agent: Caller) -> dict[str, Any]:
+        return self.tasks.told(agent) if follows(agent) else self._conversing.told(agent)
+
+    def _members(self, call: Call, token: int | None) -> dict[str, Any]:
+        meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}
+        if call.talk.level:
+            meta[metas.LOG_LEVEL] = call.talk.level
+        return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta, **relay.further(call.more)}
+
+
+_LOST = (ProcessExited, LinkClosed, SessionLost)
+
+
+def _reply_of(call: Call, session: Session, result: bytes) -> Reply:
+    older = call.caller.era is Era.HANDSHAKE
+    return relay.reply_of(result, stateless=session.peer.era is Era.STATELESS, older=older)
+
+
+def _may_repeat(tool: Tool) -> bool:
+    """A call that was lost may have run: only one that changes nothing, or nothing more, is made again."""
+    return tool.annotations.read_only_hint or tool.annotations.idempotent_hint

@@ -1,0 +1,95 @@
+"""A call at a handshake server that outlives the request it was made with, and the questions it has open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from clawft.errors import INTERNAL_ERROR, JsonRpcFailure
+from clawft.model import Question
+from clawft.provider.server.question.questions import key_of
+from clawft.upstream.flights import Flight
+from clawft.wire.asking import answers_it
+from clawft.wire.jsonrpc import Failure, Response
+
+Waiter = asyncio.Future[Mapping[str, Any]]
+
+
+class OpenCall:
+    """One of them."""
+
+    def __init__(
+        self,
+        server: str,
+        flight: Flight,
+        request: Coroutine[Any, Any, Response | Failure],
+        token: int | None = None,
+    ) -> None:
+        """`token` is that of its progress."""
+        from secrets import token_urlsafe  # only where a call waits for an answer
+
+        self.id = token_urlsafe(18)
+        self.server = server
+        self.flight = flight
+        self.token = token
+        self.questions: dict[str, Question] = {}
+        self.answer = asyncio.get_running_loop().create_task(request)
+        self._waiting: dict[str, Waiter] = {}
+        self._stirred = asyncio.Event()
+        self._count = 0
+        self.answer.add_done_callback(self._answered)
+
+    def _answered(self, answer: asyncio.Task[Response | Failure]) -> None:
+        if not answer.cancelled():
+            answer.exception()  # seen: whoever comes back for it hears it, and perhaps nobody does
+        self._stirred.set()
+
+    async def ask(self, question: Question) -> Mapping[str, Any]:
+        """For whoever answers the server: wait until the agent has come back with this answer."""
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        self._open(question, waiter)
+        return await waiter
+
+    def _open(self, question: Question, waiter: Waiter) -> None:
+        self._count += 1
+        told = key_of(question)
+        key = told if told and told not in self.questions else f"question_{self._count}"
+        self.questions[key] = question
+        self._waiting[key] = waiter
+        waiter.add_done_callback(lambda _: self._forget(key))
+        self._stirred.set()
+
+    def _forget(self, key: str) -> None:
+        self.questions.pop(key, None)
+        self._waiting.pop(key, None)
+
+    def bequeath(self, heir: OpenCall) -> None:
+        """What is still open may be a question of another call: that one goes on asking it."""
+        for key, question in list(self.questions.items()):
+            waiter = self._waiting[key]
+            self._forget(key)
+            heir.flight.inherit(waiter)
+            heir._open(question, waiter)
+
+    async def is_answered(self) -> bool:
+        """True when the server has answered, False when it asks."""
+        while not self.answer.done() and not self.questions:
+            self._stirred.clear()
+            await self._stirred.wait()
+        return self.answer.done()
+
+    def fill(self, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        """Give the server what answers its questions; whatever does not is as good as nothing."""
+        for key, question in list(self.questions.items()):
+            answer = answers.get(key)
+            if answer is not None and answers_it(question, answer):
+                self._waiting[key].set_result(answer)
+                self._forget(key)
+
+    def end(self, why: str) -> None:
+        """The server hears that nobody will answer, and that its call is cancelled."""
+        for waiter in self._waiting.values():
+            if not waiter.done():
+                waiter.set_exception(JsonRpcFailure(INTERNAL_ERROR, why))
+        self.answer.cancel()
