@@ -85,10 +85,11 @@ class ServerFiles:
         return spec.exchange is None and (spec.required or self._settings.strict_servers)
 
     def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
-        from clawft.config.servers import waits
+        from clawft.config.servers import named_twice, waits
 
         unused = [str(refused.error) for refused in servers.refused.values()]
         unused += [str(waits(name, found)) for name, found in servers.waiting.items()]
+        unused += [str(twice) for found in servers.found.values() if (twice := named_twice(found))]
         for said in unused:
             if said not in known:
                 log.warning("%s", said)
