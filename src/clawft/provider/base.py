@@ -16,8 +16,10 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completing,
     Completion,
     Errand,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -168,10 +170,8 @@ class InformedCompletion(Protocol):
         """Whether it may know values for this: another server's template is none of its business."""
         ...
 
-    async def complete_after(
-        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
-        """The same, in place of `complete`; `chosen` are the other arguments so far."""
+    async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
+        """The same, in place of `complete`; `asked.chosen` are the other arguments so far."""
         ...
 
 

@@ -25,7 +25,7 @@ from clawft.errors import (
 from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
-from clawft.model import Call, Caller, Completion, Kind, Origin, Reply, Silent, Tool
+from clawft.model import Call, Caller, Completing, Completion, ForeignCompletion, Kind, Origin, Reply, Silent, Tool
 from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
@@ -291,9 +291,9 @@ async def test_a_result_that_is_no_result_is_an_error_with_the_servers_name(tmp_
 # ── resources, prompts, completion ───────────────────────────────────────────────────────────────────────────────────
 
 
-A = Completion(["a!"], total=9)
-IN_CONTEXT = Completion(["a!", '{"arguments": {"b": "c"}}'], total=9)
-NOTHING = Completion(())
+A = {"values": ["a!"], "total": 9}
+CONTEXT = {"arguments": {"b": "c"}}
+IN_CONTEXT = {"values": ["a!", '{"arguments": {"b": "c"}}'], "total": 9}
 
 
 @requirement("RES-11")
@@ -303,13 +303,17 @@ async def test_what_was_chosen_before_reaches_the_servers_whose_revision_knows_o
     undeclared = child("first", "--version", "2024-11-05", "--no-capabilities")
     async with served(tmp_path, *knowing, *older, undeclared, child("new", "--era", "stateless")) as (*_, providers):
         for spec in (*knowing, child("new")):
-            assert await completed(provider(providers, spec.name)) == IN_CONTEXT
+            assert await completed(provider(providers, spec.name), context=CONTEXT) == IN_CONTEXT
         for spec in (*older, undeclared):
-            assert await completed(provider(providers, spec.name)) == A
+            assert await completed(provider(providers, spec.name), context=CONTEXT) == A
 
 
-async def completed(one: UpstreamProvider) -> Completion:
-    return await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {"b": "c"})
+async def completed(one: UpstreamProvider, **context: Any) -> dict[str, Any]:
+    ref, argument = {"type": "ref/prompt", "name": "greet"}, {"name": "who", "value": "a"}
+    params = json.dumps({"ref": ref, "argument": argument, **context}).encode()
+    told = await one.complete_after(Completing(ref, "who", "a", params=params))
+    assert isinstance(told, ForeignCompletion)
+    return json.loads(told.raw)["completion"]
 
 
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
@@ -328,8 +332,9 @@ async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> N
             assert await one.read_resource("other://x") is None
             got = await one.get_prompt(call(one, "greet", who="ada"))
             assert json.loads(got)["messages"][0]["content"]["text"] == '{"who": "ada"}'
-            assert await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {}) == A
-            assert await one.complete_after({"type": "ref/resource", "uri": "other://{x}"}, "x", "a", {}) == NOTHING
+            assert await completed(one) == A
+            other = {"type": "ref/resource", "uri": "other://{x}"}
+            assert await one.complete_after(Completing(other, "x", "a")) == Completion(())
 
 
 @requirement("RES-01")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from clawft.errors import (
     INVALID_PARAMS,
@@ -22,8 +22,10 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completing,
     Completion,
     Era,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -32,7 +34,7 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
-from clawft.provider.server import relay
+from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
 from clawft.provider.server.following import Following
@@ -53,8 +55,6 @@ from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 SHOWN_CHARS = 500
-MAX_VALUE_BYTES = 4 * 1024
-"""Of one value that completes an argument."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -244,18 +244,14 @@ class UpstreamProvider:
     async def get_prompt(self, call: Call) -> bytes:
         return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
-    async def complete_after(
-        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
+    async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
         session = self._upstream.session
-        if session is None or not self.completes(ref):
+        if session is None or not self.completes(asked.ref):
             return Completion(())
-        members: dict[str, Any] = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
-        if chosen and REVISIONS[session.peer.revision].completion_context:
-            members["context"] = {"arguments": chosen}
+        members = completing.outgoing(asked, context=REVISIONS[session.peer.revision].completion_context)
         try:
-            told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
-            return _fitting(told.completion)
+            whole = await self._ask("completion/complete", members)
+            return await worked_on(whole, self.server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self.server, refused) from None
         except msgspec.DecodeError:
@@ -326,20 +322,3 @@ def as_result(result: bytes) -> CallToolResult:
     except msgspec.DecodeError as wrong:
         raise ExecutionFailed(f"the result cannot be read: {wrong}") from None
     return CallToolResult.text(result.decode())
-
-
-class _Values(Struct, frozen=True, rename="camel"):
-    values: list[Raw] = []
-    total: int | None = None
-    has_more: bool | None = None
-
-
-class _Completed(Struct, frozen=True):
-    completion: _Values = _Values()
-
-
-def _fitting(told: _Values) -> Completion:
-    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
-    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES]
-    values = [msgspec.json.decode(raw, type=str) for raw in fitting]
-    return Completion(values, told.total, told.has_more if len(fitting) == len(told.values) else True)
