@@ -11,11 +11,13 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.bridge import OPTIONS, Era, Person, Transport, behind, connected, pairs, text_of
-from tests.servers.pipe import Json, Pipe, line, mcp_server, notification
+from tests.servers.pipe import Json, Pipe, line, mcp_server, modern_meta, notification
 from tests.servers.raw_http import ask, connect, modern, modern_call
 from tests.servers.weft import Served, gateway
 
 pytestmark = pytest.mark.slow
+
+META = "io.modelcontextprotocol/"
 
 
 @requirement("RES-10", "SESS-21")
@@ -99,6 +101,25 @@ async def test_an_agent_that_cannot_answer_hears_why(
             said = text_of(await client.call_tool(tool, {"token": "t"}))
             assert "the calling agent has not declared that it can answer" in said, said
         assert text_of(await client.call_tool("echo", {"token": "on we go"})) == "on we go"
+
+
+@requirement("RES-08")
+@pytest.mark.parametrize("meta", [None, {"sampling": {}}])
+async def test_what_the_configuration_keeps_from_a_server_is_not_the_agents_fault(
+    tmp_path: Path, meta: Json | None
+) -> None:
+    """An agent of either era that can do what the server needs and may not ask for."""
+    with behind(tmp_path, "stateless", "stdio", asks=["elicitation"]) as file:
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            if meta is None:
+                await pipe.open(sampling={})
+            params = {} if meta is None else {"_meta": modern_meta(**{f"{META}clientCapabilities": meta})}
+            while len((await pipe.ask("tools/list", params))["result"]["tools"]) < 4:
+                pass
+            answer = await pipe.ask("tools/call", {"name": "needs_sampling", "arguments": {}, **params})
+            assert answer["result"]["isError"] is True
+            said = answer["result"]["content"][0]["text"]
+            assert said == "curious: no; the configuration does not let curious ask for sampling (weft servers list)"
 
 
 @requirement("RES-10")

@@ -30,7 +30,7 @@ from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Errand, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import Ended, Known, PlainCall, Way
-from clawft.provider.server.call.refusal import failed, lacking
+from clawft.provider.server.call.refusal import failed, lacking, withheld
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
@@ -234,7 +234,7 @@ class Relaying:
         if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
             return await self.tasks.call(call, session, self._members(call, None), seconds)
         if error.error_code == MISSING_CAPABILITY:
-            raise lacking(self._server, error)
+            raise withheld(self._upstream.spec, error) or lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
             try:
                 raise error
