@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clawft.errors import (
     ExecutionFailed,
@@ -25,7 +26,20 @@ from clawft.errors import (
 from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
-from clawft.model import Call, Caller, Completing, Completion, ForeignCompletion, Kind, Origin, Reply, Silent, Tool
+from clawft.model import (
+    Call,
+    Caller,
+    Capabilities,
+    Completing,
+    Completion,
+    Era,
+    ForeignCompletion,
+    Kind,
+    Origin,
+    Reply,
+    Silent,
+    Tool,
+)
 from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
@@ -226,8 +240,12 @@ async def test_a_tool_has_its_own_deadline_and_progress_extends_it_to_a_hard_lim
             await one.run(call(one, "report", meta, heard, steps=100, pause=0.2))
 
 
+ANSWERS_LATER = Caller(era=Era.STATELESS, revision="2026-07-28", capabilities=Capabilities(elicit_form=True))
+
+
 @requirement("POOL-24", "SESS-23")
-async def test_a_lost_call_is_made_again_only_if_it_may_be(tmp_path: Path) -> None:
+@pytest.mark.parametrize("caller", [Caller(), ANSWERS_LATER], ids=["handshake", "stateless"])
+async def test_a_lost_call_is_made_again_only_if_it_may_be(caller: Caller, tmp_path: Path) -> None:
     said: list[str] = []
 
     def crash_once(sent: Outgoing) -> Any:
@@ -242,10 +260,11 @@ async def test_a_lost_call_is_made_again_only_if_it_may_be(tmp_path: Path) -> No
     async with served(tmp_path, table("a"), ways=ways) as (mine, _, providers):
         one = provider(providers, "a")
         for name in ("read", "same"):
-            assert text(await one.run(call(one, name))) == "at last"
+            assert text(await one.run(replace(call(one, name), caller=caller))) == "at last"
         await mine.get("a")
         with pytest.raises(ExecutionFailed, match="a: gone in the middle"):
-            await one.run(call(one, "plain"))
+            await one.run(replace(call(one, "plain"), caller=caller))
+        assert not mine.find("a").flights
         assert said == ["read", "read", "same", "same", "plain"]
 
 

@@ -184,25 +184,29 @@ class Relaying:
         token = self._following.begin(call.talk, flight) if followed else None
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
-        if call.caller.era is Era.STATELESS and may_park(call.caller, session):
-            asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
-            del outgoing  # which may be large: the link lets go of it once it is sent
-            return await self._reply(call, upstream, session, await asking, seconds, last=last)
+        parks = call.caller.era is Era.STATELESS and may_park(call.caller, session)
         try:
-            asking = session.link.request(outgoing, flight)
-            del outgoing
+            if parks:
+                asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            else:
+                asking = session.link.request(outgoing, flight)
+            del outgoing  # which may be large: the link lets go of it once it is sent
             answer = await asking
         except _LOST:
             if last or not _may_repeat(call.tool):
                 raise
             return await self._relay_again(call, upstream, flight)
         finally:
-            del upstream.flights[flight]
-            if flight.answering:
-                flight.land(upstream.flights)
-            if token is not None:
-                self._following.end(token)
+            if not parks:  # else it may go on without us
+                self._land(upstream, flight, token)
         return await self._reply(call, upstream, session, answer, seconds, last=last)
+
+    def _land(self, upstream: Upstream, flight: Flight, token: int | None) -> None:
+        del upstream.flights[flight]
+        if flight.answering:
+            flight.land(upstream.flights)
+        if token is not None:
+            self._following.end(token)
 
     async def _reply(
         self,
