@@ -100,6 +100,8 @@ async def test_an_agent_that_cannot_answer_hears_why(
         for tool in ("form", "sample", "url"):
             said = text_of(await client.call_tool(tool, {"token": "t"}))
             assert "the calling agent has not declared that it can answer" in said, said
+            if tool == "url" and server == "stateless":
+                assert "open https://x.example/t in a browser, then call again" in said
         assert text_of(await client.call_tool("echo", {"token": "on we go"})) == "on we go"
 
 

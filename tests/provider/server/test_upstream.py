@@ -268,6 +268,35 @@ async def test_a_lost_call_is_made_again_only_if_it_may_be(caller: Caller, tmp_p
         assert said == ["read", "read", "same", "same", "plain"]
 
 
+@requirement("SESS-23")
+@pytest.mark.parametrize("caller", [Caller(), ANSWERS_LATER], ids=["handshake", "stateless"])
+async def test_what_only_reads_is_asked_again_when_it_was_lost(caller: Caller, tmp_path: Path) -> None:
+    lost: list[str] = []
+
+    def crash_once(sent: Outgoing) -> Any:
+        if sent.method not in lost:
+            lost.append(sent.method)
+            ways.last("a").break_off()
+            return LinkClosed("gone in the middle")
+        return {"contents": [], "messages": [], "completion": {"values": ["at last"]}}
+
+    reads = dict.fromkeys(("resources/read", "prompts/get", "completion/complete"), crash_once)
+    able = {"tools": {}, "resources": {}, "completions": {}}
+    listed = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": {"name": "table"}},
+        "resources/list": {"resources": [{"uri": "t://a", "name": "a"}]},
+        "resources/templates/list": {"resourceTemplates": []},
+    }
+    ways = Tables({"a": answers(**reads, **listed)})
+    ref = {"type": "ref/prompt", "name": "p"}
+    async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
+        one = provider(providers, "a")
+        assert await one.read_resource_for(replace(call(one, "t://a"), caller=caller)) is not None
+        assert b"messages" in await one.get_prompt(replace(call(one, "p"), caller=caller))
+        assert (await one.complete_after(Completing(ref, "x", ""))).values == ["at last"]
+        assert lost == list(reads)
+
+
 @requirement("LINK-21")
 async def test_a_refused_header_leads_to_a_new_list_and_one_more_try(tmp_path: Path) -> None:
     class Http(MemoryLink):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -36,7 +36,7 @@ from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import CONNECT_SECONDS, Relaying
+from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST, Relaying
 from clawft.provider.server.following import Following
 from clawft.provider.server.foreign import Readable
 from clawft.provider.server.hearing import MAX_SAID_BYTES, belongs_to, pass_on, read_said
@@ -47,6 +47,7 @@ from clawft.provider.server.question.parked import Park
 from clawft.provider.server.question.questions import elicitation_id, read_visit
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
+from clawft.upstream.session.session import Session
 from clawft.upstream.spec import ToolRules
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
@@ -59,6 +60,8 @@ SHOWN_CHARS = 500
 log = logging.getLogger("clawft.upstream")
 
 _encode = msgspec.json.encode
+
+T = TypeVar("T")
 
 
 class UpstreamProvider:
@@ -267,12 +270,15 @@ class UpstreamProvider:
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        try:
+
+        async def ask(session: Session) -> tuple[bytes, bool, bool]:
             whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+            return whole, asked, session.peer.era is Era.STATELESS
+
+        try:
+            whole, asked, stateless = await (self._once(ask) if call.talk.carried else self._reading(ask))
         except JsonRpcFailure as refused:
             raise passed_on(self.server, refused) from None
-        stateless = session.peer.era is Era.STATELESS
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await worked_on(whole, self.server, read)
@@ -284,12 +290,25 @@ class UpstreamProvider:
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        result = await session.request(method, members, seconds=seconds)
-        whole = await session.complete(method, members, result, seconds=seconds)
-        if session.peer.era is not Era.STATELESS:
-            return whole
-        return await worked_on(whole, self.server, partial(relay.plain_result, whole))
+
+        async def ask(session: Session) -> tuple[bytes, bool]:
+            result = await session.request(method, members, seconds=seconds)
+            whole = await session.complete(method, members, result, seconds=seconds)
+            return whole, session.peer.era is Era.STATELESS
+
+        whole, stateless = await self._reading(ask)
+        return await worked_on(whole, self.server, partial(relay.plain_result, whole)) if stateless else whole
+
+    async def _reading(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        """Reading changes nothing: what was lost with its connection is asked once more."""
+        try:
+            return await self._once(ask)
+        except LOST:
+            return await self._once(ask)
+
+    async def _once(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        seconds = self._upstream.spec.timeout_ms / 1000
+        return await ask(await self._upstream.connected(min(seconds, CONNECT_SECONDS)))
 
     # ── changes ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

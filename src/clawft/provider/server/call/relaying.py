@@ -106,7 +106,7 @@ class Relaying:
         try:
             if not isinstance(ended, ClawftError):
                 return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
-            if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
+            if not isinstance(ended, LOST) or not _may_repeat(plain.call.tool):
                 raise ended
             await upstream.gate.enter(sharer(plain.call.caller))
             try:
@@ -192,7 +192,7 @@ class Relaying:
                 asking = session.link.request(outgoing, flight)
             del outgoing  # which may be large: the link lets go of it once it is sent
             answer = await asking
-        except _LOST:
+        except LOST:
             if last or not _may_repeat(call.tool):
                 raise
             return await self._relay_again(call, upstream, flight)
@@ -290,7 +290,7 @@ class Relaying:
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta, **relay.further(call.more)}
 
 
-_LOST = (ProcessExited, LinkClosed, SessionLost)
+LOST = (ProcessExited, LinkClosed, SessionLost)
 
 
 def _is_plain(call: Call, session: Session) -> bool:
