@@ -281,8 +281,8 @@ async def test_what_only_reads_is_asked_again_when_it_was_lost(caller: Caller, t
         return {"contents": [], "messages": [], "completion": {"values": ["at last"]}}
 
     reads = dict.fromkeys(("resources/read", "prompts/get", "completion/complete"), crash_once)
-    able = {"tools": {}, "resources": {}, "completions": {}}
-    listed = {
+    able: dict[str, Any] = {"tools": {}, "resources": {}, "completions": {}}
+    listed: dict[str, Any] = {
         "initialize": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": {"name": "table"}},
         "resources/list": {"resources": [{"uri": "t://a", "name": "a"}]},
         "resources/templates/list": {"resourceTemplates": []},
