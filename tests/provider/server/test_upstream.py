@@ -474,7 +474,7 @@ async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
         lengths: list[int] = []
         for _ in range(3):
             with pytest.raises(JsonRpcFailure, match="does not tell of changes") as told:
-                await one.watch_resource("t://a", Caller(), lambda uri: None)
+                await one.watch_resource("t://a", Caller(), lambda uri, more: None)
             lengths.append(len(told.traceback))
         assert len(set(lengths)) == 1
 

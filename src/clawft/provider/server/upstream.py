@@ -33,7 +33,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changes
+from clawft.provider.base import Changed, Changes
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST, Relaying
@@ -170,9 +170,7 @@ class UpstreamProvider:
 
     # ── watched resources ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def watch_resource(
-        self, uri: str, caller: Caller, changed: Callable[[str], None]
-    ) -> Callable[[], None] | None:
+    async def watch_resource(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None] | None:
         if not self._read().may_have(uri):
             return None
         upstream = self._relaying.of(caller)
@@ -180,7 +178,7 @@ class UpstreamProvider:
         interest = upstream.interest
 
         def ear(params: bytes) -> None:
-            changed(relay.read_uri(params) or uri)
+            changed(relay.read_uri(params) or uri, relay.beside_uri(params))
 
         release = interest.watch(interest.resources, uri, ear)
         try:
