@@ -65,7 +65,7 @@ class Resources:
         self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure, passing: Passing
     ) -> None:
         self._providers = providers
-        self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
+        self._watched: dict[str, dict[object, tuple[Caller, Changed]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
