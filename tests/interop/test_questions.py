@@ -148,6 +148,34 @@ async def test_each_of_64_calls_gets_the_answer_to_its_own_question(
         assert (text_of(result).partition(":")[0], name) == (token, f"<curious asks: Name for {token}?>")
 
 
+@requirement("RES-10")
+async def test_a_prompt_may_send_the_person_somewhere_first(tmp_path: Path) -> None:
+    """The error of 2025-11-25: passed on where it is known, a question where it is not; then it is asked for again."""
+    place = "https://x.example/t"
+    with behind(tmp_path, "handshake", "stdio") as file:
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            await pipe.open(elicitation={"url": {}})
+            await _until_listed(pipe, {})
+            asked = {"name": "log_in", "arguments": {"token": "t"}}
+            refused = (await pipe.ask("prompts/get", asked))["error"]
+            assert (refused["code"], refused["data"]["elicitations"][0]["url"]) == (-32042, place)
+            assert "t is logged in" in str((await pipe.ask("prompts/get", asked))["result"])
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            meta = {"_meta": modern_meta(**{f"{META}clientCapabilities": {"elicitation": {"url": {}}}})}
+            await _until_listed(pipe, meta)
+            wanted = (await pipe.ask("prompts/get", {**asked, **meta}))["result"]
+            ((key, question),) = wanted["inputRequests"].items()
+            assert question["params"]["url"] == place
+            for action, said in (("decline", "declined"), ("accept", "t is logged in")):
+                answers = {"requestState": wanted["requestState"], "inputResponses": {key: {"action": action}}}
+                assert said in str(await pipe.ask("prompts/get", {**asked, **answers, **meta}))
+
+
+async def _until_listed(pipe: Pipe, params: Json) -> None:
+    while len((await pipe.ask("prompts/list", params))["result"]["prompts"]) < 2:
+        pass
+
+
 # ── from outside, byte by byte ───────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -13,6 +13,7 @@ from msgspec import Raw
 from clawft.errors import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
     ExecutionFailed,
     JsonRpcFailure,
     ProtocolFailure,
@@ -45,6 +46,7 @@ from clawft.provider.server.question.asking import Roots
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.parked import Park
 from clawft.provider.server.question.questions import elicitation_id, read_visit
+from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.session.session import Session
@@ -276,6 +278,8 @@ class UpstreamProvider:
         try:
             whole, asked, stateless = await (self._once(ask) if call.talk.carried else self._reading(ask))
         except JsonRpcFailure as refused:
+            if refused.error_code == URL_ELICITATION_REQUIRED:
+                await ask_for_urls(self.server, call, refused)
             raise passed_on(self.server, refused) from None
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
