@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from clawft.auth.tokens import Login, TokenSet
 from clawft.auth.vault import Vault
 from clawft.builtin.oauth2 import MANIFEST, check_secret, tools_with
 from clawft.errors import PermissionDenied
@@ -131,6 +132,17 @@ async def test_without_a_redirect_of_its_own_a_login_finishes_by_itself(tmp_path
         renewed = (await me.call("oauth2__refresh", provider="generic"))["structuredContent"]
         assert renewed.keys() == {"provider", "expires_at", "scopes"}
         assert me.provider.given("refresh_token") == 1
+
+
+@pytest.mark.slow
+async def test_a_login_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        vault = Vault(me.home / "tokens")
+        for name in ("bent", "good"):
+            vault.write(name, Login(TokenSet("t")))
+        vault.path("bent").write_text("{")
+        known = (await me.call("oauth2__status"))["structuredContent"]["result"]
+        assert [(each["provider"], each["state"]) for each in known] == [("bent", "unreadable"), ("good", "good")]
 
 
 async def until_known(me: Agent) -> Json:

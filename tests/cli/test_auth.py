@@ -95,6 +95,19 @@ async def test_nothing_shows_a_token(home: Path) -> None:
         assert CANARY not in said
 
 
+@pytest.mark.parametrize("content", [b"{", b'{"logins": ["\xff"]}', b"[" * 100_000])
+async def test_a_login_that_cannot_be_read_is_told_and_hides_no_other(home: Path, content: bytes) -> None:
+    keep(home)
+    (home / "tokens" / "bent.json").write_bytes(content)
+    (home / "tokens" / "folder.json").mkdir()
+    code, said = await weft_says(home, "auth", "status", "--json")
+    logins, _, told = said.partition("\n}\n")
+    states = {login["name"]: login["state"] for login in json.loads(logins + "}")["logins"]}
+    assert (code, states) == (1, {"bent": "unreadable", "folder": "unreadable", "mine": "good"})
+    assert "bent.json is damaged (weft auth logout bent, then log in again)" in told
+    assert (await weft_says(home, "auth", "status", "mine"))[0] == 0
+
+
 async def test_further_hosts_are_the_users_word(home: Path) -> None:
     keep(home)
     assert (await weft_says(home, "auth", "allow", "mine", "API.example.com"))[0] == 0

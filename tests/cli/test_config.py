@@ -140,6 +140,22 @@ def test_check_and_doctor_see_secrets_in_addresses_and_arguments_too(run: Any, h
         assert key not in told.out + told.err
 
 
+@requirement("CONF-05")
+def test_two_files_of_one_server_are_told(run: Any, home: Path) -> None:
+    folder = home / "mcp_servers"
+    folder.mkdir(mode=0o700)
+    (folder / "a.toml").write_text('name = "notes"\nurl = "http://127.0.0.1:9/mcp"\n')
+    (folder / "notes.toml").write_text('url = "http://127.0.0.1:9/mcp"\n')
+    for words in (("config", "check"), ("doctor",)):
+        told = run(*words)
+        assert told.code == 0
+        assert f"notes.toml:1: {folder / 'a.toml'} describes a server notes too, and counts for nothing" in told.out
+    assert "a.toml describes a server notes too" in run("tools", "list", "--no-builtin").err
+    (folder / "a.toml").unlink()
+    (home / "config.toml").write_text('[mcp_servers.notes]\nurl = "http://127.0.0.1:9/mcp"\n')
+    assert run("config", "check").out == "the configuration is fine\n"
+
+
 @requirement("CONF-10")
 def test_a_variable_among_arguments_is_told(run: Any, home: Path) -> None:
     (home / "mcp_servers").mkdir(mode=0o700)

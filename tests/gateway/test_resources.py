@@ -114,7 +114,7 @@ async def test_a_caller_hears_nothing_of_a_provider_it_does_not_reach() -> None:
     for name in ("first", "third"):
         caller = Caller(grant=Grant((f"{name}__*",)))
         by = Reader(caller, Silent())
-        await gateway.resources.watch(URI, by, lambda uri, name=name: heard.append((name, uri)))
+        await gateway.resources.watch(URI, by, lambda uri, _, name=name: heard.append((name, uri)))
     gateway.unregister("second")
     gateway.resource_updated(URI)
     assert heard == [("first", URI)]

@@ -69,6 +69,22 @@ async def test_members_of_a_request_that_we_do_not_know_reach_the_server(
 
 @requirement("WIRE-21", "RES-11")
 @between
+async def test_a_completion_passes_whole_in_both_directions(agent: str, server: str, tmp_path: Path) -> None:
+    async with connected(agent, server, tmp_path) as one:
+        ref = {"type": "ref/prompt", "name": "show", **MORE}
+        argument, context = {"name": "a", "value": "v", **MORE}, {"arguments": {"b": "c"}, **MORE}
+        told = {"ref": ref, "argument": argument, "context": context, **MORE}
+        result = (await one.ask("completion/complete", **told, _meta={"v/q": 1, "progressToken": 7}))["result"]
+        [shown] = result["completion"].pop("values")
+        reached = json.loads(shown)
+        assert {key: reached[key] for key in told} == told
+        assert (reached["_meta"]["v/q"], "progressToken" in reached["_meta"]) == (1, False)
+        assert (result["completion"], result["_meta"]["v/r"]) == (MORE, 1)
+        assert {key: result[key] for key in MORE} == MORE
+
+
+@requirement("WIRE-21", "RES-11")
+@between
 async def test_a_notice_has_all_its_members_and_numbers_as_they_were_spelled(
     agent: str, server: str, tmp_path: Path
 ) -> None:

@@ -11,11 +11,13 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.bridge import OPTIONS, Era, Person, Transport, behind, connected, pairs, text_of
-from tests.servers.pipe import Json, Pipe, line, mcp_server, notification
+from tests.servers.pipe import Json, Pipe, line, mcp_server, modern_meta, notification
 from tests.servers.raw_http import ask, connect, modern, modern_call
 from tests.servers.weft import Served, gateway
 
 pytestmark = pytest.mark.slow
+
+META = "io.modelcontextprotocol/"
 
 
 @requirement("RES-10", "SESS-21")
@@ -98,7 +100,28 @@ async def test_an_agent_that_cannot_answer_hears_why(
         for tool in ("form", "sample", "url"):
             said = text_of(await client.call_tool(tool, {"token": "t"}))
             assert "the calling agent has not declared that it can answer" in said, said
+            if tool == "url" and server == "stateless":
+                assert "open https://x.example/t in a browser, then call again" in said
         assert text_of(await client.call_tool("echo", {"token": "on we go"})) == "on we go"
+
+
+@requirement("RES-08")
+@pytest.mark.parametrize("meta", [None, {"sampling": {}}])
+async def test_what_the_configuration_keeps_from_a_server_is_not_the_agents_fault(
+    tmp_path: Path, meta: Json | None
+) -> None:
+    """An agent of either era that can do what the server needs and may not ask for."""
+    with behind(tmp_path, "stateless", "stdio", asks=["elicitation"]) as file:
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            if meta is None:
+                await pipe.open(sampling={})
+            params = {} if meta is None else {"_meta": modern_meta(**{f"{META}clientCapabilities": meta})}
+            while len((await pipe.ask("tools/list", params))["result"]["tools"]) < 4:
+                pass
+            answer = await pipe.ask("tools/call", {"name": "needs_sampling", "arguments": {}, **params})
+            assert answer["result"]["isError"] is True
+            said = answer["result"]["content"][0]["text"]
+            assert said == "curious: no; the configuration does not let curious ask for sampling (weft servers list)"
 
 
 @requirement("RES-10")
@@ -123,6 +146,34 @@ async def test_each_of_64_calls_gets_the_answer_to_its_own_question(
     for token, result in zip(tokens, results, strict=True):
         name = json.loads(text_of(result).partition(": ")[2])["content"]["name"]
         assert (text_of(result).partition(":")[0], name) == (token, f"<curious asks: Name for {token}?>")
+
+
+@requirement("RES-10")
+async def test_a_prompt_may_send_the_person_somewhere_first(tmp_path: Path) -> None:
+    """The error of 2025-11-25: passed on where it is known, a question where it is not; then it is asked for again."""
+    place = "https://x.example/t"
+    with behind(tmp_path, "handshake", "stdio") as file:
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            await pipe.open(elicitation={"url": {}})
+            await _until_listed(pipe, {})
+            asked = {"name": "log_in", "arguments": {"token": "t"}}
+            refused = (await pipe.ask("prompts/get", asked))["error"]
+            assert (refused["code"], refused["data"]["elicitations"][0]["url"]) == (-32042, place)
+            assert "t is logged in" in str((await pipe.ask("prompts/get", asked))["result"])
+        async with mcp_server(tmp_path, *OPTIONS, "--mcp-config", file) as pipe:
+            meta = {"_meta": modern_meta(**{f"{META}clientCapabilities": {"elicitation": {"url": {}}}})}
+            await _until_listed(pipe, meta)
+            wanted = (await pipe.ask("prompts/get", {**asked, **meta}))["result"]
+            ((key, question),) = wanted["inputRequests"].items()
+            assert question["params"]["url"] == place
+            for action, said in (("decline", "declined"), ("accept", "t is logged in")):
+                answers = {"requestState": wanted["requestState"], "inputResponses": {key: {"action": action}}}
+                assert said in str(await pipe.ask("prompts/get", {**asked, **answers, **meta}))
+
+
+async def _until_listed(pipe: Pipe, params: Json) -> None:
+    while len((await pipe.ask("prompts/list", params))["result"]["prompts"]) < 2:
+        pass
 
 
 # ── from outside, byte by byte ───────────────────────────────────────────────────────────────────────────────────────

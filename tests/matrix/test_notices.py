@@ -226,7 +226,8 @@ async def test_a_watched_resource_tells_of_its_changes(cell: Cell, houses: House
         await agent.say("touch", uri=other)
         await agent.say("touch", uri=uri)
         heard = await agent.notice("notifications/resources/updated")
-        assert heard.params["uri"] == uri
+        assert (heard.params["uri"], heard.params["title"]) == (uri, "Changed")
+        assert heard.params["_meta"]["v/k"] == 1.5
         assert heard.subscription == stream
         assert len(agent.notices("notifications/resources/updated")) == 1
 

@@ -84,7 +84,9 @@ async def test_a_tool_that_fails_in_its_task(cell: Cell, houses: Houses, tmp_pat
 @cells("task: an error of the protocol")
 async def test_a_call_that_breaks_in_its_task_says_why(cell: Cell, houses: Houses, tmp_path: Path) -> None:
     async with connected(cell, houses, tmp_path, **capabilities(cell)) as agent:
-        assert "it broke" in json.dumps(await outcome(agent, await begun(agent, outcome="break")))
+        broken = {"code": -32055, "message": "it broke", "data": {"why": "asked to"}}
+        for tool in ("job", "long_job"):
+            assert await outcome(agent, await begun(agent, tool, outcome="break")) == {"error": broken}
 
 
 @cells("task: cancelled")
@@ -142,7 +144,9 @@ async def test_an_agent_without_tasks_gets_the_result_as_if_there_were_none(
     cell: Cell, houses: Houses, tmp_path: Path
 ) -> None:
     async with connected(cell, houses, tmp_path, revision="2025-06-18") as agent:
-        assert await agent.say("long_job", token=f"polled-{cell}") == f"polled-{cell}"
+        result = await agent.call("long_job", token=f"polled-{cell}")
+        assert result["content"][0]["text"] == f"polled-{cell}"
+        assert META + "related-task" not in result.get("_meta", {})
         assert await agent.say("job", token="at once") == "at once"
         listed = {tool["name"]: tool for tool in (await agent.result("tools/list"))["tools"]}
         assert "execution" not in listed["long_job"]

@@ -116,7 +116,7 @@ async def test_a_session_its_questions_and_its_streams_are_one_persons_alone(
             assert refused(await ask(mallory.port, attack)), attack
         for attack in (forged, cancel):
             assert (await ask(mallory.port, own.post(attack))).status == 202
-        assert (await ask(mallory.port, own.get({"Last-Event-ID": "7.1"}))).status == 404
+        assert (await ask(mallory.port, own.get({"Last-Event-ID": "7.1"}))).status == 400
         mine = json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": MINE}).encode()
         assert (await ask(ada.port, hers.post(mine))).status == 202
         said = await answer_on(line)

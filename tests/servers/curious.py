@@ -248,9 +248,11 @@ async def result(method: str, params: Json, send: Send) -> Json:
         case "tools/call":
             return await call(params, send)
         case "prompts/list":
-            return {"prompts": [{"name": "introduce", "arguments": [{"name": "token"}]}]}
+            return {"prompts": [{"name": name, "arguments": [{"name": "token"}]} for name in ("introduce", "log_in")]}
         case "prompts/get":
             token = params.get("arguments", {}).get("token", "")
+            if params["name"] == "log_in":
+                return as_prompt(log_in(token)["content"][0]["text"])
             return await asked(form(token), params, send, as_prompt)
         case "resources/list":
             return {"resources": [{"uri": "curious://card", "name": "card"}]}

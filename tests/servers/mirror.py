@@ -6,7 +6,8 @@ Tools: `show` gives back the params it was called with, as text; `say` writes th
 progress token in the place of `$ID` and `$TOKEN`, and then answers with its `result`, or with as many letters as
 `long` says; `later` answers when `say` was called the next time; `ask` (of the handshake era) sends a request with the
 `method` and the `params` it is given, and gives the answer back as text. The prompt `show` and the resource
-`mirror://show` are like the tool; those called `refuse`, and the completion of that word, answer with `ERROR`.
+`mirror://show` are like the tool, and so is the completion of an argument, whose value is what reached it; those called
+`refuse`, and the completion of that word, answer with `ERROR`.
 """
 
 import json
@@ -20,6 +21,7 @@ EXTENSIONS: Json = {"com.example/x": {"n": 1.5}, "io.modelcontextprotocol/tasks"
 SUPPORTED: Json = {"tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {}}
 INFO = {"name": "mirror", "version": "1"}
 KEPT = {"ttlMs": 0, "cacheScope": "private"} if STATELESS else {}
+MORE = {"x-more": {"n": 1.5}, "further": [None]}
 TOOLS = ("show", "say", "later", "ask")
 waiting: list[Any] = []
 
@@ -94,6 +96,8 @@ def answer(id: Any, method: str, params: Json) -> None:
         give(id, {"messages": [{"role": "user", "content": {"type": "text", "text": shown}}]})
     elif method == "resources/read":
         give(id, {"contents": [{"uri": params["uri"], "text": shown}], **KEPT})
+    elif method == "completion/complete":
+        give(id, {"completion": {"values": [shown], "total": None, **MORE}, "_meta": {"v/r": 1}, **MORE})
     elif method in ("logging/setLevel", "ping") and not STATELESS:
         give(id, {})
     else:

@@ -110,9 +110,11 @@ class Vault:
                 data = file.read(MAX_FILE_BYTES)
         except FileNotFoundError:
             return []
+        except OSError as failed:
+            raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
         try:
             logins = _file.decode(sealed.unseal(data, self._label(name)) if sealed.is_sealed(data) else data).logins
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise ExecutionFailed(f"{path} is damaged", hint=f"weft auth logout {name}, then log in again") from None
         for login in logins:
             login.tokens.conceal()

@@ -19,7 +19,7 @@ from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
 from clawft.builtin.web import judge_by
-from clawft.errors import ExecutionFailed, PermissionDenied
+from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -74,7 +74,7 @@ class Known(Struct, frozen=True, omit_defaults=True):
 
     provider: str
     kind: Literal["provider", "server"]
-    state: Literal["good", "expired"]
+    state: Literal["good", "expired", "unreadable"]
     renewable: bool
     account: str = ""
     issuer: str = ""
@@ -208,13 +208,21 @@ def _status(desk: Desk) -> Callable[..., Any]:
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[Known]:
         """Which logins there are, for whom, until when; never the tokens themselves."""
         vault = vault_of(ctx)
-        found = [(name, "provider", each) for name in vault.names() for each in await vault.load(name)]
+        found = [each for name in vault.names() for each in await _known(vault, "provider", name)]
         if ctx.caller.principal == LOCAL:
             servers = vault.servers
-            found += [(name, "server", each) for name in servers.names() for each in await servers.load(name)]
-        return [known(name, kind, each) for name, kind, each in found if provider in ("", name)]
+            found += [each for name in servers.names() for each in await _known(servers, "server", name)]
+        return [each for each in found if provider in ("", each.provider)]
 
     return status
+
+
+async def _known(vault: Vault, kind: Literal["provider", "server"], name: str) -> list[Known]:
+    """One that cannot be read hides no other."""
+    try:
+        return [known(name, kind, each) for each in await vault.load(name)]
+    except ClawftError:
+        return [Known(name, kind, "unreadable", renewable=False)]
 
 
 def _config(
@@ -257,10 +265,10 @@ def no_login(provider: str) -> ExecutionFailed:
     )
 
 
-def known(name: str, kind: str, login: Login) -> Known:
+def known(name: str, kind: Literal["provider", "server"], login: Login) -> Known:
     return Known(
         name,
-        "server" if kind == "server" else "provider",
+        kind,
         "expired" if login.tokens.is_expired() else "good",
         login.renewable,
         login.account,

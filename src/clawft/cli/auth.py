@@ -46,15 +46,24 @@ def _status(options: Options) -> int:
         tell("no logins; `weft auth login NAME` makes one")
     else:
         print_table(HEAD, [[one_line(str(row[key.lower()])) for key in HEAD] for row in found])
-    return 0
+    wrong = [row["error"] for row in found if row["error"]]
+    for error in wrong:
+        tell(f"weft: {one_line(error)}")
+    return 1 if wrong else 0
 
 
 def rows(now: float) -> list[Row]:
-    """Every login there is; never a token."""
+    """Every login there is; never a token. One that cannot be read hides no other."""
     own = vault()
-    found = [("service", name, login) for name in own.names() for login in own.read(name)]
-    found += [("server", name, login) for name in own.servers.names() for login in own.servers.read(name)]
-    return [_row(kind, name, login, now) for kind, name, login in found]
+    places = (("service", own), ("server", own.servers))
+    return [row for kind, where in places for name in where.names() for row in _rows_of(kind, where, name, now)]
+
+
+def _rows_of(kind: str, where: Vault, name: str, now: float) -> list[Row]:
+    try:
+        return [_row(kind, name, login, now) for login in where.read(name)]
+    except ClawftError as failed:
+        return [{**_UNREADABLE, "name": name, "kind": kind, "error": str(failed)}]
 
 
 def _row(kind: str, name: str, login: Login, now: float) -> Row:
@@ -71,7 +80,21 @@ def _row(kind: str, name: str, login: Login, now: float) -> Row:
         "for": ", ".join(login.hosts),
         "issuer": login.server.issuer,
         "resource": login.resource,
+        "error": "",
     }
+
+
+_UNREADABLE: Row = {
+    "state": "unreadable",
+    "account": "",
+    "expires": "",
+    "expires_at": None,
+    "renewable": False,
+    "scopes": "",
+    "for": "",
+    "issuer": "",
+    "resource": "",
+}
 
 
 def state_of(login: Login, now: float) -> str:

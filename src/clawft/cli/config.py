@@ -143,10 +143,13 @@ def warnings_of(found: Found) -> list[tuple[str, str]]:
     """What is wrong with a server that starts all the same, and what to write instead."""
     from clawft.config.cleared import unfilled  # loaded with the servers
     from clawft.config.secrecy import told_in_clear
+    from clawft.config.servers import named_twice
 
+    twice = named_twice(found)
     where = f"{found.origin}: {found.spec.name}"
     clear = told_in_clear(found.spec, found.spec.name)
     return [
+        *([(twice.message, twice.hint)] if twice else []),
         *((f"{where}: {what} holds what looks like a secret, in clear", instead) for what, instead in clear),
         *((f"{where}: {said}", "give it by a variable: env") for said in unfilled(found.spec.args)),
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -85,11 +85,7 @@ class ServerFiles:
         return spec.exchange is None and (spec.required or self._settings.strict_servers)
 
     def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
-        from clawft.config.servers import waits
-
-        unused = [str(refused.error) for refused in servers.refused.values()]
-        unused += [str(waits(name, found)) for name, found in servers.waiting.items()]
-        for said in unused:
+        for said in _unused(servers):
             if said not in known:
                 log.warning("%s", said)
 
@@ -136,7 +132,7 @@ class ServerFiles:
         old: Servers = self.__dict__.pop("servers", Servers())  # nothing was read if there was nothing to read
         try:
             self.servers = carried(old, self.servers)
-            self._tell_unused(self.servers, {str(each.error) for each in old.refused.values()})
+            self._tell_unused(self.servers, set(_unused(old)))
             done = await self._pool().set_servers(self.servers.wanted)
         except (ClawftError, OSError) as failed:
             self.servers = old
@@ -207,3 +203,12 @@ class ServerFiles:
         for task in self._watching:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
+
+
+def _unused(servers: Servers) -> Iterator[str]:
+    """What the files say that counts for nothing, and why."""
+    from clawft.config.servers import named_twice, waits  # loaded with the servers
+
+    yield from (str(refused.error) for refused in servers.refused.values())
+    yield from (str(waits(name, found)) for name, found in servers.waiting.items())
+    yield from (str(twice) for found in servers.found.values() if (twice := named_twice(found)))

@@ -48,6 +48,8 @@ class Found(Struct, frozen=True):
     spec: UpstreamSpec
     origin: Origin
     scope: Scope
+    instead_of: Origin | None = None
+    """Another file of the same folder that describes a server of this name, and loses."""
 
     @property
     def must_wait(self) -> bool:

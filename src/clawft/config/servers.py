@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from os.path import dirname
 
 import msgspec
 from msgspec import Struct
 
-from clawft.config.layers import Found, Outcome, Refused, Sources, outcomes
+from clawft.config.layers import Found, Outcome, Refused, Scope, Sources, outcomes
 from clawft.config.secrecy import masked_command
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import Approvals
@@ -74,7 +75,7 @@ def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
         if isinstance(outcome, Refused):
             refused[name] = outcome
         else:
-            found[name] = _switched_off(earlier, outcome)
+            found[name] = _beside(earlier, _switched_off(earlier, outcome))
     return Servers(found, refused, waiting)
 
 
@@ -83,6 +84,25 @@ def _switched_off(earlier: Found | None, later: Found) -> Found:
     if earlier is None or later.spec.enabled or later.spec.command or later.spec.url:
         return later
     return Found(msgspec.structs.replace(earlier.spec, enabled=False), later.origin, later.scope)
+
+
+def _beside(earlier: Found | None, later: Found) -> Found:
+    """Layers replace one another by design; two files of the servers folder hardly mean to."""
+    if earlier is None or {earlier.scope, later.scope} != {Scope.USER}:
+        return later
+    first, second = earlier.origin.file, later.origin.file
+    if first == second or dirname(first) != dirname(second):
+        return later
+    return msgspec.structs.replace(later, instead_of=earlier.origin)
+
+
+def named_twice(found: Found) -> InvalidConfig | None:
+    if found.instead_of is None:
+        return None
+    return InvalidConfig(
+        f"{found.origin}: {found.instead_of.file} describes a server {found.spec.name} too, and counts for nothing",
+        hint="remove one of the two files, or give one another name",
+    )
 
 
 def waits(name: str, found: Found) -> InvalidConfig:

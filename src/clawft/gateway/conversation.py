@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
 from clawft.gateway import dispatch
@@ -264,8 +264,8 @@ class Conversation:
     def _hears(self, level: str) -> bool:
         return self._level is not UNSET and RANK[level] >= RANK[self._level]
 
-    def _updated(self, uri: str) -> None:
-        params = make_visible(b'{"uri":' + _encode(uri) + b"}")
+    def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
+        params = make_visible(_encode({"uri": uri, **more}))
         self._aside.send(jsonrpc.notification("notifications/resources/updated", params))
 
     # ── questions of ours ────────────────────────────────────────────────────────────────────────────────────────────

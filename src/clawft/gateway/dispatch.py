@@ -15,8 +15,11 @@ from clawft.gateway.offer.prompts import NamedPrompt
 from clawft.gateway.offer.resources import Named, Reader, wire_of, wire_of_template
 from clawft.model import (
     EMPTY_OBJECT,
+    MAX_COMPLETIONS,
     Caller,
+    Completing,
     Completion,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -31,8 +34,6 @@ from clawft.wire.jsonrpc import copied
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
-
-MAX_COMPLETIONS = 100
 
 _encode = msgspec.json.encode
 
@@ -227,6 +228,7 @@ class _CompleteParams(Struct):
     ref: dict[str, Any]
     argument: _Argument
     context: _Context = _Context()
+    meta: dict[str, Raw] = field(default_factory=dict[str, Raw], name="_meta")
 
 
 async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
@@ -235,8 +237,10 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     await gateway.settle(caller)
-    name, value = told.argument.name, told.argument.value
-    found = await gateway.prompts.complete(caller, told.ref, name, value, told.context.arguments)
+    asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params)
+    found = await gateway.prompts.complete(caller, asked)
+    if isinstance(found, ForeignCompletion):
+        return found.raw
     if len(found.values) > MAX_COMPLETIONS:
         found = Completion(found.values[:MAX_COMPLETIONS], found.total, has_more=True)
     return make_visible(_encode({"completion": found}))

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from logging import INFO, WARNING
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
@@ -127,10 +127,14 @@ class Listen:
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _updated(self, uri: str) -> None:
-        if self._open:
-            params = b'{"uri":' + make_visible(_encode(uri)) + b"," + self._mark + b"}"
-            self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
+    def _updated(self, uri: str, more: Mapping[str, Raw]) -> None:
+        if not self._open:
+            return
+        told = make_visible(_encode({"uri": uri, **{key: more[key] for key in more if key != "_meta"}}))
+        vendor = make_visible(bytes(more.get("_meta", b"{}")))[1:-1].strip()
+        meta = self._mark[:-1] + b"," + vendor + b"}" if vendor else self._mark
+        params = told[:-1] + b"," + meta + b"}"
+        self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
 
     def _tell(self, event: Event) -> None:
         match event:

@@ -27,8 +27,11 @@ from clawft.model.call import (
 )
 from clawft.model.caller import LOCAL, Caller, Capabilities, Era, Grant
 from clawft.model.offer import (
+    MAX_COMPLETIONS,
     Annotations,
+    Completing,
     Completion,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -47,6 +50,7 @@ from clawft.model.verdict import Allow, Ask, Deny, Verdict
 __all__ = [
     "EMPTY_OBJECT",
     "LOCAL",
+    "MAX_COMPLETIONS",
     "Allow",
     "Annotations",
     "Ask",
@@ -54,11 +58,13 @@ __all__ = [
     "CallToolResult",
     "Caller",
     "Capabilities",
+    "Completing",
     "Completion",
     "Deny",
     "Era",
     "Errand",
     "Finish",
+    "ForeignCompletion",
     "ForeignPrompt",
     "ForeignResource",
     "ForeignTemplate",

@@ -1,7 +1,7 @@
 """What is offered: tools, resources and prompts, ours and those of others."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -121,12 +121,34 @@ class Prompt(Struct, frozen=True, omit_defaults=True):
     arguments: tuple[PromptArgument, ...] = ()
 
 
+MAX_COMPLETIONS = 100
+"""Values in one answer to a completion."""
+
+
+class Completing(Struct, frozen=True):
+    """What is typed for an argument of a prompt or a template; `chosen` are the other arguments so far."""
+
+    ref: Mapping[str, Any]
+    argument: str
+    value: str
+    chosen: Mapping[str, str] = {}
+    params: bytes = b"{}"
+    """The whole request, for whoever passes it on."""
+
+
 class Completion(Struct, frozen=True, rename="camel", omit_defaults=True):
     """Values that may stand for an argument. How many there are in all, only their owner knows, if anybody."""
 
     values: Sequence[str]
     total: int | None = None
     has_more: bool | None = None
+
+
+class ForeignCompletion(Struct, frozen=True):
+    """The values an external server knows: `raw` is the whole of its answer."""
+
+    values: Sequence[str]
+    raw: bytes
 
 
 class ForeignResource(Struct, frozen=True):

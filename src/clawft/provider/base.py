@@ -16,8 +16,10 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completing,
     Completion,
     Errand,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -91,14 +93,16 @@ class ResourceProvider(Protocol):
         ...
 
 
+Changed = Callable[[str, Mapping[str, Raw]], None]
+"""Told the URI of a resource that has changed, and all else that was said about it."""
+
+
 @runtime_checkable
 class WatchedProvider(Protocol):
     """A provider of resources that wants to know which of them someone watches."""
 
-    async def watch_resource(
-        self, uri: str, caller: Caller, changed: Callable[[str], None]
-    ) -> Callable[[], None] | None:
-        """Have `changed` called with the URI of what changes, until what this returns is called.
+    async def watch_resource(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None] | None:
+        """Have `changed` called for what changes, until what this returns is called.
 
         None if this provider knows no such resource; raises ClawftError if nobody will tell of its changes.
         """
@@ -168,10 +172,8 @@ class InformedCompletion(Protocol):
         """Whether it may know values for this: another server's template is none of its business."""
         ...
 
-    async def complete_after(
-        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
-        """The same, in place of `complete`; `chosen` are the other arguments so far."""
+    async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
+        """The same, in place of `complete`; `asked.chosen` are the other arguments so far."""
         ...
 
 

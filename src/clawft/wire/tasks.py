@@ -101,6 +101,17 @@ def is_of(result: bytes, id: str) -> bool:
     return said in ("", id)
 
 
+def unrelated(result: bytes) -> bytes:
+    """The same for someone who does not know that there was a task."""
+    if RELATED.encode() not in result:
+        return result
+    members: dict[str, Any] = dict(_object.decode(result))
+    meta = members.pop("_meta", Raw(b""))
+    known = _object.decode(meta) if bytes(meta)[:1] == b"{" else {}
+    known.pop(RELATED, None)
+    return _encode({**members, "_meta": known} if known else members)
+
+
 def related(result: bytes, id: str) -> bytes:
     """The result of a task, saying whose it is."""
     members: dict[str, Any] = dict(_object.decode(result))

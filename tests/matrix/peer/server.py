@@ -183,7 +183,7 @@ class Server:
 
     def updated(self, uri: str) -> None:
         if self.stateless or uri in self._subscribed:
-            told = {"uri": uri}
+            told: Json = {"uri": uri, "title": "Changed", "_meta": {"v/k": 1.5}}
             self._tell(
                 "notifications/resources/updated", told, lambda wanted: uri in wanted.get("resourceSubscriptions", ())
             )
@@ -199,4 +199,5 @@ class Server:
             return
         for id, wanted, out in self._listens.values():
             if wants(wanted):
-                out.send({"method": method, "params": {**params, "_meta": {META + "subscriptionId": id}}})
+                meta: Json = {**params.get("_meta", {}), META + "subscriptionId": id}
+                out.send({"method": method, "params": {**params, "_meta": meta}})

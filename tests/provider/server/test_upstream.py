@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from clawft.errors import (
     ExecutionFailed,
@@ -25,7 +26,20 @@ from clawft.errors import (
 from clawft.gateway.core import Gateway
 from clawft.link.base import LinkKind, Outgoing
 from clawft.link.memory import MemoryLink
-from clawft.model import Call, Caller, Completion, Kind, Origin, Reply, Silent, Tool
+from clawft.model import (
+    Call,
+    Caller,
+    Capabilities,
+    Completing,
+    Completion,
+    Era,
+    ForeignCompletion,
+    Kind,
+    Origin,
+    Reply,
+    Silent,
+    Tool,
+)
 from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
@@ -226,8 +240,12 @@ async def test_a_tool_has_its_own_deadline_and_progress_extends_it_to_a_hard_lim
             await one.run(call(one, "report", meta, heard, steps=100, pause=0.2))
 
 
+ANSWERS_LATER = Caller(era=Era.STATELESS, revision="2026-07-28", capabilities=Capabilities(elicit_form=True))
+
+
 @requirement("POOL-24", "SESS-23")
-async def test_a_lost_call_is_made_again_only_if_it_may_be(tmp_path: Path) -> None:
+@pytest.mark.parametrize("caller", [Caller(), ANSWERS_LATER], ids=["handshake", "stateless"])
+async def test_a_lost_call_is_made_again_only_if_it_may_be(caller: Caller, tmp_path: Path) -> None:
     said: list[str] = []
 
     def crash_once(sent: Outgoing) -> Any:
@@ -242,11 +260,41 @@ async def test_a_lost_call_is_made_again_only_if_it_may_be(tmp_path: Path) -> No
     async with served(tmp_path, table("a"), ways=ways) as (mine, _, providers):
         one = provider(providers, "a")
         for name in ("read", "same"):
-            assert text(await one.run(call(one, name))) == "at last"
+            assert text(await one.run(replace(call(one, name), caller=caller))) == "at last"
         await mine.get("a")
         with pytest.raises(ExecutionFailed, match="a: gone in the middle"):
-            await one.run(call(one, "plain"))
+            await one.run(replace(call(one, "plain"), caller=caller))
+        assert not mine.find("a").flights
         assert said == ["read", "read", "same", "same", "plain"]
+
+
+@requirement("SESS-23")
+@pytest.mark.parametrize("caller", [Caller(), ANSWERS_LATER], ids=["handshake", "stateless"])
+async def test_what_only_reads_is_asked_again_when_it_was_lost(caller: Caller, tmp_path: Path) -> None:
+    lost: list[str] = []
+
+    def crash_once(sent: Outgoing) -> Any:
+        if sent.method not in lost:
+            lost.append(sent.method)
+            ways.last("a").break_off()
+            return LinkClosed("gone in the middle")
+        return {"contents": [], "messages": [], "completion": {"values": ["at last"]}}
+
+    reads = dict.fromkeys(("resources/read", "prompts/get", "completion/complete"), crash_once)
+    able: dict[str, Any] = {"tools": {}, "resources": {}, "completions": {}}
+    listed: dict[str, Any] = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": {"name": "table"}},
+        "resources/list": {"resources": [{"uri": "t://a", "name": "a"}]},
+        "resources/templates/list": {"resourceTemplates": []},
+    }
+    ways = Tables({"a": answers(**reads, **listed)})
+    ref = {"type": "ref/prompt", "name": "p"}
+    async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
+        one = provider(providers, "a")
+        assert await one.read_resource_for(replace(call(one, "t://a"), caller=caller)) is not None
+        assert b"messages" in await one.get_prompt(replace(call(one, "p"), caller=caller))
+        assert (await one.complete_after(Completing(ref, "x", ""))).values == ["at last"]
+        assert lost == list(reads)
 
 
 @requirement("LINK-21")
@@ -291,9 +339,9 @@ async def test_a_result_that_is_no_result_is_an_error_with_the_servers_name(tmp_
 # ── resources, prompts, completion ───────────────────────────────────────────────────────────────────────────────────
 
 
-A = Completion(["a!"], total=9)
-IN_CONTEXT = Completion(["a!", '{"arguments": {"b": "c"}}'], total=9)
-NOTHING = Completion(())
+A = {"values": ["a!"], "total": 9}
+CONTEXT = {"arguments": {"b": "c"}}
+IN_CONTEXT = {"values": ["a!", '{"arguments": {"b": "c"}}'], "total": 9}
 
 
 @requirement("RES-11")
@@ -303,13 +351,17 @@ async def test_what_was_chosen_before_reaches_the_servers_whose_revision_knows_o
     undeclared = child("first", "--version", "2024-11-05", "--no-capabilities")
     async with served(tmp_path, *knowing, *older, undeclared, child("new", "--era", "stateless")) as (*_, providers):
         for spec in (*knowing, child("new")):
-            assert await completed(provider(providers, spec.name)) == IN_CONTEXT
+            assert await completed(provider(providers, spec.name), context=CONTEXT) == IN_CONTEXT
         for spec in (*older, undeclared):
-            assert await completed(provider(providers, spec.name)) == A
+            assert await completed(provider(providers, spec.name), context=CONTEXT) == A
 
 
-async def completed(one: UpstreamProvider) -> Completion:
-    return await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {"b": "c"})
+async def completed(one: UpstreamProvider, **context: Any) -> dict[str, Any]:
+    ref, argument = {"type": "ref/prompt", "name": "greet"}, {"name": "who", "value": "a"}
+    params = json.dumps({"ref": ref, "argument": argument, **context}).encode()
+    told = await one.complete_after(Completing(ref, "who", "a", params=params))
+    assert isinstance(told, ForeignCompletion)
+    return json.loads(told.raw)["completion"]
 
 
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
@@ -328,8 +380,9 @@ async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> N
             assert await one.read_resource("other://x") is None
             got = await one.get_prompt(call(one, "greet", who="ada"))
             assert json.loads(got)["messages"][0]["content"]["text"] == '{"who": "ada"}'
-            assert await one.complete_after({"type": "ref/prompt", "name": "greet"}, "who", "a", {}) == A
-            assert await one.complete_after({"type": "ref/resource", "uri": "other://{x}"}, "x", "a", {}) == NOTHING
+            assert await completed(one) == A
+            other = {"type": "ref/resource", "uri": "other://{x}"}
+            assert await one.complete_after(Completing(other, "x", "a")) == Completion(())
 
 
 @requirement("RES-01")
@@ -421,7 +474,7 @@ async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
         lengths: list[int] = []
         for _ in range(3):
             with pytest.raises(JsonRpcFailure, match="does not tell of changes") as told:
-                await one.watch_resource("t://a", Caller(), lambda uri: None)
+                await one.watch_resource("t://a", Caller(), lambda uri, more: None)
             lengths.append(len(told.traceback))
         assert len(set(lengths)) == 1
 

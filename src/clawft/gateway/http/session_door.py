@@ -137,7 +137,7 @@ class SessionDoor:
             return
         stream = session.stream(name)
         if stream is None:
-            await asgi.answer(visit.send, 404, b"this stream is no longer kept", [TEXT])
+            await _refuse(visit.send, BadParams("this stream is no longer kept"))  # 404 would mean: open a new session
             return
         await _pump(stream, stream.resume(after), visit)
 

@@ -14,7 +14,19 @@ from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use, unasked
-from clawft.model import Call, Caller, Completion, ForeignPrompt, Origin, Prompt, Silent, Talk, Tool
+from clawft.model import (
+    Call,
+    Caller,
+    Completing,
+    Completion,
+    ForeignCompletion,
+    ForeignPrompt,
+    Origin,
+    Prompt,
+    Silent,
+    Talk,
+    Tool,
+)
 from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
@@ -99,27 +111,32 @@ class Prompts:
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         return await self._passing(f"the prompt {found.name}", found.origin, result)
 
-    async def complete(
-        self, caller: Caller, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
+    async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:
         """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes.
 
         Raises NotApproved: what is typed goes there too. Nobody is asked, as that would be once for each letter.
         """
+        ref = asked.ref
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
             ref = {**ref, "name": found.prompt.name}
             await self._ensure(_use(PROMPTS, found.origin, caller, ref))
-            return await _complete(found.provider, ref, argument, value, chosen)
+            return await self._complete(found.provider, found.origin, _about(ref, asked))
         owner, native = uris.unwrap(str(ref.get("uri", ""))) or ("", "")
         if owner:
             ref = {**ref, "uri": native}
         for known in self._completing(caller, ref, owner):
             await self._ensure(_use(RESOURCES, known.origin, caller, ref))
-            completion = await _complete(known.provider, ref, argument, value, chosen)
+            completion = await self._complete(known.provider, known.origin, _about(ref, asked))
             if completion.values:
                 return completion
         return NO_VALUES
+
+    async def _complete(self, provider: object, origin: Origin, asked: Completing) -> Completion | ForeignCompletion:
+        known = await _complete(provider, asked)
+        if isinstance(known, Completion):
+            return known
+        return ForeignCompletion(known.values, await self._passing("the completion", origin, known.raw))
 
     def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[Registered]:
         """Those who may know values for a template, or the one who owns it, where that is said."""
@@ -138,13 +155,16 @@ def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) ->
     return Use(method, origin, unasked(caller), msgspec.json.encode(ref), Silent())
 
 
-async def _complete(
-    provider: object, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-) -> Completion:
+def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:
+    """The same, of the prompt or template as its provider knows it."""
+    return msgspec.structs.replace(asked, ref=ref)
+
+
+async def _complete(provider: object, asked: Completing) -> Completion | ForeignCompletion:
     if isinstance(provider, InformedCompletion):
-        return await provider.complete_after(ref, argument, value, chosen)
+        return await provider.complete_after(asked)
     if isinstance(provider, CompletionProvider):
-        values = await provider.complete(ref, argument, value)
+        values = await provider.complete(asked.ref, asked.argument, asked.value)
         return Completion(values, len(values), has_more=False)
     return NO_VALUES
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Generic, TypeGuard, TypeVar
 
@@ -27,7 +27,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.beside import RESOURCES
-from clawft.provider.base import AskingResources, ResourceProvider, WatchedProvider
+from clawft.provider.base import AskingResources, Changed, ResourceProvider, WatchedProvider
 
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
@@ -65,7 +65,7 @@ class Resources:
         self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure, passing: Passing
     ) -> None:
         self._providers = providers
-        self._watched: dict[str, dict[object, tuple[Caller, Callable[[str], None]]]] = {}
+        self._watched: dict[str, dict[object, tuple[Caller, Changed]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
@@ -113,7 +113,7 @@ class Resources:
                 return await worked_on(passed, known.origin.server, partial(_readdressed, passed, native, uri))
         raise ResourceNotFound(uri)
 
-    async def watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:
+    async def watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
         """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
 
         Raises ClawftError if whoever has the resource will not tell, or has to be approved first.
@@ -145,12 +145,12 @@ class Resources:
         if not self._of_one[who]:
             del self._of_one[who]
 
-    async def _watch(self, uri: str, by: Reader, changed: Callable[[str], None]) -> Callable[[], None]:
+    async def _watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
 
-        def heard(changed_uri: str) -> None:
-            changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri))
+        def heard(changed_uri: str, more: Mapping[str, Raw]) -> None:
+            changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri), more)
 
         for known, provider in self._known(by.caller):
             if whose in ("", known.owner) and _tells(provider):
@@ -161,7 +161,7 @@ class Resources:
                     return release
         return self._watch_others(uri, by.caller, changed)
 
-    def _watch_others(self, uri: str, caller: Caller, changed: Callable[[str], None]) -> Callable[[], None]:
+    def _watch_others(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
         if self._watching >= MAX_WATCHED:
             raise Busy(f"busy: {MAX_WATCHED} resources are watched already")
@@ -182,7 +182,7 @@ class Resources:
         if isinstance(event, ResourceUpdated):
             for caller, changed in list(self._watched.get(event.uri, {}).values()):
                 if not self._is_hidden(event.uri, caller):
-                    changed(event.uri)
+                    changed(event.uri, {})
 
     def _is_hidden(self, uri: str, caller: Caller) -> bool:
         """Does it belong to somebody whom this caller does not reach?"""

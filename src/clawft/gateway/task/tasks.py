@@ -24,6 +24,7 @@ from clawft.gateway.task.handles import unknown_task
 from clawft.link.share.attic import ATTIC
 from clawft.model import Caller, Kind, LogLevel, Question, Reply
 from clawft.wire.asking import answers_it, require
+from clawft.wire.stateless import error_code
 from clawft.wire.tasks import FINAL
 from clawft.wire.visible import make_visible
 
@@ -177,7 +178,7 @@ class Board:
             raise
         except ClawftError as failed:
             task.failure = failed
-            task.error = {"code": failed.code, "message": str(failed)}
+            task.error = _told(failed)
             task.move("failed")
         except Exception:  # whatever a tool does, its task ends in a state
             log.exception("task %s broke", task.id)
@@ -235,6 +236,12 @@ class Board:
             if task.status not in FINAL and task.work is not None:
                 task.move("cancelled")
                 task.work.cancel()
+
+
+def _told(failed: ClawftError) -> Mapping[str, Any]:
+    """The error a call would have ended with; only the stateless era shows it in the task."""
+    data = {} if failed.data is None else {"data": failed.data}
+    return {"code": error_code(failed), "message": str(failed), **data}
 
 
 def _stamp(when: float) -> str:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
-from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, JsonRpcFailure, ProtocolFailure
 from clawft.link.share.workshop import worked_on
-from clawft.model import Call, Completion, Era
-from clawft.provider.server import relay
+from clawft.model import Call, Completing, Completion, Era, ForeignCompletion
+from clawft.provider.base import Changed
+from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import CONNECT_SECONDS
+from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
 from clawft.provider.server.kept import KeptReads
 from clawft.provider.server.question.conversing import Conversing
+from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
 from clawft.wire.revisions import REVISIONS
 
-MAX_VALUE_BYTES = 4 * 1024
-"""Of one value that completes an argument."""
+T = TypeVar("T")
 
 
 class Reading:
@@ -50,16 +52,12 @@ class Reading:
     async def prompt(self, call: Call) -> bytes:
         return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
 
-    async def completion(
-        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
-        members: dict[str, Any] = {"ref": dict(ref), "argument": {"name": argument, "value": value}}
+    async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
         session = self._upstream.session
-        if session is not None and chosen and REVISIONS[session.peer.revision].completion_context:
-            members["context"] = {"arguments": chosen}
+        context = session is not None and REVISIONS[session.peer.revision].completion_context
         try:
-            told = msgspec.json.decode(await self._ask("completion/complete", members), type=_Completed)
-            return _fitting(told.completion)
+            whole = await self._ask("completion/complete", completing.outgoing(asked, context=context))
+            return await worked_on(whole, self._server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
         except msgspec.DecodeError:
@@ -68,12 +66,17 @@ class Reading:
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
         seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        try:
+
+        async def ask(session: Session) -> tuple[bytes, bool, bool]:
             whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+            return whole, asked, session.peer.era is Era.STATELESS
+
+        try:
+            whole, asked, stateless = await (self._once(ask) if call.talk.carried else self._anew(ask))
         except JsonRpcFailure as refused:
+            if refused.error_code == URL_ELICITATION_REQUIRED:
+                await ask_for_urls(self._server, call, refused)
             raise passed_on(self._server, refused) from None
-        stateless = session.peer.era is Era.STATELESS
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await worked_on(whole, self._server, read)
@@ -85,21 +88,34 @@ class Reading:
 
     async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
         seconds = self._upstream.spec.timeout_ms / 1000
-        session = await self._upstream.connected(min(seconds, CONNECT_SECONDS))
-        result = await session.request(method, members, seconds=seconds)
-        whole = await session.complete(method, members, result, seconds=seconds)
-        if session.peer.era is not Era.STATELESS:
-            return whole
-        return await worked_on(whole, self._server, partial(relay.plain_result, whole))
+
+        async def ask(session: Session) -> tuple[bytes, bool]:
+            result = await session.request(method, members, seconds=seconds)
+            whole = await session.complete(method, members, result, seconds=seconds)
+            return whole, session.peer.era is Era.STATELESS
+
+        whole, stateless = await self._anew(ask)
+        return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
+
+    async def _anew(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        """Reading changes nothing: what was lost with its connection is asked once more."""
+        try:
+            return await self._once(ask)
+        except LOST:
+            return await self._once(ask)
+
+    async def _once(self, ask: Callable[[Session], Awaitable[T]]) -> T:
+        seconds = self._upstream.spec.timeout_ms / 1000
+        return await ask(await self._upstream.connected(min(seconds, CONNECT_SECONDS)))
 
 
-async def watch(upstream: Upstream, uri: str, changed: Callable[[str], None]) -> Callable[[], None]:
+async def watch(upstream: Upstream, uri: str, changed: Changed) -> Callable[[], None]:
     """Back when the server knows of it; what this returns ends it. Raises ClawftError if nobody will tell."""
     await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
     interest = upstream.interest
 
     def ear(params: bytes) -> None:
-        changed(relay.read_uri(params) or uri)
+        changed(relay.read_uri(params) or uri, relay.beside_uri(params))
 
     release = interest.watch(interest.resources, uri, ear)
     try:
@@ -110,20 +126,3 @@ async def watch(upstream: Upstream, uri: str, changed: Callable[[str], None]) ->
         release()
         raise
     return release
-
-
-class _Values(Struct, frozen=True, rename="camel"):
-    values: list[Raw] = []
-    total: int | None = None
-    has_more: bool | None = None
-
-
-class _Completed(Struct, frozen=True):
-    completion: _Values = _Values()
-
-
-def _fitting(told: _Values) -> Completion:
-    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
-    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES]
-    values = [msgspec.json.decode(raw, type=str) for raw in fitting]
-    return Completion(values, told.total, told.has_more if len(fitting) == len(told.values) else True)

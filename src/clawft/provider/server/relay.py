@@ -245,6 +245,17 @@ def read_progress(params: bytes) -> Progress | None:
         return None
 
 
+MAX_NOTICE_BYTES = 64 * 1024
+"""Of a notice that a resource has changed, to be passed on whole."""
+
+
+def beside_uri(params: bytes) -> dict[str, Raw]:
+    """What a notice says of a resource besides its URI; nothing, if that is too much for a notice."""
+    if len(params) > MAX_NOTICE_BYTES:
+        return {}
+    return {key: value for key, value in told_of(params).items() if key != "uri"}
+
+
 class _Named(Struct):
     uri: str
 

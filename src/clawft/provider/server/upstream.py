@@ -15,7 +15,9 @@ from clawft.model import (
     Call,
     Caller,
     CallToolResult,
+    Completing,
     Completion,
+    ForeignCompletion,
     ForeignPrompt,
     ForeignResource,
     ForeignTemplate,
@@ -23,7 +25,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changes
+from clawft.provider.base import Changed, Changes
 from clawft.provider.server.call.relaying import Relaying
 from clawft.provider.server.foreign import Readable
 from clawft.provider.server.question.parked import Park
@@ -152,9 +154,7 @@ class UpstreamProvider:
 
     # ── watched resources ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def watch_resource(
-        self, uri: str, caller: Caller, changed: Callable[[str], None]
-    ) -> Callable[[], None] | None:
+    async def watch_resource(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None] | None:
         if not self._read().may_have(uri):
             return None
         from clawft.provider.server.reading import watch  # loaded with the first of them
@@ -206,12 +206,10 @@ class UpstreamProvider:
     async def get_prompt(self, call: Call) -> bytes:
         return await self._reading.prompt(call)
 
-    async def complete_after(
-        self, ref: Mapping[str, Any], argument: str, value: str, chosen: Mapping[str, str]
-    ) -> Completion:
-        if not self.completes(ref):
+    async def complete_after(self, asked: Completing) -> Completion | ForeignCompletion:
+        if not self.completes(asked.ref):
             return Completion(())
-        return await self._reading.completion(ref, argument, value, chosen)
+        return await self._reading.completion(asked)
 
     @cached_property
     def _reading(self) -> Reading:

@@ -16,13 +16,10 @@ from clawft.errors import (
     ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
-    LinkClosed,
     LinkError,
     MissingCapability,
     NotConnected,
-    ProcessExited,
     ProtocolFailure,
-    SessionLost,
     WireError,
 )
 from clawft.link.base import Outgoing
@@ -30,8 +27,8 @@ from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import Ended, PlainCall
-from clawft.provider.server.call.refusal import failed, lacking
-from clawft.provider.server.call.relaying import CONNECT_SECONDS
+from clawft.provider.server.call.refusal import failed, lacking, withheld
+from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
@@ -71,7 +68,7 @@ class LongWay:
         try:
             if not isinstance(ended, ClawftError):
                 return await self._reply(plain.call, upstream, session, ended, plain.left(), last=False)
-            if not isinstance(ended, _LOST) or not _may_repeat(plain.call.tool):
+            if not isinstance(ended, LOST) or not _may_repeat(plain.call.tool):
                 raise ended
             await upstream.gate.enter(sharer(plain.call.caller))
             try:
@@ -122,25 +119,29 @@ class LongWay:
         token = self._following.begin(call.talk, flight) if followed else None
         upstream.flights[flight] = None
         outgoing = self._outgoing(call, session, token)
-        if call.caller.era is Era.STATELESS and may_park(call.caller, session):
-            asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
-            del outgoing  # which may be large: the link lets go of it once it is sent
-            return await self._reply(call, upstream, session, await asking, seconds, last=last)
+        parks = call.caller.era is Era.STATELESS and may_park(call.caller, session)
         try:
-            asking = session.link.request(outgoing, flight)
-            del outgoing
+            if parks:
+                asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
+            else:
+                asking = session.link.request(outgoing, flight)
+            del outgoing  # which may be large: the link lets go of it once it is sent
             answer = await asking
-        except _LOST:
+        except LOST:
             if last or not _may_repeat(call.tool):
                 raise
             return await self._relay_again(call, upstream, flight)
         finally:
-            del upstream.flights[flight]
-            if flight.answering:
-                flight.land(upstream.flights)
-            if token is not None:
-                self._following.end(token)
+            if not parks:  # else it may go on without us
+                self._land(upstream, flight, token)
         return await self._reply(call, upstream, session, answer, seconds, last=last)
+
+    def _land(self, upstream: Upstream, flight: Flight, token: int | None) -> None:
+        del upstream.flights[flight]
+        if flight.answering:
+            flight.land(upstream.flights)
+        if token is not None:
+            self._following.end(token)
 
     async def _reply(
         self,
@@ -172,7 +173,7 @@ class LongWay:
         if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
             return await self.tasks.call(call, session, self._members(call, None), seconds)
         if error.error_code == MISSING_CAPABILITY:
-            raise lacking(self._server, error)
+            raise withheld(self._upstream.spec, error) or lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
             try:
                 raise error
@@ -222,9 +223,6 @@ class LongWay:
         if call.talk.level:
             meta[metas.LOG_LEVEL] = call.talk.level
         return {"name": call.tool.name, "arguments": Raw(call.arguments), "_meta": meta, **relay.further(call.more)}
-
-
-_LOST = (ProcessExited, LinkClosed, SessionLost)
 
 
 def _reply_of(call: Call, session: Session, result: bytes) -> Reply:

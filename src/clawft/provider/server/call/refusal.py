@@ -20,6 +20,7 @@ from clawft.errors import (
 from clawft.provider.server.question.questions import is_web_address
 from clawft.provider.server.question.urls import MAX_URLS
 from clawft.store.secrets import conceal, without_resolved
+from clawft.upstream.spec import EVERYTHING, UpstreamSpec
 from clawft.wire.visible import make_visible, visible_text
 
 DATA_CHARS = 1_000
@@ -56,6 +57,16 @@ def lacking(server: str, error: JsonRpcFailure) -> MissingCapability:
     required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
     said = visible_text(f"{conceal(error.message)}{_capability(error.error_data)}")
     return MissingCapability(f"{server}: {said}", required=required)
+
+
+def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | None:
+    """The agent may well have declared it: then it is the configuration that keeps it from the server."""
+    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
+    kept = [kind for kind in EVERYTHING if kind in required and kind not in spec.asks]
+    if not kept:
+        return None
+    said = f"{spec.name}: {visible_text(conceal(error.message))}; the configuration does not let {spec.name} ask for"
+    return ExecutionFailed(f"{said} {', '.join(kept)}", hint="weft servers list")
 
 
 def _data(data: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import LinkError, ProtocolFailure, WireError
+from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
 from clawft.model import Call, Caller, Era, Errand, Reply
 from clawft.upstream.flights import sharer
 from clawft.upstream.session.session import MAX_ITEMS, Session
@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # loaded with the first call
     from clawft.provider.server.question.parked import Park
 
 CONNECT_SECONDS = 30.0
+LOST = (ProcessExited, LinkClosed, SessionLost)
+"""How a call, or a question of ours, is lost with its connection: it may have run."""
 
 _HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
 

@@ -223,7 +223,7 @@ class ForeignTasks:
             result = await _result(session, outgoing, patience)
             if not tasks.is_of(result, id):
                 raise ProtocolFailure("asked for the result of one task, it gave that of another")
-            return await worked_on(result, self._spec.name, partial(relay.reply_of, result, stateless=False))
+            return await worked_on(result, self._spec.name, partial(_older_reply, result))
         except (asyncio.CancelledError, RequestTimeout):
             self._cancel_aside(session, id, call.caller)
             raise
@@ -299,6 +299,11 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
     if isinstance(answer, Failure):
         raise answer.read()
     return answer.result
+
+
+def _older_reply(result: bytes) -> Reply:
+    """The task was between the server and us."""
+    return relay.reply_of(tasks.unrelated(result), stateless=False)
 
 
 def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:

@@ -15,6 +15,7 @@ from clawft.provider.server.question.asking import Roots
 from clawft.provider.server.question.open_call import OpenCall
 from clawft.provider.server.question.parked import Park
 from clawft.provider.server.question.rounds import Rounds
+from clawft.provider.server.question.urls import consented
 from clawft.upstream.flights import Flight
 from clawft.upstream.session.capabilities import declared_for
 from clawft.upstream.session.peer import Wanted, read_wanted
@@ -143,6 +144,8 @@ class Conversing:
             return await self.complete(call, session, method, told, known.wanted, seconds), True
         if isinstance(known, carried.Parked):
             return _result(await self.go_on(call, known.id)), True
+        if isinstance(known, carried.Again):
+            await consented(self._spec.name, call)
         result = _result(await self._ask(call, upstream, session, method, members, seconds))
         wanted = read_wanted(result) if session.peer.era is Era.STATELESS else None
         if wanted is None:

@@ -95,7 +95,7 @@ class Rounds:
     async def _ask(self, questions: Mapping[str, Question], carry: bytes) -> Answers:
         for question in questions.values():
             if not can_answer(self._call.caller.capabilities, question):
-                raise ExecutionFailed(f"{self._spec.name} asks, but {cannot(question)}")
+                raise ExecutionFailed(f"{self._spec.name} asks, but {cannot(question)}", hint=_by_hand(question))
         given = await self._call.talk.ask(questions, carry)
         answers = {key: given[key] for key in questions if key in given}
         if self._call.caller.era is Era.HANDSHAKE:
@@ -108,3 +108,9 @@ class Rounds:
 
     def _is_ours(self, question: Question) -> bool:
         return question.method == ROOTS and not self._call.caller.capabilities.roots
+
+
+def _by_hand(question: Question) -> str:
+    """Never opened by us: the person decides."""
+    url = question.params.get("url")
+    return f"open {url} in a browser, then call again" if question.params.get("mode") == "url" else ""

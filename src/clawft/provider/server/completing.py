@@ -1,0 +1,60 @@
+"""A completion at a server: request and answer pass whole, but for what belongs to the hop or cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clawft.model import MAX_COMPLETIONS, Completing, ForeignCompletion
+from clawft.provider.server import relay
+
+MAX_VALUE_BYTES = 4 * 1024
+"""Of one value that completes an argument."""
+
+_NULL = b"null"
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_encode = msgspec.json.encode
+
+
+def outgoing(asked: Completing, *, context: bool) -> dict[str, Any]:
+    """The members of the request; `context` is for servers whose revision knows of it."""
+    members = _object.decode(asked.params)
+    meta = relay.outgoing_meta(bytes(members.pop("_meta", b"")), None)
+    if not context:
+        members.pop("context", None)
+    return {**members, "ref": dict(asked.ref), **({"_meta": meta} if meta else {})}
+
+
+class _Values(Struct, frozen=True, rename="camel"):
+    values: list[Raw] = []
+    total: int | None = None
+    has_more: bool | None = None
+
+
+class _Completed(Struct, frozen=True):
+    completion: _Values = _Values()
+
+
+_completed = msgspec.json.Decoder(_Completed)
+
+
+def incoming(result: bytes) -> ForeignCompletion:
+    """A value that nobody could have typed is left out: cut, it would be another one. Raises DecodeError."""
+    told = _completed.decode(result).completion
+    fitting = [raw for raw in told.values if len(bytes(raw)) <= MAX_VALUE_BYTES][:MAX_COMPLETIONS]
+    values = [msgspec.json.decode(raw, type=str) for raw in fitting]
+    members = relay.told_of(result)
+    whole = {**_said(members), "values": fitting}
+    if len(fitting) < len(told.values):
+        whole["hasMore"] = True
+    return ForeignCompletion(values, _encode({**members, "completion": whole}))
+
+
+def _said(members: Mapping[str, Raw]) -> dict[str, Any]:
+    """Some say `null` of what they should leave out."""
+    said = _object.decode(members.get("completion", b"{}"))
+    return {key: value for key, value in said.items() if key not in ("total", "hasMore") or bytes(value) != _NULL}
