@@ -152,6 +152,17 @@ async def test_extensions_of_a_server_are_told_to_its_agent(tmp_path: Path) -> N
         assert told == {"com.example/x": {"n": 1.5}, "io.modelcontextprotocol/tasks": {}}
 
 
+@requirement("RES-12")
+@between
+async def test_the_page_of_a_tool_can_be_read_though_it_is_not_listed(agent: str, server: str, tmp_path: Path) -> None:
+    async with connected(agent, server, tmp_path) as one:
+        shown = (await one.ask("tools/list"))["result"]["tools"][0]["_meta"]["ui"]["resourceUri"]
+        (page,) = (await one.ask("resources/read", uri=shown))["result"]["contents"]
+        assert (page["uri"], shown) == ("ui://show", "ui://show")
+        nowhere = (await one.ask("resources/read", uri="ui://nowhere"))["error"]
+        assert nowhere["code"] == (-32602 if agent == "stateless" else -32002)
+
+
 FORM: Json = {
     "type": "object",
     "properties": {

@@ -7,7 +7,7 @@ progress token in the place of `$ID` and `$TOKEN`, and then answers with its `re
 `long` says; `later` answers when `say` was called the next time; `ask` (of the handshake era) sends a request with the
 `method` and the `params` it is given, and gives the answer back as text. The prompt `show` and the resource
 `mirror://show` are like the tool, and so is the completion of an argument, whose value is what reached it; those called
-`refuse`, and the completion of that word, answer with `ERROR`.
+`refuse`, and the completion of that word, answer with `ERROR`. Each tool names a page, which is not listed.
 """
 
 import json
@@ -65,6 +65,10 @@ def call(id: Any, params: Json) -> None:
             give(id, text(json.dumps(params)))
 
 
+def tool(name: str) -> Json:
+    return {"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": {"resourceUri": f"ui://{name}"}}}
+
+
 def offered(method: str) -> Json | None:
     match method:
         case "initialize" if not STATELESS:
@@ -73,7 +77,7 @@ def offered(method: str) -> Json | None:
             supported = {**SUPPORTED, "extensions": EXTENSIONS}
             return {"supportedVersions": ["2026-07-28"], "capabilities": supported, **KEPT}
         case "tools/list":
-            return {"tools": [{"name": each, "inputSchema": {"type": "object"}} for each in TOOLS]}
+            return {"tools": [tool(name) for name in TOOLS]}
         case "prompts/list":
             return {"prompts": [{"name": each} for each in ("show", "refuse")]}
         case "resources/list":

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
+import msgspec
+from msgspec import Struct, field
+
 from clawft.upstream.offer.offered import NOTHING, Offered
+
+PAGE = "ui://"
+"""How the URI of a page begins that a tool is shown with (the extension `io.modelcontextprotocol/ui`)."""
 
 
 class Readable:
@@ -15,4 +23,36 @@ class Readable:
 
     def may_have(self, uri: str) -> bool:
         templates = self.lists.templates
-        return uri in self._uris or any(uri.startswith(t.uri_template.partition("{")[0]) for t in templates)
+        if uri in self._uris or any(uri.startswith(t.uri_template.partition("{")[0]) for t in templates):
+            return True
+        return uri.startswith(PAGE) and uri in self._pages
+
+    @cached_property
+    def _pages(self) -> frozenset[str]:
+        """Named by tools; they need not be listed."""
+        return frozenset(page_of(tool.wire) for tool in self.lists.tools)
+
+
+class _Shown(Struct, frozen=True):
+    page: str = field(default="", name="resourceUri")
+
+
+class _Meta(Struct, frozen=True):
+    ui: _Shown = _Shown()
+
+
+class _Definition(Struct, frozen=True):
+    meta: _Meta = field(default=_Meta(), name="_meta")
+
+
+_definition = msgspec.json.Decoder(_Definition)
+
+
+def page_of(wire: bytes) -> str:
+    """The page that a tool names in its definition; empty if there is none."""
+    if b'"resourceUri"' not in wire:
+        return ""
+    try:
+        return _definition.decode(wire).meta.ui.page
+    except msgspec.DecodeError:
+        return ""
