@@ -13,6 +13,7 @@ from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecuti
 from clawft.delegate.retry import pause
 from clawft.delegate.turns import Answer, Entry, Model, Request, Results, Say, Stop, Task, ToolResult, ToolSpec, ToolUse
 from clawft.errors import DelegationFailed, ModelFailed
+from clawft.model.encoded import whole
 from clawft.policy.delegation import Price
 
 MAX_USES = 64
@@ -125,6 +126,7 @@ class Loop:
 
         def say(text: str) -> None:
             nonlocal heard
+            text = whole(text)
             heard += len(text)
             if heard > MAX_ANSWER:
                 raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")

@@ -45,6 +45,11 @@ class Usage(Struct, frozen=True):
         return self.input + self.output + self.cache_write + self.cache_read
 
 
+def counted(told: Any) -> int:
+    """Tokens as a server tells them; what is no count is none."""
+    return max(0, told) if isinstance(told, int) else 0
+
+
 class ToolUse(Struct, frozen=True):
     """A tool the model wants to be called. `name` is ours, not the spelling its API asked for."""
 
