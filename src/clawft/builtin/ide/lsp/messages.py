@@ -54,8 +54,11 @@ class Progress(Struct):
 
     @property
     def kind(self) -> str:
-        told: Any = self.value.get("kind") if isinstance(self.value, dict) else ""  # pyright: ignore[reportUnknownMemberType]  # JSON
-        return str(told)
+        match self.value:
+            case {"kind": str(kind)}:
+                return kind
+            case _:
+                return ""
 
 
 class Section(Struct):
