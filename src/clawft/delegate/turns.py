@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 
@@ -82,6 +83,17 @@ class Results(Struct, frozen=True, tag="results"):
 
 
 Entry = Task | Answer | Results
+
+
+def length_of(entry: Entry) -> int:
+    """About how many characters a model reads of it."""
+    match entry:
+        case Task(text):
+            return len(text)
+        case Results(results):
+            return sum(len(each.text) for each in results)
+        case Answer():
+            return len(msgspec.json.encode(entry))
 
 
 class ToolSpec(Struct, frozen=True):
