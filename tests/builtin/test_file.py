@@ -211,6 +211,16 @@ async def test_search_finds_lines(call: CallTool, regex: bool) -> None:
     assert (len(cut["matches"]), cut["truncated"]) == (1, "limit of 1 matches")
 
 
+@requirement("QUAL-12")
+@pytest.mark.parametrize("regex", [False, True])
+async def test_a_name_that_is_no_utf8_costs_no_list_and_no_search(call: CallTool, workspace: Path, regex: bool) -> None:
+    (workspace / "good").write_text("needle")
+    (workspace / os.fsdecode(b"odd\xff")).write_text("needle")
+    listed = (await call("file", "list")).structured_content
+    assert [each["path"] for each in listed["entries"]] == ["good", "odd\ufffd"]
+    assert await hits(call, "needle", regex=regex) == [("good", 1), ("odd\ufffd", 1)]
+
+
 @pytest.mark.usefixtures("tree")
 async def test_a_pattern_is_literal_unless_said(call: CallTool) -> None:
     assert await hits(call, "n..dle") == []

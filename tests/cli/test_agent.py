@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -64,6 +65,20 @@ def test_a_scenario_runs_with_a_real_server_and_prints(run: Any, workspace: Path
     assert '"text": "hi"' in lines[1]
     assert lines[2:] == ["It works."]
     assert "2 turns, 1 tool call" in done.err
+
+
+@requirement("AGENT-10")
+def test_a_name_that_a_model_makes_up_does_nothing_to_the_terminal(run: Any, workspace: Path) -> None:
+    made_up = '[[turns]]\ncalls = [{ tool = "wipe\\u001b[2J" }]\n[[turns]]\ntext = "done"\n'
+    done = run("agent", "-p", "go", "--scenario", script(workspace, made_up))
+    assert done.out.startswith("[tool] wipe⟨U+001B⟩[2J {} → not_found: "), done.out
+
+
+@requirement("AGENT-08")
+def test_a_task_with_bytes_that_are_no_text_is_a_task(run: Any, workspace: Path) -> None:
+    scenario = script(workspace, '[[turns]]\nwhen = "^go \ufffd$"\ntext = "went"\n')
+    done = run("agent", "-p", os.fsdecode(b"go \xff"), "--scenario", scenario)
+    assert (done.code, done.out) == (0, "went\n"), done.err
 
 
 @requirement("AGENT-08")

@@ -42,6 +42,15 @@ async def test_a_model_that_loops_on_one_call_is_stopped() -> None:
     assert "same call" in outcome.reason
 
 
+async def test_a_conversation_has_an_end_whatever_the_model_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clawft.delegate.loop.MAX_CONVERSATION", 500)
+    script = (
+        '[[turns]]\nusage = { input = 0, output = 0 }\ncalls = [{ tool = "demo__echo", input = { text = "%s" } }]\n'
+    )
+    outcome = await looped(script % ("x" * 500), Listener())
+    assert (outcome.state, outcome.calls) == (End.FULL, 1)
+
+
 async def test_the_whole_run_has_its_time() -> None:
     script = '[[turns]]\ncalls = [{ tool = "demo__hang" }]\n'
     outcome = await looped(script, Listener(), Bounds(seconds=0.05))

@@ -10,7 +10,7 @@ from clawft._version import __version__
 from clawft.catalog.names import Form
 from clawft.errors import BadParams, ExecutionFailed, InvalidArguments
 from clawft.gateway.core import Gateway
-from clawft.model import Call, Caller, CallToolResult, Grant, Reply
+from clawft.model import Call, Caller, CallToolResult, Grant, Prompt, Reply
 from clawft.wire.revisions import HANDSHAKE
 from tests.gateway.support import Demo, Gate, echo, pipe, serving, soon, texts
 from tests.requirements import requirement
@@ -193,16 +193,15 @@ async def test_a_tool_that_fails_gives_a_result_that_says_so(error: Exception, t
 async def test_what_breaks_below_a_tool_is_one_internal_error() -> None:
     class Broken(Demo):
         def list_prompts(self) -> list[Any]:
-            raise RuntimeError("secret detail")
+            return [Prompt("x")]
 
         async def get_prompt(self, call: Call) -> dict[str, Any]:
             raise RuntimeError("secret detail")
 
     async with pipe(serving(Broken().add("echo", echo))) as caller:
         await caller.initialize()
-        for method in ("prompts/list", "prompts/get"):
-            answer = await caller.ask(method, {"name": "x"})
-            assert answer["error"] == {"code": -32603, "message": "internal error"}
+        answer = await caller.ask("prompts/get", {"name": "demo__x"})
+        assert answer["error"] == {"code": -32603, "message": "internal error"}
         assert texts(await caller.call("demo__echo")) == ["{}"]
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 import base64
+import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
@@ -15,6 +16,7 @@ from clawft.builtin.confine import Place, open_file, place
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
 from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
+from clawft.model.encoded import whole
 from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
 
@@ -82,7 +84,7 @@ class WorkspaceProvider(FunctionProvider):
     def list_resources(self) -> Sequence[Resource]:
         """Text files at the top of the workspace; hidden ones are left out."""
         return [
-            Resource(uri_of(name), name, mime_type=_MIME[Path(name).suffix], size=status.st_size)
+            Resource(uri_of(name), whole(name), mime_type=_MIME[Path(name).suffix], size=status.st_size)
             for name, status in self._top()
             if stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME
         ][:MAX_LISTED]
@@ -128,7 +130,7 @@ class WorkspaceProvider(FunctionProvider):
             data = file.read(MAX_RESOURCE_BYTES + 1)
         if len(data) > MAX_RESOURCE_BYTES:
             raise BadParams(
-                f"'{path}' is larger than {MAX_RESOURCE_BYTES} bytes", hint="read it in parts with file__read"
+                f"'{whole(path)}' is larger than {MAX_RESOURCE_BYTES} bytes", hint="read it in parts with file__read"
             )
         return content_of(uri, path, data)
 
@@ -142,11 +144,11 @@ class WorkspaceProvider(FunctionProvider):
 
 
 def uri_of(path: str) -> str:
-    return SCHEME + quote(path)
+    return SCHEME + quote(os.fsencode(path))
 
 
 def path_of(uri: str) -> str:
-    return unquote(uri.removeprefix(SCHEME))
+    return os.fsdecode(unquote_to_bytes(uri.removeprefix(SCHEME)))
 
 
 def content_of(uri: str, path: str, data: bytes) -> ResourceContent:
@@ -205,5 +207,5 @@ def _said(text: str, prompt: Prompt) -> dict[str, Any]:
 
 def _beginning_with(folder: Place, start: str) -> Any:
     for path, status in walk_tree(folder, recursive=False):
-        if path.rpartition("/")[2].startswith(start):
+        if path.rpartition("/")[2].startswith(start) and whole(path) == path:
             yield f"{path}/" if stat.S_ISDIR(status.st_mode) else path

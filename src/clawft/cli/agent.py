@@ -65,7 +65,7 @@ def _task(options: Options) -> str:
     if len(told) > 1:
         raise WrongUsage("the task is given more than once", hint="use one of -p, -m and --print")
     if told:
-        return told[0]
+        return told[0].encode(errors="surrogateescape").decode(errors="replace")
     if not sys.stdin.isatty():
         text = sys.stdin.buffer.read(MAX_TASK_BYTES + 1).decode("utf-8", "replace").strip()
         if len(text) > MAX_TASK_BYTES:

@@ -14,6 +14,7 @@ from clawft.cli.screen import is_terminal, one_line, paint, safe, tell, width
 from clawft.cli.table import cells, cut
 from clawft.delegate.budget import End
 from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
+from clawft.delegate.turns import ToolUse
 
 MAX_SHOWN = 160
 """Characters of arguments or of a result on one line."""
@@ -95,7 +96,7 @@ class Text:
             case Answered() if not self._quiet:
                 self._end_line()
             case Calling(use) if not self._quiet:
-                self._show_running(use.name)
+                self._show_running(_shown_name(use))
                 self._calls.take(event)
             case Called() if not self._quiet:
                 for call in [event] if self._live else self._calls.take(event):
@@ -112,12 +113,13 @@ class Text:
         """One line, which fits the terminal if there is one."""
         self._end_line()
         took = f"  {event.seconds:.2f} s" if self._live else ""
-        fixed = cells(f"[tool] {event.use.name}  → {event.verdict}: {took}")
+        name = _shown_name(event.use)
+        fixed = cells(f"[tool] {name}  → {event.verdict}: {took}")
         room = max(width() - fixed, SMALLEST) if self._live else 2 * MAX_SHOWN
         given = cut(one_line(msgspec.json.encode(event.use.input).decode()), min(MAX_SHOWN, room // 2))
         result = cut(one_line(event.result.text), min(MAX_SHOWN, room - cells(given)))
         mark = paint(event.verdict, "green" if event.verdict == "ok" else "red")
-        print(f"[tool] {paint(event.use.name, 'cyan')} {given} → {mark}: {result}{paint(took, 'dim')}", flush=True)
+        print(f"[tool] {paint(name, 'cyan')} {given} → {mark}: {result}{paint(took, 'dim')}", flush=True)
 
     def _show_running(self, name: str) -> None:
         """Gone as soon as something else is to be shown."""
@@ -234,6 +236,11 @@ def told(event: Event, id: str) -> dict[str, Any]:
             return {"type": "retry", "reason": reason, "ms": round(seconds * 1000), "attempt": attempt}
         case Outcome():
             return _told_end(event, id)
+
+
+def _shown_name(use: ToolUse) -> str:
+    """A model may ask for a tool by any name."""
+    return cut(one_line(use.name), MAX_SHOWN)
 
 
 def _told_end(outcome: Outcome, id: str) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
+from clawft.delegate.hearing import Hearing
 from clawft.delegate.key import Key
-from clawft.delegate.toolbox import NameMap, object_schema, tool_result
-from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, ToolUse, Usage
+from clawft.delegate.toolbox import NameMap, made_use, object_schema, tool_result
+from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, Usage, counted
 from clawft.errors import ModelFailed
+from clawft.model.encoded import whole
 from clawft.policy.delegation import ALIASES
 
 if TYPE_CHECKING:  # heavy, and an extra
@@ -33,27 +35,35 @@ class Claude:
         library = sdk.load(VENDOR, EXTRA)
         self.name = ALIASES.get(model, model)
         self._key = key
+        self._hearing = Hearing()
         address = {"base_url": url} if url else {}
         headers = {"x-api-key": key.reveal(), "Authorization": library.Omit(), "anthropic-version": API_VERSION}
         self._client: AsyncAnthropic = library.AsyncAnthropic(
-            api_key=key.reveal(), default_headers=headers, max_retries=0, timeout=ANSWER_SECONDS, **address
+            api_key=key.reveal(),
+            default_headers=headers,
+            max_retries=0,
+            timeout=ANSWER_SECONDS,
+            http_client=self._hearing.client(library),
+            **address,
         )
+        self._messages = self._client.messages  # loads the other half of the library
 
     async def answer(self, request: Request, say: Say) -> Answer:
         names = NameMap(tool.name for tool in request.tools)
+        self._hearing.await_answer(request.max_tokens)
         try:
-            async with self._client.messages.stream(**body_of(request, self.name, names)) as stream:
+            async with self._messages.stream(**body_of(request, self.name, names)) as stream:
                 async for text in stream.text_stream:
                     say(text)
                 message = await stream.get_final_message()
+            told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True, warnings=False)
+            if "stop_reason" not in told:
+                raise sdk.broken_off(self.name)
+            return answer_of(whole(told), names)
         except ModelFailed:
             raise
-        except Exception as broken:  # noqa: BLE001 - the library's errors, and those of the HTTP client below it
+        except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
             raise sdk.failed(broken, self.name, self._key) from None
-        told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True)
-        if "stop_reason" not in told:
-            raise sdk.broken_off(self.name)
-        return answer_of(told, names)
 
     async def close(self) -> None:
         await self._client.close()
@@ -128,12 +138,8 @@ def answer_of(message: dict[str, Any], names: NameMap) -> Answer:
     if stop is Stop.CUT:  # a call that was cut off has no whole arguments
         blocks = [block for block in blocks if block["type"] != "tool_use"]
     return Answer(
-        "".join(block["text"] for block in blocks if block["type"] == "text"),
-        tuple(
-            ToolUse(block["id"], names.back(block["name"]), block.get("input") or {})
-            for block in blocks
-            if block["type"] == "tool_use"
-        ),
+        "".join(block.get("text", "") for block in blocks if block["type"] == "text"),
+        tuple(made_use(block, names) for block in blocks if block["type"] == "tool_use"),
         stop,
         _usage(message.get("usage", {})),
         VENDOR,
@@ -156,8 +162,8 @@ def _stop(told: str) -> Stop:
 
 def _usage(told: dict[str, Any]) -> Usage:
     return Usage(
-        told.get("input_tokens", 0),
-        told.get("output_tokens", 0),
-        told.get("cache_creation_input_tokens", 0),
-        told.get("cache_read_input_tokens", 0),
+        counted(told.get("input_tokens")),
+        counted(told.get("output_tokens")),
+        counted(told.get("cache_creation_input_tokens")),
+        counted(told.get("cache_read_input_tokens")),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -133,7 +134,7 @@ class Desk:
                 f"a delegate may not delegate again (depth {self._config.max_depth})",
                 hint="do it with the tools you have, or raise delegation.max_depth",
             )
-        lacking = {} if job.model else self.missing(job.caller)
+        lacking = {} if job.model else await asyncio.to_thread(self.missing, job.caller)
         if job.target in lacking:
             raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint="weft doctor")
         with _deeper():
@@ -141,7 +142,8 @@ class Desk:
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
                 return await Flow(server, self._house.tools, context, self._bounds, job.tell).run(job.task)
-            return await self._looped(job, context, job.model or self._model(job, context, lacking))
+            model = job.model or await asyncio.to_thread(self._model, job, context, lacking)  # a library loads slowly
+            return await self._looped(job, context, model)
 
     async def _looped(self, job: Job, context: ExecutionContext, model: Model) -> Outcome:
         try:

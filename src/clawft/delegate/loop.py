@@ -11,8 +11,22 @@ from clawft.delegate.budget import Bounds, End, Spent, exceeded, price_of, room,
 from clawft.delegate.events import Answered, Called, Calling, Outcome, Retrying, Said, Tell
 from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, ToolExecutor
 from clawft.delegate.retry import pause
-from clawft.delegate.turns import Answer, Entry, Model, Request, Results, Say, Stop, Task, ToolResult, ToolSpec, ToolUse
+from clawft.delegate.turns import (
+    Answer,
+    Entry,
+    Model,
+    Request,
+    Results,
+    Say,
+    Stop,
+    Task,
+    ToolResult,
+    ToolSpec,
+    ToolUse,
+    length_of,
+)
 from clawft.errors import DelegationFailed, ModelFailed
+from clawft.model.encoded import whole
 from clawft.policy.delegation import Price
 
 MAX_USES = 64
@@ -23,6 +37,8 @@ MAX_CONTINUED = 2
 """How often an answer that was cut off is continued."""
 MAX_ANSWER = 8_000_000
 """Characters of one answer."""
+MAX_CONVERSATION = 4_000_000
+"""Characters of a conversation: more than models can read, whatever they say that they have counted."""
 GO_ON = "Go on exactly where you stopped."
 
 Record = Callable[[Entry], None]
@@ -52,12 +68,14 @@ class Loop:
         self._price = price_of(model.name, prices or {})
         self._spent = Spent(cost=None if self._price is None else 0.0)
         self._history: list[Entry] = []
+        self._length = 0
         self._calls = 0
         self._started = 0.0
 
     async def run(self, history: Sequence[Entry], system: str, tools: Sequence[ToolSpec]) -> Outcome:
         """Ends in one of the states of `End`; raises only if it is cancelled itself."""
         self._history = list(history)
+        self._length = sum(map(length_of, history))
         self._started = time.monotonic()
         try:
             async with asyncio.timeout(self._bounds.seconds):
@@ -74,7 +92,7 @@ class Loop:
         continued = same = 0
         before: object = None
         while True:
-            over = exceeded(self._bounds, self._spent)
+            over = End.FULL if self._length > MAX_CONVERSATION else exceeded(self._bounds, self._spent)
             if over is not None:
                 return over
             answer = await self._answer(system, tools)
@@ -125,6 +143,7 @@ class Loop:
 
         def say(text: str) -> None:
             nonlocal heard
+            text = whole(text)
             heard += len(text)
             if heard > MAX_ANSWER:
                 raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")
@@ -174,6 +193,7 @@ class Loop:
     def _keep(self, entry: Entry) -> None:
         self._record(entry)
         self._history.append(entry)
+        self._length += length_of(entry)
 
     def _ended(self, end: End, reason: str = "", hint: str = "") -> Outcome:
         told, next_step = why(end, self._bounds)

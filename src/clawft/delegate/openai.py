@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.delegate import sdk
+from clawft.delegate.hearing import Hearing
 from clawft.delegate.key import Key
-from clawft.delegate.toolbox import NameMap, openai_tool
-from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolResult, ToolUse, Usage
+from clawft.delegate.toolbox import NameMap, made_use, openai_tool
+from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolResult, ToolUse, Usage, counted
 from clawft.errors import ModelFailed
+from clawft.model.encoded import whole
 
 if TYPE_CHECKING:  # heavy, and an extra
     from openai import AsyncOpenAI
@@ -39,27 +41,34 @@ class OpenAI:
         library = sdk.load(VENDOR, EXTRA)
         self.name = model
         self._key = key
+        self._hearing = Hearing()
         self._limit = "max_tokens" if url else "max_completion_tokens"  # the vendor has renamed it, others have not
         address = {"base_url": url} if url else {}
         self._client: AsyncOpenAI = library.AsyncOpenAI(
-            api_key=key.reveal() or NO_KEY, max_retries=0, timeout=ANSWER_SECONDS, **address
+            api_key=key.reveal() or NO_KEY,
+            max_retries=0,
+            timeout=ANSWER_SECONDS,
+            http_client=self._hearing.client(library),
+            **address,
         )
+        self._completions = self._client.chat.completions  # loads the other half of the library
 
     async def answer(self, request: Request, say: Say) -> Answer:
         names = NameMap(tool.name for tool in request.tools)
         body: dict[str, Any] = {**body_of(request, self.name, names), self._limit: request.max_tokens}
+        self._hearing.await_answer(request.max_tokens)
         heard = Heard(say)
         try:
-            async with await self._client.chat.completions.create(stream=True, **body) as chunks:
+            async with await self._completions.create(stream=True, **body) as chunks:
                 async for chunk in chunks:
-                    heard.add(chunk.model_dump(mode="json", exclude_none=True))
+                    heard.add(whole(chunk.model_dump(mode="json", exclude_none=True, warnings=False)))
+            if not heard.finish:
+                raise sdk.broken_off(self.name)
+            return heard.answer(names)
         except ModelFailed:
             raise
-        except Exception as broken:  # noqa: BLE001 - the library's errors, and those of the HTTP client below it
+        except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
             raise sdk.failed(broken, self.name, self._key) from None
-        if not heard.finish:
-            raise sdk.broken_off(self.name)
-        return heard.answer(names)
 
     async def close(self) -> None:
         await self._client.close()
@@ -156,15 +165,14 @@ class Heard:
 
 
 def _use(call: dict[str, str], at: int, names: NameMap) -> ToolUse:
-    name = names.back(call["name"])
     try:
         given = msgspec.json.decode(call["arguments"] or "{}", type=dict[str, Any])
     except msgspec.DecodeError as wrong:
-        raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True) from None
-    return ToolUse(call["id"] or f"call_{at}", name, given)
+        raise ModelFailed(f"the arguments for {call['name']} are no JSON object: {wrong}", passing=True) from None
+    return made_use({"id": call["id"] or f"call_{at}", "name": call["name"], "input": given}, names)
 
 
 def _usage(told: dict[str, Any]) -> Usage:
-    details: dict[str, int] = told.get("prompt_tokens_details") or {}
-    read = details.get("cached_tokens", 0)
-    return Usage(told.get("prompt_tokens", 0) - read, told.get("completion_tokens", 0), 0, read)
+    details: dict[str, Any] = told.get("prompt_tokens_details") or {}
+    read = counted(details.get("cached_tokens"))
+    return Usage(max(0, counted(told.get("prompt_tokens")) - read), counted(told.get("completion_tokens")), 0, read)

@@ -51,6 +51,7 @@ def failed(broken: Exception, who: str, key: Key) -> ModelFailed:
 
 
 _HINTS = {
+    **dict.fromkeys(range(300, 400), "the address leads elsewhere, and the key is not taken there: name the new one"),
     UNAUTHORIZED: "the key is wrong or has expired: weft config show says where it is read from",
     FORBIDDEN: "this key may not use that model",
     NOT_FOUND: "is the model's name right, and the address?",
@@ -66,7 +67,8 @@ def _said(broken: Exception) -> str:
     if isinstance(body, str) and body:
         return body
     cause = broken.__cause__
-    return f"{broken}" + (f" ({cause})" if cause is not None and str(cause) else "")
+    said = str(broken) or "the answer is none of this API"
+    return said + (f" ({cause})" if cause is not None and str(cause) else "")
 
 
 def broken_off(who: str) -> ModelFailed:

@@ -1,5 +1,6 @@
 """The tool `delegate__task`: whoever calls it hands a whole task over, hears how it goes, and gets the result."""
 
+import asyncio
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -81,7 +82,7 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
         chosen, within, reason = Target(target), (), "you said so"
         if chosen is Target.AUTO:
-            decision = desk.decide(task, ctx.caller)
+            decision = await asyncio.to_thread(desk.decide, task, ctx.caller)  # a secret may come from a program
             chosen, within, reason = decision.target, decision.tools, decision.reason
         if chosen is Target.LOCAL:
             return Delegated("local", f"this task stays with you: {reason}")

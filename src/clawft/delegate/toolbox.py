@@ -9,7 +9,8 @@ import msgspec
 
 from clawft.catalog.names import fit
 from clawft.catalog.snapshot import Entry
-from clawft.delegate.turns import ToolSpec
+from clawft.delegate.turns import ToolSpec, ToolUse
+from clawft.errors import ModelFailed
 from clawft.policy.globs import any_matches
 from clawft.policy.grant import hides
 
@@ -33,6 +34,16 @@ class NameMap:
     def back(self, spelled: str) -> str:
         """Our name; a name the model made up stays as it is, and is then not found."""
         return self._back.get(spelled, spelled)
+
+
+def made_use(told: Mapping[str, Any], names: NameMap) -> ToolUse:
+    """A call as a model told it, under our name of the tool. Raises ModelFailed if it is none."""
+    given: dict[str, Any] = {"id": told.get("id"), "name": told.get("name"), "input": told.get("input") or {}}
+    try:
+        use = msgspec.convert(given, ToolUse)
+    except msgspec.ValidationError as wrong:
+        raise ModelFailed(f"the model asks for a call that is none: {wrong}", passing=True) from None
+    return ToolUse(use.id, names.back(use.name), use.input)
 
 
 def filter_tools(entries: Sequence[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:

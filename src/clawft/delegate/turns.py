@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 
@@ -45,6 +46,11 @@ class Usage(Struct, frozen=True):
         return self.input + self.output + self.cache_write + self.cache_read
 
 
+def counted(told: Any) -> int:
+    """Tokens as a server tells them; what is no count is none."""
+    return max(0, told) if isinstance(told, int) else 0
+
+
 class ToolUse(Struct, frozen=True):
     """A tool the model wants to be called. `name` is ours, not the spelling its API asked for."""
 
@@ -77,6 +83,17 @@ class Results(Struct, frozen=True, tag="results"):
 
 
 Entry = Task | Answer | Results
+
+
+def length_of(entry: Entry) -> int:
+    """About how many characters a model reads of it."""
+    match entry:
+        case Task(text):
+            return len(text)
+        case Results(results):
+            return sum(len(each.text) for each in results)
+        case Answer():
+            return len(msgspec.json.encode(entry))
 
 
 class ToolSpec(Struct, frozen=True):

@@ -25,6 +25,7 @@ from clawft.gateway.ending import as_reply, told
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
 from clawft.gateway.folders import Folders
 from clawft.gateway.levels import Loudness
+from clawft.gateway.offer.listed import listed_by
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.personal import Personal
 from clawft.gateway.offer.prompts import Prompts
@@ -187,7 +188,8 @@ class Gateway:
 
     def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
         ways = Ways(self._pipeline, known)
-        return Offer(known.origin, _tools_of(self._personal.seen(known.provider, caller)), ways.bind, ways.shorten)
+        tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
+        return Offer(known.origin, tools, ways.bind, ways.shorten)
 
     # ── what single people have ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -410,10 +412,19 @@ def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
 
 
-def _tools_of(provider: Provider) -> tuple[Tool, ...]:
+def _tools_of(provider: Provider, *, of_server: bool) -> tuple[Tool, ...]:
     """Nothing if the provider cannot say: one that breaks must not hide the tools of the others."""
+    listed = listed_by(provider.namespace, "tools", provider.list_tools)
+    if of_server:  # each was looked at as it came
+        return listed
+    tools = tuple(each for each in listed if _is_sound(each))
+    if len(tools) < len(listed):
+        log.warning("the provider %s lists what is no tool; that is left out", provider.namespace)
+    return tools
+
+
+def _is_sound(listed: object) -> bool:
     try:
-        return tuple(provider.list_tools())
-    except Exception:
-        log.exception("the provider %s could not list its tools", provider.namespace)
-        return ()
+        return isinstance(listed, Tool) and bool(listed.name and listed.said)
+    except (TypeError, msgspec.DecodeError):
+        return False

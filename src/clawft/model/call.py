@@ -10,13 +10,12 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from clawft.model.caller import Caller
+from clawft.model.encoded import encoded
 from clawft.model.offer import Origin, Tool
 
 EMPTY_OBJECT = b"{}"
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
-
-_encode = msgspec.json.encode
 
 
 class Question(Struct, frozen=True):
@@ -148,16 +147,16 @@ class Reply(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, result: CallToolResult) -> Reply:
-        wire = _encode(result) if result.content else _encode({"content": [], **msgspec.to_builtins(result)})
+        wire = encoded(result) if result.content else encoded({"content": [], **msgspec.to_builtins(result)})
         return cls(wire, is_error=result.is_error)
 
     @classmethod
     def text(cls, text: str) -> Reply:
-        return cls(b'{"content":[{"type":"text","text":' + _encode(text) + b"}]}")
+        return cls(b'{"content":[{"type":"text","text":' + encoded(text) + b"}]}")
 
     @classmethod
     def error(cls, text: str, *, refused: str = "") -> Reply:
-        wire = b'{"content":[{"type":"text","text":' + _encode(text) + b'}],"isError":true}'
+        wire = b'{"content":[{"type":"text","text":' + encoded(text) + b'}],"isError":true}'
         return cls(wire, is_error=True, refused=refused)
 
 

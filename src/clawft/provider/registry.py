@@ -7,7 +7,8 @@ An entry point is a Provider, or something that makes one when called with the w
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -48,10 +49,25 @@ def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> Fo
     broken: list[Broken] = []
     for entry in entry_points(sys.path if paths is None else paths):
         try:
-            providers.append(_load(entry, workspace))
+            with _printing_to_stderr():
+                providers.append(_load(entry, workspace))
         except (Exception, SystemExit) as failure:  # noqa: BLE001 - foreign code may raise anything
             broken.append(Broken(entry.name, f"{entry.target}: {type(failure).__name__}: {failure}"))
     return Found(tuple(providers), tuple(broken))
+
+
+@contextmanager
+def _printing_to_stderr() -> Generator[None]:
+    """What a package prints as it is loaded is no protocol message, and no part of a listing."""
+    sys.stdout.flush()
+    ours = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(ours, 1)
+        os.close(ours)
 
 
 def entry_points(paths: Iterable[str]) -> list[EntryPoint]:
@@ -100,7 +116,7 @@ def _load(entry: EntryPoint, workspace: Path) -> Provider:
     made = _attribute(entry.target)
     if isinstance(made, type) or (callable(made) and not isinstance(made, Provider)):
         made = cast("Any", made)(workspace)
-    if isinstance(made, Provider) and made.namespace:
+    if isinstance(made, Provider) and made.namespace and isinstance(cast("Any", made.namespace), str):
         return made
     raise TypeError(f"gives a {type(made).__name__}, which is no Provider (namespace, list_tools, call_tool)")
 

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import NoneType
 from typing import Any, TypeGuard, cast, get_args, get_origin
 
-import msgspec
 from msgspec import Struct
 
 from clawft.model import CallToolResult, Reply
+from clawft.model.encoded import encoded
 from clawft.provider.schema import schema_of, without_notes
 
 WRAPPED = "result"
 
-_encode = msgspec.json.encode
 _BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
@@ -73,7 +72,7 @@ def render_any(value: Any) -> Reply:
         case list() | tuple() if _are_blocks(cast("Sequence[Any]", value)):
             return _blocks(cast("Sequence[Any]", value))
         case _:
-            return _structured(value) if _encode(value)[:1] == b"{" else _wrapped(value)
+            return _structured(value) if encoded(value)[:1] == b"{" else _wrapped(value)
 
 
 def _typed(hint: Any, name: str) -> Output:
@@ -107,20 +106,20 @@ def _nothing(_: None) -> Reply:
 
 
 def _structured(value: Any) -> Reply:
-    return _with_text(_encode(value))
+    return _with_text(encoded(value))
 
 
 def _wrapped(value: Any) -> Reply:
-    return _with_text(b'{"' + WRAPPED.encode() + b'":' + _encode(value) + b"}")
+    return _with_text(b'{"' + WRAPPED.encode() + b'":' + encoded(value) + b"}")
 
 
 def _with_text(json: bytes) -> Reply:
-    text = _encode(json.decode())
+    text = encoded(json.decode())
     return Reply(b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + json + b"}")
 
 
 def _blocks(values: Sequence[Any]) -> Reply:
-    return Reply(_encode({"content": [_block(value) for value in values]}))
+    return Reply(encoded({"content": [_block(value) for value in values]}))
 
 
 def _block(value: Any) -> Any:

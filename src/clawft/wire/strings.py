@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from io import BytesIO
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
 
+T = TypeVar("T")
 PIECE = 64 * 1024
 MAX_MENDED_BYTES = 512 * 1024
 """Of a message that is looked through for half characters."""
@@ -63,6 +65,17 @@ def without_halves(message: bytes) -> bytes | None:
         if len(pieces) > 2 * MAX_HALVES:
             return None
     return b"".join((*pieces, message[at:])) if pieces else None
+
+
+def read_whole(decoder: msgspec.json.Decoder[T], message: bytes) -> T:
+    """A message of a program beside the protocol, halves of characters mended. Raises DecodeError."""
+    try:
+        return decoder.decode(message)
+    except msgspec.DecodeError:
+        mended = without_halves(message)
+        if mended is None:
+            raise
+        return decoder.decode(mended)
 
 
 def is_escaped(inside: memoryview) -> bool:

@@ -50,6 +50,10 @@ line 2</failure></testcase>
     assert read_junit(xml.encode()[:-20]) is None
 
 
+def test_a_report_without_a_bottom_is_not_read() -> None:
+    assert read_junit(b"<a>" * 1_000 + b"</a>" * 1_000) is None
+
+
 def test_a_report_with_entities_is_not_read() -> None:
     assert read_junit(b'<!DOCTYPE x [<!ENTITY a "aaaa">]><testsuite><testcase name="&a;"/></testsuite>') is None
 

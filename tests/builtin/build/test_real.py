@@ -111,6 +111,26 @@ async def test_pytest_reports_each_test(venv: Path) -> None:
     assert listener.heard[-1][:2] == (100, 100)
 
 
+NO_REPORT = """\
+import os, sys
+report = next(word.partition("=")[2] for word in sys.argv if word.startswith("--junitxml="))
+{made}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", ["os.mkfifo(report)", 'os.symlink(os.path.abspath("other.xml"), report)'])
+async def test_what_a_run_puts_in_place_of_its_report_is_not_read(trusting: Path, made: str) -> None:
+    (trusting / "pytest").mkdir()
+    (trusting / "pytest/__init__.py").touch()
+    (trusting / "pytest/__main__.py").write_text(NO_REPORT.format(made=made))
+    (trusting / "other.xml").write_text('<testsuite><testcase name="other"/></testsuite>')
+    declare(trusting, '[tasks.unit]\nrunner = "pytest"\nkind = "test"\n')
+    async with asyncio.timeout(30):
+        told = await run(trusting, "test")
+    assert (told["success"], told["tests"]) == (True, None)
+
+
 @needs_make
 async def test_make_runs_its_target_only(trusting: Path) -> None:
     (trusting / "Makefile").write_text(MAKEFILE)

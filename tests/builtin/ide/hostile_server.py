@@ -52,6 +52,8 @@ def serve() -> None:
                     time.sleep(600)
                 result = {"contents": " ".join(got) or "nothing"}
             _write({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        elif message["method"] == "textDocument/didOpen" and Path("says").exists():
+            _say(Path("says").read_bytes().replace(b"URI", message["params"]["textDocument"]["uri"].encode()))
 
 
 def _read() -> dict[str, Any] | None:
@@ -63,7 +65,10 @@ def _read() -> dict[str, Any] | None:
 
 
 def _write(message: dict[str, Any]) -> None:
-    body = json.dumps(message).encode()
+    _say(json.dumps(message).encode())
+
+
+def _say(body: bytes) -> None:
     sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
     sys.stdout.buffer.flush()
 

@@ -150,3 +150,44 @@ async def test_one_that_does_not_read_is_given_up_before_much_waits_for_it(
         await asyncio.wait(asking)
     finally:
         await headless.close()
+
+
+PUBLISHED = '{"method":"textDocument/publishDiagnostics","params":{"uri":"URI","version":1,"diagnostics":[%s]}}'
+PLACED = '{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":1}},"message":"cut \\ud83d"}'
+
+
+@requirement("IDE-13")
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"id":1,"method":"workspace/configuration","params":17}',
+        '{"id":1,"method":"window/workDoneProgress/create","params":[]}',
+        '{"method":"$/progress","params":null}',
+        '{"method":"x","params":' + "[" * 5_000 + "]" * 5_000 + "}",
+        PUBLISHED % '{"range":17}',
+    ],
+    ids=["settings", "work", "progress", "deep", "diagnostics"],
+)
+async def test_one_that_says_what_is_no_message_is_ended_and_told(project: Path, said: str) -> None:
+    (project / "says").write_text(said)
+    headless = HeadlessIde(project)
+    file = str(project.resolve() / FILES[RUNS_NONE])
+    try:
+        async with asyncio.timeout(15):
+            with pytest.raises(IdeFailed, match=f"{RUNS_NONE} wrote something that is no message"):
+                await headless.get_diagnostics(file, 10_000)
+            (project / "says").unlink()
+            assert await headless.hover(file, Position(0, 0))
+    finally:
+        await headless.close()
+
+
+@requirement("IDE-09")
+async def test_half_a_character_costs_neither_the_server_nor_what_it_says(project: Path) -> None:
+    (project / "says").write_text(PUBLISHED % PLACED)
+    headless = HeadlessIde(project)
+    try:
+        found = await headless.get_diagnostics(str(project.resolve() / FILES[RUNS_NONE]), 10_000)
+        assert [each.message for each in found.items] == ["cut \ufffd"]
+    finally:
+        await headless.close()

@@ -292,6 +292,20 @@ async def test_a_window_that_cannot_be_called_fetches_its_calls(
         assert json.loads(text)["calls"] == [{"cancel": call["id"]}]
 
 
+@requirement("IDE-13", "IDE-17")
+async def test_an_answer_that_is_none_ends_the_call_at_once(told: dict[str, Any], hub: IdeHub, workspace: Path) -> None:
+    async with window(workspace) as fake:
+        assert (await register(told, fake, callback=None))[0] == 200
+        page = f"/ide/next?connection={fake.connection_id}"
+        asking = asyncio.create_task(hub.route().read("/x"))
+        _, text = await post(told, page, fake.secret, {}, method="GET")
+        (call,) = json.loads(text)["calls"]
+        body = {"connectionId": fake.connection_id, "id": call["id"], "answer": {"error": 17}}
+        assert (await post(told, "/ide/answer", fake.secret, body))[0] == 200
+        with pytest.raises(IdeFailed, match="something else than an answer"):
+            await asyncio.wait_for(asking, 2)  # its own limit is longer
+
+
 @pytest.mark.slow
 @requirement("IDE-14")
 async def test_a_window_that_hangs_has_a_limit(

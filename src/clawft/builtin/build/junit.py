@@ -8,6 +8,8 @@ from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
 MAX_CASES = 50_000
+MAX_DEPTH = 100
+"""Of elements in elements; a report has four."""
 
 _PERCENT = re.compile(r"\[ *(\d{1,3})%\]$")
 _ENDINGS: dict[str, Ending] = {"failure": "failed", "error": "failed", "skipped": "ignored"}
@@ -46,17 +48,17 @@ def read_junit(xml: bytes) -> tuple[Case, ...] | None:
     parser.EntityDeclHandler = _refuse_entity
     try:
         parser.Parse(xml, True)
-    except (expat.ExpatError, _Entity):
+    except (expat.ExpatError, _Unfit):
         return None
     return tuple(reader.cases)
 
 
-class _Entity(Exception):
-    """A report has no use for entities, and they can blow up a reader."""
+class _Unfit(Exception):
+    """A report has no use for entities and for endless depth, and both can blow up a reader."""
 
 
 def _refuse_entity(*_: Any) -> None:
-    raise _Entity
+    raise _Unfit
 
 
 class _Reader:
@@ -68,8 +70,12 @@ class _Reader:
         self._ending: Ending = "passed"
         self._words: list[str] = []
         self._inside = False
+        self._depth = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise _Unfit
         if name == "testcase":
             self._attributes, self._ending, self._words = attributes, "passed", []
         elif name in _ENDINGS:
@@ -78,6 +84,7 @@ class _Reader:
             self._words.append(attributes.get("message", "") + "\n")
 
     def end(self, name: str) -> None:
+        self._depth -= 1
         if name in _ENDINGS:
             self._inside = False
         elif name == "testcase" and len(self.cases) < MAX_CASES:

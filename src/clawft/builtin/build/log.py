@@ -35,7 +35,7 @@ class Log:
 
     def text(self) -> str:
         head = [f"[the first {self._lost} lines are left out]"] if self._lost else []
-        return "".join(f"{line}\n" for line in [*head, *self._lines])
+        return "\n".join([*head, *self._lines, ""])
 
 
 def _bytes(line: str) -> int:

@@ -16,6 +16,7 @@ from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import Task
 from clawft.builtin.build.where import Where, find_program, open_where
 from clawft.builtin.cells import cell_for, worked_on
+from clawft.builtin.confine import check_regular
 from clawft.builtin.process import clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
@@ -84,9 +85,11 @@ async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: Tool
 
 
 def _read_report(file: Path) -> bytes | None:
-    """What the builder wrote; nothing if it did not get that far, or wrote more than we read."""
+    """None if there is none, or what lies there is no file of ours: the run may have put anything in its place."""
     try:
-        with file.open("rb") as written:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as written:
+            check_regular(os.fstat(descriptor).st_mode)
             content = written.read(MAX_REPORT_BYTES + 1)
     except OSError:
         return None

@@ -12,6 +12,7 @@ from clawft.catalog import names, uris
 from clawft.catalog.names import SURELY_FIT, Form
 from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
+from clawft.gateway.offer.listed import listed_by
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use, unasked
 from clawft.model import (
@@ -89,7 +90,7 @@ class Prompts:
     def _named(self, caller: Caller) -> Iterator[NamedPrompt]:
         for known in self._providers(caller):
             if isinstance(known.provider, PromptProvider):
-                for prompt in known.provider.list_prompts():
+                for prompt in listed_by(known.owner, "prompts", known.provider.list_prompts):
                     name = names.exported(known.origin, Tool(prompt.name, b""), self._form)
                     yield NamedPrompt(name, prompt, known.provider, known.origin)
 

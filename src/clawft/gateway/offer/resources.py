@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Generic, TypeGuard, TypeVar
 
@@ -11,8 +12,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog import uris
-from clawft.errors import BadParams, Busy, ResourceNotFound
+from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
+from clawft.gateway.offer.listed import listed_by
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
 from clawft.guard.pipeline import Use
 from clawft.link.share.workshop import worked_on
@@ -22,6 +24,7 @@ from clawft.model import (
     ForeignResource,
     ForeignTemplate,
     Resource,
+    ResourceContent,
     ResourceTemplate,
     Talk,
     Tool,
@@ -29,6 +32,7 @@ from clawft.model import (
 from clawft.policy.beside import RESOURCES
 from clawft.provider.base import AskingResources, Changed, ResourceProvider, WatchedProvider
 
+log = logging.getLogger("clawft.gateway")
 MAX_WATCHED = 20_000
 """Resources, of all callers together, that are watched for news without a server that tells of them."""
 MAX_WATCHED_OF_ONE = 5_000
@@ -75,12 +79,20 @@ class Resources:
 
     def named(self, caller: Caller) -> list[Named[Resource | ForeignResource]]:
         """All of them. Of two with one URI the second is wrapped."""
-        found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_resources()]
+        found = [
+            (owner, item)
+            for owner, provider in self._holders(caller)
+            for item in listed_by(owner, "resources", provider.list_resources)
+        ]
         spelled = uris.exported((owner, item.uri) for owner, item in found)
         return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
 
     def named_templates(self, caller: Caller) -> list[Named[ResourceTemplate | ForeignTemplate]]:
-        found = [(owner, item) for owner, provider in self._holders(caller) for item in provider.list_templates()]
+        found = [
+            (owner, item)
+            for owner, provider in self._holders(caller)
+            for item in listed_by(owner, "templates", provider.list_templates)
+        ]
         spelled = uris.exported((owner, item.uri_template) for owner, item in found)
         return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
 
@@ -190,12 +202,24 @@ class Resources:
             item.uri == uri
             for known in self._providers(caller)
             if _holds(known.provider) and not self._reaches(known, caller)
-            for item in known.provider.list_resources()
+            for item in listed_by(known.owner, "resources", known.provider.list_resources)
         )
+
+    async def _contents(
+        self, known: Registered, provider: ResourceProvider, uri: str
+    ) -> Sequence[ResourceContent] | bytes | None:
+        """Of a provider that breaks, nothing: the next may have it."""
+        try:
+            return await provider.read_resource(uri)
+        except ClawftError:
+            raise
+        except Exception:
+            log.exception("the provider %s could not read %s", known.owner, uri[:MAX_TOLD])
+            return None
 
     async def _read(self, known: Registered, provider: ResourceProvider, uri: str, by: Reader) -> bytes | None:
         if not isinstance(provider, AskingResources):
-            contents = await provider.read_resource(uri)
+            contents = await self._contents(known, provider, uri)
             return contents if isinstance(contents, bytes | None) else msgspec.json.encode({"contents": contents})
         if not provider.may_have(uri):
             return None

@@ -46,6 +46,31 @@ class Published(Struct):
     version: int | None = None
 
 
+class Progress(Struct):
+    """Of work that a server tells of; what is no progress of that kind has another value."""
+
+    token: int | str = ""
+    value: Any = None
+
+    @property
+    def kind(self) -> str:
+        match self.value:
+            case {"kind": str(kind)}:
+                return kind
+            case _:
+                return ""
+
+
+class Section(Struct):
+    section: str | None = None
+
+
+class Wanted(Struct):
+    """The settings a server asks for."""
+
+    items: list[Section] = []
+
+
 class PulledReport(Struct):
     kind: str = "full"
     items: list[LspDiagnostic] = []

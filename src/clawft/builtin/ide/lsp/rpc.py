@@ -17,6 +17,7 @@ from clawft.errors import IdeFailed, SpawnFailed
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
 from clawft.wire.correlate import Waiting
+from clawft.wire.strings import read_whole
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 4096
@@ -135,7 +136,7 @@ class Rpc(asyncio.Protocol):
 
     async def request(self, method: str, params: Any, kind: type[T] | Any) -> T:
         """The answer as `kind`. Cancelling tells the server."""
-        self._check()
+        self.check()
         waiter: asyncio.Future[_Message] = self._loop.create_future()
         id = self._waiting.open(waiter)
         self._write({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -166,7 +167,8 @@ class Rpc(asyncio.Protocol):
         for output in self._outputs:
             cast("asyncio.ReadTransport", output).close()
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Raises IdeFailed once it has ended."""
         if self.broken:
             raise IdeFailed(f"{self.name} {self.broken}", hint="ask again: it is started anew")
 
@@ -181,8 +183,8 @@ class Rpc(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             for body in self._framer.feed(data):
-                self._accept(_message.decode(body))
-        except (ValueError, msgspec.DecodeError) as wrong:
+                self._accept(read_whole(_message, body))
+        except (ValueError, RecursionError, msgspec.DecodeError) as wrong:
             self._give_up(f"wrote something that is no message: {wrong}")
 
     def eof_received(self) -> None:

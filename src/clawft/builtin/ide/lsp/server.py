@@ -14,10 +14,10 @@ from msgspec import Raw
 from clawft._version import __version__
 from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import Document, Documents, read, stamp
-from clawft.builtin.ide.lsp.messages import Published, PulledReport, uri_of
+from clawft.builtin.ide.lsp.known import MAX_OF_ONE, Known, KnownFiles
+from clawft.builtin.ide.lsp.messages import LspDiagnostic, Progress, Published, PulledReport, Wanted, uri_of
 from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
 from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
-from clawft.builtin.ide.model import Diagnostic
 from clawft.errors import IdeFailed
 from clawft.sandbox.cell import Cell
 
@@ -27,6 +27,8 @@ QUIET_SECONDS = 0.3
 """A server that says nothing for this long has settled, where it does not tell versions."""
 QUIET_EVERYWHERE_SECONDS = 1.0
 """The same for all files together: between two of them a server may take a moment."""
+MAX_WORKING = 1_000
+"""Pieces of work that a server tells of at a time; of more we do not know when they end."""
 CREATED, CHANGED, DELETED = 1, 2, 3
 
 CAPABILITIES: dict[str, Any] = {
@@ -62,17 +64,6 @@ log = logging.getLogger("clawft.ide")
 T = TypeVar("T")
 
 
-class Known:
-    """The last diagnostics of one file: for which version, and when they came."""
-
-    __slots__ = ("at", "items", "version")
-
-    def __init__(self, items: list[Diagnostic], version: int | None, at: float) -> None:
-        self.items = items
-        self.version = version
-        self.at = at
-
-
 class LspServer:
     def __init__(
         self, spec: ServerSpec, command: tuple[str, ...], folder: str, cell: Cell, changed: Callable[[], None]
@@ -84,7 +75,7 @@ class LspServer:
         self._changed = changed
         self._loop = asyncio.get_running_loop()
         self.documents = Documents()
-        self.known: dict[str, Known] = {}
+        self.known = KnownFiles()
         self.capabilities: dict[str, Any] = {}
         self._working: set[str] = set()
         """Tokens of work the server has told us about and not ended."""
@@ -169,7 +160,7 @@ class LspServer:
         return document
 
     def _close(self, document: Document) -> None:
-        self.known.pop(document.path, None)
+        self.known.drop(document.path)
         self._rpc.notify("textDocument/didClose", {"textDocument": {"uri": uri_of(document.path)}})
 
     def change(self, document: Document, text: str, *, dirty: bool = True) -> None:
@@ -220,7 +211,10 @@ class LspServer:
     # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def settled(self, document: Document | None, seconds: float) -> bool:
-        """Wait until what is known describes the text as it is. False if it does not within the time."""
+        """Wait until what is known describes the text as it is. False if it does not within the time.
+
+        Raises IdeFailed if the server ends meanwhile.
+        """
         if document is not None and self.offers("diagnosticProvider"):
             return await self._pull(document, seconds)
         deadline = self._loop.time() + seconds
@@ -228,7 +222,8 @@ class LspServer:
             self._ask_anew(document)
         while not self._is_settled(document):
             left = deadline - self._loop.time()
-            if left <= 0 or self._rpc.broken:
+            self._rpc.check()
+            if left <= 0:
                 return False
             self._news.clear()
             try:
@@ -268,8 +263,7 @@ class LspServer:
         except TimeoutError:
             return False
         if report.kind == "full":
-            items = [messages.diagnostic(each, document.path) for each in report.items]
-            self.known[document.path] = Known(items, version, self._loop.time())
+            self._know(document.path, report.items, version)
         return version == document.told
 
     # ── what the server says ─────────────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +272,7 @@ class LspServer:
         if method == "textDocument/publishDiagnostics":
             self._published(msgspec.json.decode(params, type=Published, strict=False))
         elif method == "$/progress":
-            self._progress(msgspec.json.decode(params))
+            self._progress(msgspec.json.decode(params, type=Progress))
         elif method in ("window/logMessage", "window/showMessage"):
             log.debug("%s: %s", self.spec.name, bytes(params)[:500].decode(errors="replace"))
 
@@ -292,29 +286,34 @@ class LspServer:
             and said.version < known.version
         ):
             return
-        self.known[path] = Known(
-            [messages.diagnostic(each, path) for each in said.diagnostics], said.version, self._loop.time()
-        )
+        self._know(path, said.diagnostics, said.version)
         self._news.set()
         self._changed()
 
-    def _progress(self, said: dict[str, Any]) -> None:
-        token, kind = str(said.get("token")), said.get("value", {}).get("kind")
-        if kind == "begin":
-            self._working.add(token)
-        elif kind == "end":
-            self._working.discard(token)
+    def _know(self, path: str, said: list[LspDiagnostic], version: int | None) -> None:
+        items = [messages.diagnostic(each, path) for each in said[:MAX_OF_ONE]]
+        self.known.keep(path, Known(items, version, self._loop.time()))
+
+    def _progress(self, said: Progress) -> None:
+        if said.kind == "begin":
+            self._begin(said.token)
+        elif said.kind == "end":
+            self._working.discard(str(said.token))
             self._news.set()
+
+    def _begin(self, token: int | str) -> None:
+        if len(self._working) < MAX_WORKING:
+            self._working.add(str(token))
 
     def _serve(self, method: str, params: Raw) -> Any:
         match method:
             case "workspace/configuration":
-                items = msgspec.json.decode(params).get("items", [])
-                return [self._setting(item.get("section") or "") for item in items]
+                wanted = msgspec.json.decode(params, type=Wanted)
+                return [self._setting(item.section or "") for item in wanted.items]
             case "workspace/workspaceFolders":
                 return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
             case "window/workDoneProgress/create":
-                self._working.add(str(msgspec.json.decode(params).get("token")))
+                self._begin(msgspec.json.decode(params, type=Progress).token)
                 return None
             case "client/registerCapability" | "client/unregisterCapability":
                 return None

@@ -15,6 +15,7 @@ from clawft.builtin.ide.model import Buffer, Window
 from clawft.builtin.ide.remote import RemoteIde, failure
 from clawft.builtin.ide.vscode.register import Beat
 from clawft.errors import IdeFailed, IdeNotConnected, IdeTimeout
+from clawft.wire.strings import read_whole
 
 if TYPE_CHECKING:  # aiohttp is loaded with the first window that can be called
     from aiohttp import ClientSession
@@ -221,8 +222,12 @@ class FetchingIde(VsCodeIde):
 
     def answered(self, id: int, answer: bytes) -> None:
         waiter = self._open.get(id)
-        if waiter is not None and not waiter.done():
+        if waiter is None or waiter.done():
+            return
+        try:
             waiter.set_result(_read(answer))
+        except IdeFailed as wrong:
+            waiter.set_exception(wrong)
 
     async def close(self) -> None:
         for waiter in self._open.values():
@@ -232,6 +237,6 @@ class FetchingIde(VsCodeIde):
 
 def _read(said: bytes) -> Answer:
     try:
-        return _answer.decode(said)
+        return read_whole(_answer, said)
     except msgspec.DecodeError as wrong:
         raise IdeFailed(f"the window answered with something else than an answer: {wrong}") from None

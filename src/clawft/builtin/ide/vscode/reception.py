@@ -25,6 +25,7 @@ from clawft.errors import IdeError, LinkClosed, MessageTooLong
 from clawft.link import asgi
 from clawft.link.asgi import JSON, TEXT, Receive, Scope, Send
 from clawft.link.http_in.server import HttpServer, of_asgi
+from clawft.wire.strings import read_whole
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 HEARTBEAT_SECONDS = 10
@@ -243,6 +244,6 @@ def bearer(headers: dict[bytes, bytes]) -> bytes:
 
 def decode(body: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(body, type=kind)
+        return read_whole(msgspec.json.Decoder(kind), body)
     except msgspec.DecodeError as wrong:
         raise Refused(400, f"the body is not what this page takes: {wrong}") from None

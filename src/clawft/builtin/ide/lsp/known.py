@@ -1,0 +1,57 @@
+"""What a language server has last said of each file, as far as there is room for it."""
+
+from collections.abc import ItemsView, ValuesView
+from sys import getsizeof
+
+from msgspec import Struct
+
+from clawft.builtin.ide.model import Diagnostic
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Of all diagnostics of one server."""
+MAX_FILES = 20_000
+MAX_OF_ONE = 10_000
+"""Diagnostics of one file."""
+_BESIDE = 500
+"""What one takes beside its text, with its place."""
+
+
+class Known(Struct):
+    """The last diagnostics of one file: for which version, and when they came."""
+
+    items: list[Diagnostic]
+    version: int | None
+    at: float
+
+    @property
+    def size(self) -> int:
+        return _BESIDE + sum(_BESIDE + getsizeof(each.message) for each in self.items)
+
+
+class KnownFiles:
+    """By their paths. Where there is no room, what came first gives way: the server may say it again."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, Known] = {}
+        self._size = 0
+
+    def get(self, path: str) -> Known | None:
+        return self._files.get(path)
+
+    def items(self) -> ItemsView[str, Known]:
+        return self._files.items()
+
+    def values(self) -> ValuesView[Known]:
+        return self._files.values()
+
+    def keep(self, path: str, known: Known) -> None:
+        self.drop(path)
+        self._files[path] = known
+        self._size += known.size
+        while (self._size > MAX_BYTES or len(self._files) > MAX_FILES) and len(self._files) > 1:
+            self.drop(next(iter(self._files)))
+
+    def drop(self, path: str) -> None:
+        gone = self._files.pop(path, None)
+        if gone is not None:
+            self._size -= gone.size

@@ -1,0 +1,34 @@
+"""Values as JSON, whatever stands in their texts. Pure.
+
+Python keeps bytes of a file's name that are no UTF-8, and half an emoji, as halves of characters. JSON on the wire has
+no place for them: one such name would cost the list it is in.
+"""
+
+import re
+from typing import Any, cast
+
+import msgspec
+
+_HALF = re.compile("[\ud800-\udfff]")
+_IN_ITS_PLACE = "\ufffd"
+
+
+def encoded(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(whole(msgspec.to_builtins(value)))
+
+
+def whole(value: Any) -> Any:
+    """The same with a sign in place of each half of a character, in all its texts."""
+    match value:
+        case str():
+            return _HALF.sub(_IN_ITS_PLACE, value)
+        case dict():
+            members = cast("dict[Any, Any]", value)
+            return {whole(name): whole(member) for name, member in members.items()}
+        case list() | tuple():
+            return [whole(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
