@@ -28,8 +28,13 @@ _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 def open_at_once(path: str | Path) -> BufferedReader:
-    """To read, without waiting for whoever may write: what stands there may be a pipe."""
-    return open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
+    """To read, without waiting for whoever may write: what stands there may be a pipe. Raises OSError for a folder."""
+    descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
+    try:
+        return open(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def home() -> Path:
