@@ -244,6 +244,24 @@ def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, str
 
 
 @requirement("POOL-20")
+@pytest.mark.parametrize("words", [("echo",), ("one__echo",), ("e*o",), ("*",)])
+def test_what_was_taken_back_is_not_approved_anew_by_a_glob(run: Any, stranger: Path, words: tuple[str, ...]) -> None:
+    run(*GRANT, "one", "ec*", "--new")
+    assert says(run).code == 0
+    gone = run("approvals", "revoke", "one", *words)
+    assert "revoked: one ec*" in gone.out
+    assert "weft approvals grant one echo" in says(run).err
+
+
+@requirement("POOL-20")
+def test_a_glob_for_other_tools_stays(run: Any, stranger: Path) -> None:
+    run(*GRANT, "one", "echo")
+    run(*GRANT, "one", "other_*", "--new")
+    assert run("approvals", "revoke", "one", "echo").out == "revoked: one echo\n"
+    assert [row["tool"] for row in run("approvals", "list", "--json").json["approvals"]] == ["other_*"]
+
+
+@requirement("POOL-20")
 def test_approvals_travel_to_others_but_launches_stay(
     run: Any, stranger: Path, tmp_path: Path, workspace: Path
 ) -> None:
