@@ -138,6 +138,17 @@ def test_a_result_the_scenario_did_not_expect_fails(run: Any, workspace: Path) -
     assert "expected 'ho ho'" in done.err
 
 
+@requirement("GUARD-05", "GUARD-10")
+@pytest.mark.parametrize(("name", "words"), [("file__read", ("--deny", "file__*")), ("weft__made_up", ())])
+def test_a_call_of_what_is_not_there_for_it_stands_in_the_audit(
+    run: Any, workspace: Path, name: str, words: tuple[str, ...]
+) -> None:
+    told = script(workspace, f'[[turns]]\ncalls = [{{ tool = "{name}" }}]\n[[turns]]\ntext = "{{{{result}}}}"\n')
+    assert f"tool not found: {name}" in run("agent", "-p", "go", "--scenario", told, "--print", *words).out
+    (line,) = run("audit", "tail", "--json").json["lines"]
+    assert (line["tool"], line["verdict"]) == (name, "hidden")
+
+
 @requirement("AGENT-02", "S4-CLI-01")
 @pytest.mark.parametrize(("mode", "verdict"), [("disabled", "error"), ("mock", "ok"), ("live", "not_found")])
 def test_calls_are_disabled_scripted_or_real(run: Any, workspace: Path, mode: str, verdict: str) -> None:

@@ -244,6 +244,24 @@ def test_a_changed_definition_asks_again_and_is_shown_side_by_side(run: Any, str
 
 
 @requirement("POOL-20")
+@pytest.mark.parametrize("words", [("echo",), ("one__echo",), ("e*o",), ("*",)])
+def test_what_was_taken_back_is_not_approved_anew_by_a_glob(run: Any, stranger: Path, words: tuple[str, ...]) -> None:
+    run(*GRANT, "one", "ec*", "--new")
+    assert says(run).code == 0
+    gone = run("approvals", "revoke", "one", *words)
+    assert "revoked: one ec*" in gone.out
+    assert "weft approvals grant one echo" in says(run).err
+
+
+@requirement("POOL-20")
+def test_a_glob_for_other_tools_stays(run: Any, stranger: Path) -> None:
+    run(*GRANT, "one", "echo")
+    run(*GRANT, "one", "other_*", "--new")
+    assert run("approvals", "revoke", "one", "echo").out == "revoked: one echo\n"
+    assert [row["tool"] for row in run("approvals", "list", "--json").json["approvals"]] == ["other_*"]
+
+
+@requirement("POOL-20")
 def test_approvals_travel_to_others_but_launches_stay(
     run: Any, stranger: Path, tmp_path: Path, workspace: Path
 ) -> None:
@@ -290,6 +308,38 @@ def test_a_file_of_others_starts_no_program_unless_that_is_asked_for(run: Any, t
     assert "3 were left out" in run("approvals", "import", str(file), "--launches", **other).err
     (taken,) = run("approvals", "list", "--json", **other).json["approvals"]
     assert (taken["server"], taken["tool"], taken["workspace"]) == ("theirs", "(launch)", str(workspace))
+
+
+NO_TEXTS = ["[]", "null", '""', "0", "{}", '{"name":1}', "[" * 500 + "]" * 500]
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("shown", NO_TEXTS)
+def test_a_text_that_is_none_is_not_taken_over_and_harms_nobody(
+    run: Any, stranger: Path, tmp_path: Path, home: Path, shown: str
+) -> None:
+    """The attack: a file for the team after which nobody can list a tool any more."""
+    told = f'{{"version":1,"approvals":[{{"server":"one","tool":"echo","pin":"sha256:0","shown":{shown}}}]}}'
+    (tmp_path / "team.json").write_text(told)
+    refused = run("approvals", "import", str(tmp_path / "team.json"))
+    assert (refused.code, "was altered" in refused.err) == (2, True)
+    (home / "approvals.json").write_text(told)
+    (home / "approvals.json").chmod(0o600)
+    assert "one__echo" in run("tools", "list").out
+    assert "is not the one you approved" in says(run).err
+    assert run("approvals", "diff").code == 0
+
+
+@requirement("POOL-20")
+@pytest.mark.parametrize("expires", [1e308, 1e18, -1e18, -5])
+def test_an_end_beyond_every_calendar_can_be_listed_and_taken_back(
+    run: Any, tmp_path: Path, home: Path, expires: float
+) -> None:
+    told = {"version": 1, "approvals": [{"server": "one", "tool": "echo", "pin": "sha256:0", "expires": expires}]}
+    (tmp_path / "team.json").write_text(json.dumps(told))
+    assert run("approvals", "import", str(tmp_path / "team.json")).code == 0
+    assert "echo" in run("approvals", "list").out
+    assert (run("approvals", "revoke", "one").code == 0) is (expires > 0)  # what has run out is forgotten by then
 
 
 # ── launches ─────────────────────────────────────────────────────────────────────────────────────────────────────────

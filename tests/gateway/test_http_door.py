@@ -102,6 +102,13 @@ async def test_a_token_opens_the_door(authorization: str, let_in: bool) -> None:
 
 
 @requirement("SHELL-19")
+@pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Bearer x", "Basic "])
+async def test_an_empty_token_opens_it_to_nobody(authorization: str) -> None:
+    async with http(server(), Access(with_token("", Caller("ada")), LOOPBACK_HOSTS)) as client:
+        assert (await client.start("POST", b"{}", {**POSTED, "authorization": authorization}).whole()).status == 401
+
+
+@requirement("SHELL-19")
 async def test_a_token_is_asked_before_the_body_is_read() -> None:
     access = Access(with_token("s3cret", Caller()), LOOPBACK_HOSTS)
     async with http(server(), access, max_body=10) as client:

@@ -446,6 +446,23 @@ def test_whoever_is_asked_sees_every_word_that_a_model_would(where: str) -> None
     assert line.startswith("│ ")
 
 
+@requirement("POOL-18", "POOL-19")
+@pytest.mark.parametrize(
+    "members",
+    [
+        '"description":"WHISPER","description":"Fine."',
+        '"inputSchema":{"properties":{"a":{"description":"WHISPER","description":"Fine."}}}',
+        '"server instructions":"WHISPER"',
+    ],
+)
+def test_so_do_they_where_a_key_occurs_twice_or_is_called_like_one_of_ours(members: str) -> None:
+    wire = f'{{"name":"x",{members}}}'.encode()
+    message = question(Subject("s", Tool("x", wire), "sha256:1"), "{}").params["message"]
+    told = [line for line in message.splitlines() if "WHISPER" in line]
+    assert told
+    assert all(line.startswith("│ ") for line in told)
+
+
 @requirement("POOL-18")
 def test_a_usual_tool_is_asked_about_in_few_lines() -> None:
     schema = {

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clawft.errors import InvalidConfig
-from clawft.guard.approvals import MAX_SHOWN_BYTES, Approvals, parse, read, write_out
+from clawft.guard.approvals import MAX_FILE_BYTES, MAX_SHOWN_BYTES, Approvals, parse, read, write_out
 from clawft.policy.approval import Approval, Standing, Use
 from tests.requirements import requirement
 
@@ -156,6 +156,20 @@ def test_a_text_that_is_too_long_to_keep_is_pinned_all_the_same(home: Path) -> N
     Approvals(home).add(msgspec.structs.replace(ECHO, shown=shown))
     (kept,) = Approvals(home).all()
     assert (kept.pin, kept.shown) == (ECHO.pin, msgspec.UNSET)
+
+
+@requirement("POOL-20")
+def test_a_server_of_many_words_costs_the_others_no_approval(home: Path) -> None:
+    """The attack: definitions so long that the book with them could not be read any more."""
+    book = Approvals(home)
+    book.add(ECHO)
+    shown = msgspec.Raw(b'{"description":"' + b"x" * (MAX_SHOWN_BYTES - 32) + b'"}')
+    many = [Approval("greedy", f"t{n}", "sha256:1", shown=shown) for n in range(MAX_FILE_BYTES // MAX_SHOWN_BYTES + 2)]
+    with pytest.raises(InvalidConfig, match="can be kept"):
+        book.add(*many)
+    assert stands(Approvals(home)) is Standing.APPROVED
+    book.add(*many[:3])
+    assert len(Approvals(home).all()) == 4
 
 
 def test_what_is_written_out_reads_back() -> None:

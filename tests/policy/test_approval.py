@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.policy.approval import Approval, Standing, Use, judge, with_added
-from clawft.policy.pin import AS_IT_CAME, TWICE, canonical, changed, pin, read_shown, shown_tool
+from clawft.policy.beside import prompts_of
+from clawft.policy.pin import AS_IT_CAME, INSTRUCTIONS, TWICE, canonical, changed, pin, read_shown, shown_tool
 from tests.requirements import requirement
 
 NOW = 1_000.0
@@ -104,6 +105,34 @@ def test_a_key_that_occurs_twice_cannot_hide_a_change() -> None:
     second = shown_tool(b'{"name":"a","description":"evil","description":"x"}', "")
     assert TWICE in first
     assert pin(first) != pin(second)
+
+
+@requirement("POOL-19")
+@pytest.mark.parametrize("instructions", ["", "be kind"])
+@pytest.mark.parametrize("name", [INSTRUCTIONS, AS_IT_CAME, TWICE])
+def test_a_member_that_is_called_like_a_word_of_ours_is_pinned_too(name: str, instructions: str) -> None:
+    """The attack: a member that a pin would take for its own can say anything later."""
+    texts = ("be kind", "obey", "")
+    assert len({pinned({**DEFINITION, name: text}, instructions) for text in texts}) == len(texts)
+    assert pinned({**DEFINITION, name: "be kind"}, "") != pinned(DEFINITION, "be kind")
+
+
+@requirement("POOL-19")
+def test_what_is_said_of_keys_that_occur_twice_cannot_be_said_instead() -> None:
+    twice = shown_tool(b'{"name":"a","x":1,"x":2}', "")
+    assert pinned(twice, "") != pin(twice)
+    assert pin(shown_tool(canonical({AS_IT_CAME: "x"}), "")) != pin({AS_IT_CAME: "x"})
+
+
+@requirement("POOL-19")
+def test_neither_hides_a_change_of_a_prompt() -> None:
+    def prompts(*wires: bytes) -> str:
+        return pin(shown_tool(prompts_of(wires).wire, ""))
+
+    good = b'{"name":"p","arguments":[{"name":"a","description":"good"}],"_meta":{"today":1}}'
+    both = good.replace(b'"description":"good"', b'"description":"evil","description":"good"')
+    assert len({prompts(good), prompts(both), prompts(both.replace(b"evil", b"EVIL"))}) == 3
+    assert prompts(good) == prompts(good.replace(b"1", b"2"))  # what only programs see may change
 
 
 @requirement("POOL-19")

@@ -84,6 +84,18 @@ async def test_a_change_with_the_next_start_is_asked_about_before_the_first_call
 
 
 @requirement("POOL-19")
+async def test_so_is_one_of_a_member_that_is_called_like_a_word_of_ours(tmp_path: Path, said: Path) -> None:
+    name = "server instructions"
+    said.write_text(json.dumps(other(**{name: "be kind"})))
+    assert weft(tmp_path, "approvals", "grant", "turncoat", "poke").returncode == 0
+    said.write_text(json.dumps(other(**{name: EVIL})))
+    async with mcp_server(tmp_path, "--no-builtin") as pipe:
+        await pipe.open()
+        assert "is not the one you approved" in await poke(pipe)
+        assert EVIL not in json.dumps(await pipe.ask("tools/list"))
+
+
+@requirement("POOL-19")
 @pytest.mark.parametrize(("change", "how"), [("instructions", "end"), ("description", "end"), ("description", "tell")])
 async def test_so_is_one_in_between(tmp_path: Path, said: Path, change: str, how: str) -> None:
     async with mcp_server(tmp_path, "--no-builtin") as pipe:

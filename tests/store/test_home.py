@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import Busy
-from clawft.store.home import home, locked, private_dir, write_private
+from clawft.store.home import home, locked, open_at_once, private_dir, write_private
 from tests.requirements import requirement
 
 HOLD_LOCK = """
@@ -56,6 +56,16 @@ def test_folders_and_files_are_closed_to_others_whatever_the_umask(tmp_path: Pat
     write_private(folder / "secret", b"x")
     assert [mode(tmp_path / part) for part in ("a", "a/b", "a/b/c")] == [0o700] * 3
     assert mode(folder / "secret") == 0o600
+
+
+@requirement("CONF-12")
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted there")
+def test_a_folder_in_place_of_a_file_leaves_nothing_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    for _ in range(8):
+        with pytest.raises(IsADirectoryError):
+            open_at_once(tmp_path)
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 @requirement("PLUG-06")

@@ -1,6 +1,7 @@
 """A journal shows whether it was touched."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -314,3 +315,29 @@ def test_a_line_in_a_batch_costs_microseconds(path: Path) -> None:
         journal.append(batch)
         best = min(best, time.perf_counter() - started)
     assert best / len(batch) < 40e-6  # 2 µs measured; ten times the budget, for a busy machine
+
+
+@requirement("GUARD-11")
+def test_a_line_whose_writer_was_killed_is_nobodys_doing(path: Path) -> None:
+    """The disk was full, or the process ended, in the middle of a line: that is no forgery, and nothing is missing."""
+    journal = Journal(path)
+    journal.append([{"tool": "one"}, {"tool": "two"}])
+    whole = path.read_bytes()
+    path.write_bytes(whole + whole.splitlines(keepends=True)[0][:-40])
+    assert verify(path) == Intact(2)
+    path.write_bytes(whole[:-1])
+    assert isinstance(verify(path), Broken)  # the head knows of that line
+    path.write_bytes(whole[:-40])
+    assert isinstance(verify(path), Broken)
+
+
+@requirement("GUARD-11")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("name", ["audit.jsonl", "audit.head", "audit.base"])
+def test_a_pipe_in_its_place_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(OSError, match="no plain file"):
+        verify(tmp_path / "audit.jsonl")
+    if name != "audit.base":
+        with pytest.raises(OSError, match="no plain file"):
+            Journal(tmp_path / "audit.jsonl").append([{"tool": "one"}])

@@ -185,7 +185,11 @@ def test_members_that_sound_like_secrets_are_masked_at_any_depth() -> None:
         "deep": [{"api_key": MASK}],
         "note": "a [redacted: API key]",
     }
-    plain = b'{"a": 1.50, "b": "c"}'
+    address = '{"url":"https://h.example/a?page=2&access_token=abcdefgh1#id_token=abcdefgh2"}'
+    assert json.loads(mask_members(address.encode())) == {
+        "url": f"https://h.example/a?page=2&access_token={MASK}#id_token={MASK}"
+    }
+    plain = b'{"a": 1.50, "b": "c", "d": "https://h.example/a?page=2"}'
     assert mask_members(plain) is plain
     assert mask_members(b"[" * 100_000) == b"[" * 100_000
 

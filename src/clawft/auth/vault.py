@@ -22,7 +22,7 @@ from msgspec import Struct
 from clawft.auth import sealed
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments
-from clawft.store.home import home, locked, private_dir, write_private
+from clawft.store.home import home, locked, private_dir, read_plain, write_private
 from clawft.store.secrets import SCHEME, is_reference
 
 MAX_LOGINS = 32
@@ -106,8 +106,7 @@ class Vault:
     def read(self, name: str) -> list[Login]:
         path = self.path(name)
         try:
-            with path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES)
+            data = read_plain(path, MAX_FILE_BYTES)
         except FileNotFoundError:
             return []
         except OSError as failed:

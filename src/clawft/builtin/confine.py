@@ -4,6 +4,8 @@ A path is walked part by part from an open folder. Symlinks are read and followe
 back to a folder that is already open. What is opened in the end is a name inside an open folder, so a parent that is
 swapped for a symlink between check and use leads nowhere. Names are never compared, so letter case cannot fool a check.
 
+Our own folder, with everybody's tokens and approvals in it, is no part of a workspace that happens to hold it.
+
 `openat2(RESOLVE_BENEATH)` would do most of this in one call, but it exists on Linux only and refuses absolute symlinks
 that point back inside.
 """
@@ -17,10 +19,14 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
+from clawft.store.home import home
 
 MAX_PATH_CHARS = 4096
 MAX_PARTS = 256
 MAX_LINKS = 40
+
+SHARED = frozenset({"logs", "mcp.toml", "tasks.toml"})
+"""What a workspace has in its `.clawft`: also where that is our own folder, as in the home of a user."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWAPPED = (errno.ELOOP, errno.ENOTDIR)
@@ -134,6 +140,8 @@ class _Walk:
             part = self.todo.pop()
             if part == "..":
                 self.up()
+            elif part not in SHARED and is_ours(self.folders[-1]):
+                raise self.private()
             elif (target := read_link(part, self.folders[-1])) is not None:
                 self.follow(target)
             elif not self.todo:
@@ -191,10 +199,21 @@ class _Walk:
         for folder in (*self.folders, *(folder for folder, _ in self.made)):
             os.close(folder)
 
+    def private(self) -> PermissionDenied:
+        return PermissionDenied(self.tool, f"'{self.path}' belongs to clawft itself", hint="a person reads it by hand")
+
     def outside(self) -> PermissionDenied:
         return PermissionDenied(
             self.tool, f"'{self.path}' is outside the workspace", hint="paths start at the workspace"
         )
+
+
+def is_ours(folder: int) -> bool:
+    """Whether this open folder is where we keep what is ours."""
+    try:
+        return os.path.samestat(os.fstat(folder), os.stat(home()))
+    except OSError:  # nothing was kept yet
+        return False
 
 
 def read_link(name: str, folder: int) -> str | None:

@@ -1,10 +1,10 @@
-"""Everything beneath a folder, by descriptor: symlinks are named, never followed, and `.git` stays closed."""
+"""Everything beneath a folder, by descriptor: symlinks are named, never followed; `.git` and what is ours is closed."""
 
 import os
 import stat
 from collections.abc import Iterator
 
-from clawft.builtin.confine import Place
+from clawft.builtin.confine import SHARED, Place, is_ours
 
 MAX_DEPTH = 64
 CLOSED = frozenset({".git"})
@@ -23,7 +23,8 @@ def walk_places(top: Place, depth: int) -> Iterator[tuple[str, os.stat_result, P
     folder = top.open(_FOLDER)
     prefix = "" if top.relative == "." else f"{top.relative}/"
     try:
-        for name in sorted(os.listdir(folder)):
+        names = os.listdir(folder)
+        for name in sorted(SHARED.intersection(names) if is_ours(folder) else names):
             yield from _entry(Place(folder, name, prefix + name), depth)
     finally:
         os.close(folder)

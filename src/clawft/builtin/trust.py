@@ -59,8 +59,9 @@ def _may_run(folder: Path, workspace: Path, says: Trusted) -> bool:
 
 
 async def _person_allows(tool: str, folder: Path, ctx: ToolContext) -> bool:
-    message = f"{tool} runs code that {folder} brings along (build scripts, tests, plugins). Run it this once?"
-    answer = await ctx.elicit("trust", message, _FORM)
+    named = repr(str(folder))  # on one line: whoever named the folder has nothing to say here
+    message = f"{tool} runs code that {named} brings along (build scripts, tests, plugins). Run it this once?"
+    answer = await ctx.elicit("weft_trust", message, _FORM)
     return answer == {"allow": True}
 
 

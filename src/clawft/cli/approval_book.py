@@ -86,7 +86,11 @@ def is_named(server: str, tool: str, words: Sequence[str]) -> bool:
 
 
 def _moment(when: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(when))
+    """A date, as far as the calendar of this machine goes."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(when))
+    except (OverflowError, OSError, ValueError):
+        return f"second {when:.3g}"
 
 
 def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,8 @@ def _read(file: str) -> tuple[Approval, ...]:
     from clawft.guard.approvals import MAX_FILE_BYTES, parse  # only where approvals are looked at
 
     try:
-        content = sys.stdin.buffer.read(MAX_FILE_BYTES + 1) if file == "-" else Path(file).expanduser().read_bytes()
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).expanduser().open("rb") as source:
+            content = source.read(MAX_FILE_BYTES + 1)
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None
     return parse(content, file, hint=ANOTHER)
@@ -114,11 +116,12 @@ def _read(file: str) -> tuple[Approval, ...]:
 
 def _genuine(each: Approval, file: str) -> Approval:
     """Raises InvalidConfig if what would be shown as approved is not what is approved."""
-    from clawft.guard.approval import approved_text  # loaded with the book
+    import msgspec  # loaded with the book
+
+    from clawft.guard.approval import approved_text
     from clawft.policy.pin import pin
 
-    text = approved_text(each)
-    if text and pin(text) != each.pin:
+    if each.shown is not msgspec.UNSET and pin(approved_text(each)) != each.pin:
         what = f"{each.tool or 'the launch'} of {each.server}"
         raise InvalidConfig(f"{file}: the approval of {what} was altered", hint=ANOTHER)
     return each

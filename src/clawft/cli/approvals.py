@@ -218,7 +218,7 @@ def _revoke(options: Options) -> int:
     gone: list[Approval] = []
 
     def without(known: tuple[Approval, ...]) -> Iterable[Approval]:
-        gone.extend(each for each in known if _is_meant(each, server, globs))
+        gone.extend(_meant_by(known, server, globs))
         return [each for each in known if each not in gone]
 
     book().change(without)
@@ -237,8 +237,14 @@ def _approved_instead(server: str, globs: Sequence[str]) -> str:
     return f"did you mean {one_line(near)}?" if near and near != server else "weft approvals list"
 
 
-def _is_meant(each: Approval, server: str, globs: Sequence[str]) -> bool:
-    return each.server == server and (not globs or is_named(server, each.tool, globs))
+def _meant_by(known: Iterable[Approval], server: str, words: Sequence[str]) -> list[Approval]:
+    """With every glob that would approve one of the tools anew when it is used next."""
+    from clawft.policy.approval import covers  # loaded with the book
+
+    mine = [each for each in known if each.server == server]
+    named = [each for each in mine if not words or is_named(server, each.tool, words)]
+    tools = {*(each.tool for each in named), *(word.removeprefix(f"{server}__") for word in words)}
+    return [each for each in mine if each in named or (each.is_glob and any(covers(each.tool, one) for one in tools))]
 
 
 VERBS = {

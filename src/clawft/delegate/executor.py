@@ -131,6 +131,18 @@ class BuiltinExecutor:
         return await _called(self._tools, entry, spec, ctx)
 
 
+class UnknownExecutor:
+    """What is not there, or not for this caller: it is called all the same, so that the audit knows of it."""
+
+    name = "unknown"
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
+        return await _called(self._tools, None, spec, ctx)
+
+
 class Live:
     """One executor after the other, until one knows the tool."""
 
@@ -148,22 +160,23 @@ class Live:
 
 
 def live(tools: Tools) -> Live:
-    return Live([McpExecutor(tools), BuiltinExecutor(tools)])
+    return Live([McpExecutor(tools), BuiltinExecutor(tools), UnknownExecutor(tools)])
 
 
 def not_found(tool: str) -> ToolExecutionResult:
     return ToolExecutionResult("not_found", f"tool not found: {tool}")
 
 
-async def _called(tools: Tools, entry: Entry, spec: ToolCallSpec, ctx: ExecutionContext) -> ToolExecutionResult:
+async def _called(tools: Tools, entry: Entry | None, spec: ToolCallSpec, ctx: ExecutionContext) -> ToolExecutionResult:
+    name, server = (entry.canonical, entry.origin.server) if entry else (spec.tool, spec.tool)
     try:
-        reply = await tools.call(ctx.caller, entry.canonical, msgspec.json.encode(spec.input), ctx.talk)
+        reply = await tools.call(ctx.caller, name, msgspec.json.encode(spec.input), ctx.talk)
     except ToolNotFound:
         return not_found(spec.tool)
     except JsonRpcFailure as refused:
         from clawft.provider.server.call.refusal import in_words  # loaded with the first server
 
-        return ToolExecutionResult("error", in_words(entry.origin.server, refused))
+        return ToolExecutionResult("error", in_words(server, refused))
     except ClawftError as failed:  # a server that is gone, a bound that is reached
         return ToolExecutionResult("error", str(failed))
     except Exception as broken:

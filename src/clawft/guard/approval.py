@@ -333,7 +333,7 @@ def approval_of(
 
 
 def approved_text(approval: Approval) -> Shown:
-    """What the person was shown then; nothing if it was too long to keep."""
+    """What the person was shown then; nothing if it was too long to keep, or is no such text."""
     return {} if approval.shown is msgspec.UNSET else read_shown(bytes(approval.shown))
 
 

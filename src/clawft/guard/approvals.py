@@ -23,11 +23,12 @@ from clawft.store.home import locked, open_at_once, private_dir, write_private
 FILE = "approvals.json"
 VERSION = 1
 MAX_APPROVALS = 20_000
-MAX_FILE_BYTES = 64 * 1024 * 1024
+MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_SHOWN_BYTES = 256 * 1024
 """Of an approved text; a longer one is pinned all the same, but cannot be compared later."""
 
 ANEW = "move the file away, and approve anew what you use"
+FEWER = "weft approvals revoke SERVER, of one you do not need"
 
 Stamp = tuple[int, int, int, int, int]
 Edit = Callable[[tuple[Approval, ...]], Iterable[Approval]]
@@ -101,10 +102,18 @@ class Approvals:
         private_dir(self.path.parent)
         with locked(self.path.with_suffix(".lock")):
             known = tuple(each for each in read(self.path) if is_live(each, self.clock()))
-            kept = tuple(edit(known))
-            if len(kept) > MAX_APPROVALS:
-                raise InvalidConfig(f"there are {MAX_APPROVALS} approvals already", hint="weft approvals revoke SERVER")
-            write_private(self.path, msgspec.json.encode(_Document(VERSION, kept)))
+            write_private(self.path, _written(tuple(edit(known))))
+
+
+def _written(kept: tuple[Approval, ...]) -> bytes:
+    """Raises InvalidConfig for a book that could not be read again: then nothing at all would be approved."""
+    if len(kept) > MAX_APPROVALS:
+        raise InvalidConfig(f"there are {MAX_APPROVALS} approvals already", hint=FEWER)
+    content = msgspec.json.encode(_Document(VERSION, kept))
+    if len(content) > MAX_FILE_BYTES:
+        told = f"all approvals together have {len(content)} bytes; {MAX_FILE_BYTES} can be kept"
+        raise InvalidConfig(told, hint=FEWER)
+    return content
 
 
 def _bounded(approval: Approval) -> Approval:

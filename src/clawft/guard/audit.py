@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ToolNotFound
+from clawft.errors import Busy, ToolNotFound
 from clawft.model import Call, Caller, Kind, Next, Origin, Reply, Tool
 from clawft.wire.visible import make_visible
 
@@ -124,6 +124,8 @@ class Audit:
             self._sink.append([self._line(happened) for happened in batch])
         except OSError as failed:  # the disk is full: no call that has nothing to do with it fails
             log.error("audit: %d lines could not be written: %s", len(batch), failed.strerror or failed)
+        except Busy as held:
+            log.error("audit: %d lines could not be written: %s", len(batch), held)
         except Exception:  # the same for whatever else breaks here
             log.exception("audit: %d lines could not be written", len(batch))
 

@@ -9,13 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from clawft.catalog.names import fit
 from clawft.model import EMPTY_OBJECT, Question, Tool
 from clawft.policy.beside import CALLED
-from clawft.policy.pin import UNSEEN
+from clawft.policy.pin import members
 from clawft.policy.told import told_beside
 
 SHOWN_CHARS = 4_000
@@ -108,8 +107,8 @@ def _message(subject: Subject, arguments: str) -> str:
 
 def _rest_of(tool: Tool) -> Mapping[str, object]:
     """Its definition without what is said elsewhere, or to nobody."""
-    known = msgspec.json.decode(tool.wire or EMPTY_OBJECT, type=dict[str, object])
-    return {name: value for name, value in known.items() if name not in ("name", "description", UNSEEN)}
+    known = members(tool.wire or EMPTY_OBJECT)
+    return {name: value for name, value in known.items() if name not in ("name", "description")}
 
 
 def why(subject: Subject) -> str:

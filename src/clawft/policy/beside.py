@@ -11,16 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from clawft.model import Annotations, Said, Tool
-from clawft.policy.pin import UNSEEN
+from clawft.policy.pin import AS_IT_CAME, canonical, members
 
 PROMPTS, RESOURCES = "prompts/get", "resources/read"
 CALLED: Mapping[str, str] = {PROMPTS: "prompts", RESOURCES: "resources"}
 """In words for people."""
-
-_object = msgspec.json.Decoder(dict[str, Any])
 
 
 def beside_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ...]:
@@ -29,21 +25,16 @@ def beside_tools(prompts: Sequence[bytes], *, resources: bool) -> tuple[Tool, ..
 
 
 def prompts_of(prompts: Sequence[bytes]) -> Tool:
-    seen = [{key: value for key, value in _members(each).items() if key != UNSEEN} for each in prompts]
-    said = "\n".join(f"{each.get('name', '')}: {each.get('description', '')}" for each in seen)
-    return _as_tool(PROMPTS, said, {"prompts": seen})
+    seen = [members(each) for each in prompts]
+    return _as_tool(PROMPTS, canonical({"name": PROMPTS, "prompts": seen}), "\n".join(map(_said, seen)))
 
 
-def _as_tool(name: str, description: str, more: Mapping[str, Any]) -> Tool:
-    wire = msgspec.json.encode({"name": name, **more})
+def _said(prompt: Mapping[str, Any]) -> str:
+    return prompt.get(AS_IT_CAME) or f"{prompt.get('name', '')}: {prompt.get('description', '')}"
+
+
+def _as_tool(name: str, wire: bytes, description: str = "") -> Tool:
     return Tool(name, wire, Annotations(read_only_hint=True), told=Said(description=description))
 
 
-def _members(prompt: bytes) -> dict[str, Any]:
-    try:
-        return _object.decode(prompt)
-    except (msgspec.DecodeError, RecursionError):
-        return {"name": prompt.decode("utf-8", "backslashreplace")}
-
-
-RESOURCES_TOOL = _as_tool(RESOURCES, "", {})
+RESOURCES_TOOL = _as_tool(RESOURCES, b'{"name":"resources/read"}')

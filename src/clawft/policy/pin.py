@@ -2,7 +2,7 @@
 
 What a model sees of a tool is its whole definition but `_meta`, and the instructions of its server. Objects are
 compared by their members whatever their order. A key that occurs twice counts with both its values: readers differ in
-which of the two they take.
+which of the two they take. A definition whose own members are called like those we add is no way around them.
 """
 
 from __future__ import annotations
@@ -19,28 +19,36 @@ AS_IT_CAME = "the definition as it came"
 PREFIX = "sha256:"
 LONGEST_NUMBER = 300
 MAX_DEPTH = 64
+MAX_KEPT_DEPTH = 2 * MAX_DEPTH
+"""Of a text that was shown: a definition, and what we say around it."""
+
+_OURS = frozenset({INSTRUCTIONS, AS_IT_CAME})
 
 Shown = Mapping[str, Any]
 
 
 def shown_tool(wire: bytes, instructions: str) -> Shown:
     """What the person approves: the members of a definition, and what its server tells every model."""
-    seen = {key: value for key, value in _read(wire).items() if key != UNSEEN}
+    seen = members(wire)
     return {**seen, INSTRUCTIONS: instructions} if instructions else seen
 
 
-def _read(wire: bytes) -> dict[str, Any]:
-    """What cannot be taken apart is pinned as the bytes it is."""
+def members(wire: bytes) -> dict[str, Any]:
+    """What is seen of a definition. What cannot be taken apart, or would pass for ours, is told as the bytes it is."""
+    read = _read(wire)
+    if read is None or not _OURS.isdisjoint(read):
+        return {AS_IT_CAME: wire.decode("utf-8", "backslashreplace")}
+    return {key: value for key, value in read.items() if key != UNSEEN}
+
+
+def _read(wire: bytes) -> dict[str, Any] | None:
     import json  # only where something is pinned; the one reader here that tells of keys that occur twice
 
     try:
         told = json.loads(wire, object_pairs_hook=_members, parse_int=_whole, parse_float=_number)
-        too_deep = _depth(told) > MAX_DEPTH
+        return cast("dict[str, Any]", told) if _depth(told) <= MAX_DEPTH else None
     except (ValueError, RecursionError):
-        too_deep, told = True, {}
-    if too_deep:
-        return {AS_IT_CAME: wire.decode("utf-8", "backslashreplace")}
-    return cast("dict[str, Any]", told)
+        return None
 
 
 def _depth(value: object) -> int:
@@ -70,7 +78,8 @@ def _number(text: str) -> float | str:
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    return members if len(members) == len(pairs) else {**members, TWICE: [list(pair) for pair in pairs]}
+    is_plain = len(members) == len(pairs) and TWICE not in members
+    return members if is_plain else {**members, TWICE: [list(pair) for pair in pairs]}
 
 
 def pin(shown: Shown) -> str:
@@ -87,10 +96,14 @@ def canonical(shown: Shown) -> bytes:
 
 
 def read_shown(text: bytes) -> Shown:
-    """What `canonical` wrote; also texts that are no proper Unicode come back as they were."""
+    """What `canonical` wrote; also texts that are no proper Unicode come back as they were. Nothing, of all else."""
     import json  # loaded by now
 
-    return json.loads(text)
+    try:
+        told = json.loads(text)
+        return cast("Shown", told) if isinstance(told, dict) and _depth(cast("Shown", told)) <= MAX_KEPT_DEPTH else {}
+    except (ValueError, RecursionError):
+        return {}
 
 
 def changed(before: Shown, now: Shown) -> list[str]:

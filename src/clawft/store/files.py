@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clawft.errors import ExecutionFailed
 from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, check_key, check_value, expiry, is_live, too_many
-from clawft.store.home import TEMPORARY, home, locked, private_dir, write_private
+from clawft.store.home import TEMPORARY, home, locked, open_plain, private_dir, write_private
 from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
 
 LOCK = ".lock"
@@ -112,7 +112,7 @@ class FileStore:
     def _read(self, key: str) -> _Kept | None:
         path = self._path(key)
         try:
-            with path.open("rb") as file:
+            with open_plain(path) as file:
                 whole = file.read(MAX_HEAD_BYTES + MAX_VALUE_BYTES + 1)
         except FileNotFoundError:
             return None
@@ -154,7 +154,7 @@ class FileStore:
 def _read_head(path: Path) -> _Head | None:
     """None if the file has gone meanwhile, or is damaged: that is told when its key is asked for."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return _decoded(file.readline(MAX_HEAD_BYTES))
     except FileNotFoundError:
         return None

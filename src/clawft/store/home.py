@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Generator
@@ -28,8 +29,35 @@ _TAKEN = frozenset({errno.EAGAIN, errno.EACCES, errno.EDEADLK})
 
 
 def open_at_once(path: str | Path) -> BufferedReader:
-    """To read, without waiting for whoever may write: what stands there may be a pipe."""
-    return open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
+    """To read, without waiting for whoever may write: what stands there may be a pipe. Raises OSError for a folder."""
+    descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
+    try:
+        return open(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """A file of ours, up to so many bytes. Raises OSError for what is none, a pipe or a device, and never waits."""
+    with open_plain(path) as file:
+        return file.read(most)
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """The same, to be read step by step."""
+    file = open_at_once(path)
+    try:
+        check_plain(file.fileno(), path)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def check_plain(descriptor: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
 
 
 def home() -> Path:

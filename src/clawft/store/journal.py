@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entries, read_link, seal
-from clawft.store.home import PRIVATE_FILE, locked, private_dir, write_all
+from clawft.store.home import PRIVATE_FILE, check_plain, locked, open_plain, private_dir, read_plain, write_all
 
 ROTATE_BYTES = 64 * 1024 * 1024
 KEEP_FILES = 10
@@ -65,6 +65,7 @@ class Journal:
         with locked(_lock(self._path)):
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, PRIVATE_FILE)
             try:
+                check_plain(descriptor, self._path)
                 size = self._write(descriptor, encoded)
             finally:
                 os.close(descriptor)
@@ -132,14 +133,16 @@ def verify(path: Path) -> Intact | Broken:
     with ExitStack() as opened:
         with _at_rest(path):
             head, base = _read_head(path), _read_base(path)
-            streams = [opened.enter_context(file.open("rb")) for file in files(path) if not _is_dropped(file, base)]
-            sizes = [os.fstat(stream.fileno()).st_size for stream in streams]
+            kept = [file for file in files(path) if not _is_dropped(file, base)]
+            streams = [opened.enter_context(open_plain(file)) for file in kept]
+            sizes = [_whole(stream.fileno()) for stream in streams]
         end = base
-        for stream, size in zip(streams, sizes, strict=True):
+        for file, stream, size in zip(kept, streams, sizes, strict=True):
+            stream.seek(0)
             for number, line in enumerate(_lines(stream, size), 1):
                 found = check(line, end)
                 if isinstance(found, str):
-                    return Broken(Path(stream.name).name, number, found)
+                    return Broken(file.name, number, found)
                 end = found
     return _against_head(path, end, head, base.seq)
 
@@ -169,7 +172,7 @@ def find(path: Path, id: str) -> Raw | None:
     by_id, by_number = b'"id":%b' % msgspec.json.encode(id), b'{"seq":%b,' % id.encode()
     for file in reversed(files(path)):
         try:
-            with file.open("rb") as stream:
+            with open_plain(file) as stream:
                 found = [line for line in _lines(stream) if by_id in line or line.startswith(by_number)]
         except FileNotFoundError:  # renamed meanwhile, by a rotation
             continue
@@ -199,7 +202,7 @@ def _lines(stream: BinaryIO, size: int | None = None) -> Iterator[bytes]:
 
 
 def _last_lines(file: Path, count: int) -> list[bytes]:
-    with file.open("rb") as stream:
+    with open_plain(file) as stream:
         end = _end_of(stream.fileno(), count + 1, MAX_LINE_BYTES * count)
     return end.removesuffix(b"\n").split(b"\n")[-count:] if end else []
 
@@ -224,15 +227,20 @@ def _end_of(descriptor: int, breaks: int, most: int) -> bytes:
 
 def _drop_torn_line(descriptor: int) -> None:
     """A line without its end was being written when its process was killed; nobody was told that it is there."""
+    whole = _whole(descriptor)
+    if whole < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, whole)
+
+
+def _whole(descriptor: int) -> int:
+    """The size of the file without such a line."""
     end = _end_of(descriptor, 1, MAX_LINE_BYTES)
-    if end and not end.endswith(b"\n"):
-        torn = len(end) - (end.rfind(b"\n") + 1)
-        os.ftruncate(descriptor, os.fstat(descriptor).st_size - torn)
+    return os.fstat(descriptor).st_size - (len(end) - (end.rfind(b"\n") + 1))
 
 
 def _drop(file: Path, path: Path) -> None:
     """The base is written first: if we are killed in between, the file is passed over, and goes the next time."""
-    with file.open("rb") as stream:
+    with open_plain(file) as stream:
         last = read_link(_last_line(stream.fileno()))
     if last is not None:
         _write_link(_base_file(path), last)
@@ -275,6 +283,6 @@ def _read_base(path: Path) -> Link:
 
 def _read_link(file: Path) -> Link:
     try:
-        return read_link(file.read_bytes().partition(b"\n")[0]) or START
+        return read_link(read_plain(file, _BLOCK).partition(b"\n")[0]) or START
     except FileNotFoundError:
         return START

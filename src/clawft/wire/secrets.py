@@ -266,6 +266,7 @@ _PREFIXES = (
     "npm_",
 )
 _SCHEMES = r"(?i)(?:Bearer|Basic|Token)\s+\S"
+_QUERY = r"(?<=[?&#])([^=&#?\s]{1,100})=([^&#\s]{1,8192})"
 _RANDOM = r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+=_-]+"
 _PLAIN = r"(?i)(?:/|~|\./|https?://|\$|secret://)|(?:true|false|yes|no|none|null|\d{1,5})$"
 """Paths, addresses, references, switches and small numbers are none, whatever the variable is called."""
@@ -298,4 +299,15 @@ def _masked(name: str, value: object) -> object:
         return {key: _masked(key, each) for key, each in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
         return [_masked(name, each) for each in cast("list[object]", value)]
-    return MASK if isinstance(value, str) and looks_secret(name, value) else value
+    if not isinstance(value, str):
+        return value
+    return MASK if looks_secret(name, value) else _with_masked_queries(value)
+
+
+def _with_masked_queries(text: str) -> str:
+    """The addresses in it, without what their queries name a secret."""
+    return re.sub(_QUERY, _masked_pair, text) if "://" in text else text
+
+
+def _masked_pair(pair: re.Match[str]) -> str:
+    return f"{pair[1]}={MASK}" if looks_secret(pair[1], pair[2]) else pair[0]

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from clawft.builtin.cells import CACHES, around, this_machine
 from clawft.builtin.git.settings import GitSettings
-from clawft.sandbox.bounds import ANY_HOST, Around, Bounds, Rule, bounds_of, with_rules
+from clawft.sandbox.bounds import ANY_HOST, Around, Bounds, Rule, bounds_of, is_within, with_rules
 from clawft.sandbox.cell import Cell
 
 KEYS = (".ssh",)
@@ -105,6 +105,8 @@ def _closed(held: Held) -> Bounds:
 
 def _rules(known: Around, work: Work) -> list[Rule]:
     rules = [Rule(known.workspace, "write" if work.write or work.trusted else "read"), Rule(OF_OTHERS, "hide")]
+    if is_within(known.state, known.workspace):
+        rules.append(Rule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
     if work.users_own:
         rules += [Rule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
     if SSH in work.protocols:

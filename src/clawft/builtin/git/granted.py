@@ -28,5 +28,5 @@ async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
 
 
 async def _person_allows(git: Git, what: Destructive, doing: str) -> bool:
-    answer = await git.ctx.elicit(what, f"git {git.tool} {doing}. Do it this once?", _FORM)
+    answer = await git.ctx.elicit(f"weft_{what}", f"git {git.tool} {doing}. Do it this once?", _FORM)
     return answer == {"allow": True}

@@ -33,7 +33,7 @@ async def reviewed(ide: Ide, connection: IdeConnection, path: str, old: str, new
 async def _elicited(ide: Ide, path: str, old: str, new: str) -> Review:
     changes = list(hunks(old, new))
     parts = changes if 1 < len(changes) <= MAX_HUNKS else []
-    answer = await ide.ctx.elicit("review", _message(ide.shown(path), changes), _form(len(parts)))
+    answer = await ide.ctx.elicit("weft_review", _message(ide.shown(path), changes), _form(len(parts)))
     decision = (answer or {}).get("decision", REJECT)
     if decision != PART:
         return Review(ACCEPT if decision == ACCEPT else REJECT)

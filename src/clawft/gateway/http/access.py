@@ -84,11 +84,11 @@ def open_to_all(base: Caller) -> Authenticate:
 
 
 def with_token(token: str, base: Caller) -> Authenticate:
-    """One token, one person."""
+    """One token, one person. An empty one opens to nobody: who brings none has no other."""
     expected = token.encode()
 
     def authenticate(headers: Headers) -> Caller | None:
-        return base if hmac.compare_digest(bearer_of(headers), expected) else None
+        return base if expected and hmac.compare_digest(bearer_of(headers), expected) else None
 
     return authenticate
 

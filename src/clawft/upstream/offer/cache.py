@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.home import private_dir, write_private
+from clawft.store.home import open_plain, private_dir, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 TTL_SECONDS = 300.0
@@ -114,7 +114,8 @@ class SchemaCache:
         if self._folder is None:
             return None
         try:
-            found = _remembered.decode(_path(self._folder, name).read_bytes())
+            with open_plain(_path(self._folder, name)) as file:
+                found = _remembered.decode(file.read())
         except (OSError, msgspec.DecodeError):
             return None
         self._known.setdefault(name, _Head(found.fingerprint, found.stored, found.era))
