@@ -206,7 +206,7 @@ async def test_many_large_answers_at_once_stay_within_memory(tmp_path: Path, cas
         while sum(str(each.get("id", "")).startswith("c") for each in besieged.pipe.others) < CROWD:
             besieged.pipe.others.append(await besieged.pipe.read())
         answers = [each for each in besieged.pipe.others if str(each.get("id", "")).startswith("c")]
-        assert [is_error(each) for each in answers] == [not is_good] * CROWD
+        assert [said(each)[:300] for each in answers if is_error(each) is is_good] == []
 
 
 @requirement("LINK-16", "GUARD-04")
