@@ -11,7 +11,7 @@ PYRIGHT := node --max-semi-space-size=64 tools/npm/node_modules/pyright/index.js
 APT := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends bubblewrap strace busybox >/dev/null
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 # More than a small machine has cores: most slow tests wait for somebody else. The fast ones do not.
-ALL_WORKERS := -n 3
+ALL_WORKERS := -n 4
 FAST_WORKERS := -n 2
 
 # Compiled once, whatever the shell says: else each process of each test compiles the sources anew.
@@ -22,13 +22,12 @@ RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 PEERS := tests/peers/node_modules/.installed
-IN_VSCODE := tests/builtin/ide/test_vscode.py
 VSCODE := tests/editors/node_modules/.installed
 TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test rest lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -37,14 +36,10 @@ run: $(RUN) ## Install what weft needs and start the gateway (ARGS="--port 9000"
 	$(BIN)/weft gateway $(ARGS)
 
 test: $(TEST) peers system editors ## Install everything the tests need and run all of them (ARGS="-k name" for some)
-	@$(if $(ARGS),$(PYTEST) $(ALL_WORKERS) $(ARGS),$(MAKE) --no-print-directory vscode rest)
+	$(PYTEST) $(ALL_WORKERS) $(ARGS)
 
-# Before the others, and one after the other: a VS Code that has to wait for its turn does not save in time.
 vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of its window is left in out/
-	$(BIN)/python -m pytest -n 0 -q $(IN_VSCODE)
-
-rest: $(TEST) peers system editors
-	$(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
+	$(BIN)/python -m pytest -n 0 -q tests/builtin/ide/test_vscode.py
 
 lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/ruff check .
