@@ -22,12 +22,13 @@ RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 PEERS := tests/peers/node_modules/.installed
+IN_VSCODE := tests/builtin/ide/test_vscode.py
 VSCODE := tests/editors/node_modules/.installed
 TYPES := tools/npm/node_modules/.installed
 RIVALS := $(VENV)-bench/fastmcp/.installed $(VENV)-bench/mcp-proxy/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
+.PHONY: help run test rest lint check fast conformance matrix requirements bench peers system editors vscode vsix hosts lock clean distclean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -36,10 +37,14 @@ run: $(RUN) ## Install what weft needs and start the gateway (ARGS="--port 9000"
 	$(BIN)/weft gateway $(ARGS)
 
 test: $(TEST) peers system editors ## Install everything the tests need and run all of them (ARGS="-k name" for some)
-	$(PYTEST) $(ALL_WORKERS) $(ARGS)
+	@$(if $(ARGS),$(PYTEST) $(ALL_WORKERS) $(ARGS),$(MAKE) --no-print-directory vscode rest)
 
+# Before the others, and one after the other: a VS Code that has to wait for its turn does not save in time.
 vscode: $(TEST) peers editors ## Run the tests in a real VS Code; a picture of its window is left in out/
-	$(BIN)/python -m pytest -n 0 -q tests/builtin/ide/test_vscode.py
+	$(BIN)/python -m pytest -n 0 -q $(IN_VSCODE)
+
+rest: $(TEST) peers system editors
+	$(PYTEST) $(ALL_WORKERS) --ignore=$(IN_VSCODE)
 
 lint: $(DEV) $(TYPES) ## What CI runs first: lint, format, types, layers
 	$(BIN)/ruff check .
