@@ -57,7 +57,7 @@ check: $(DEV) $(TYPES) ## The same beside the fast tests: before each commit
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint fast
 
 fast: $(DEV) ## The tests that take no second each (ARGS="-k name" for some)
-	$(PYTEST) $(FAST_WORKERS) -m "not slow" $(ARGS)
+	$(PYTEST) $(FAST_WORKERS) --hypothesis-profile=quick -m "not slow" $(ARGS)
 
 conformance: $(TEST) peers ## Run the official MCP conformance suite against our endpoints
 	$(BIN)/python -m tests.conformance $(ARGS)

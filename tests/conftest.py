@@ -1,7 +1,9 @@
 """Fixtures everyone needs."""
 
+import gc
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,22 @@ from hypothesis import settings
 
 # A busy machine is no reason to fail: bounds on time are tested where they are promised.
 settings.register_profile("house", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)  # `make check`: all of them are tried by `make test`
 settings.load_profile("house")
 
 # A suite that a shell runs in the background ignores Ctrl-C, and so would everything it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are collected and stay to the end: nobody need look for garbage there, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

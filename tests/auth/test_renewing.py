@@ -33,57 +33,57 @@ RENEWER = Path(__file__).with_name("renewer.py")
 
 @requirement("OAUTH-11", "F6-A09")
 async def test_twenty_processes_with_five_callers_each_renew_once(vault: Vault) -> None:
-    async with idp() as provider:
-        await logged_in(provider, vault)
-        expire(vault)
-        processes = [
-            await asyncio.create_subprocess_exec(
-                sys.executable,
-                str(RENEWER),
-                str(vault.folder),
-                "mine",
-                str(CALLERS),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            for _ in range(PROCESSES)
-        ]
-        async with asyncio.timeout(PATIENCE_S * 2):
-            for process in processes:
-                assert process.stdout is not None
-                assert await process.stdout.readline() == b"READY\n"
-            told = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
-        tokens = [line for out, _ in told for line in out.split()]
-        assert len(tokens) == PROCESSES * CALLERS
-        assert len(set(tokens)) == 1
-        assert provider.given("refresh_token") == 1
-        assert provider.refused == []
-        await Renewal(vault).renew("mine", vault.read("mine")[0])  # nobody was logged out
-        assert provider.given("refresh_token") == 2
+    provider = idp()
+    await logged_in(provider, vault)
+    expire(vault)
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(RENEWER),
+            str(vault.folder),
+            "mine",
+            str(CALLERS),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        for _ in range(PROCESSES)
+    ]
+    async with asyncio.timeout(PATIENCE_S * 2):
+        for process in processes:
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"READY\n"
+        told = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    tokens = [line for out, _ in told for line in out.split()]
+    assert len(tokens) == PROCESSES * CALLERS
+    assert len(set(tokens)) == 1
+    assert provider.given("refresh_token") == 1
+    assert provider.refused == []
+    await Renewal(vault).renew("mine", vault.read("mine")[0])  # nobody was logged out
+    assert provider.given("refresh_token") == 2
 
 
 @requirement("OAUTH-11", "F6-A09")
 async def test_the_rotated_token_is_on_disk_before_the_new_one_is_used(vault: Vault) -> None:
-    async with idp() as provider:
-        before = await logged_in(provider, vault)
-        after = await Renewal(vault).renew("mine", before)
-        assert vault.read("mine")[0] == after
-        assert after.tokens.refresh_token != before.tokens.refresh_token
-        assert after.tokens.access_token != before.tokens.access_token
+    provider = idp()
+    before = await logged_in(provider, vault)
+    after = await Renewal(vault).renew("mine", before)
+    assert vault.read("mine")[0] == after
+    assert after.tokens.refresh_token != before.tokens.refresh_token
+    assert after.tokens.access_token != before.tokens.access_token
 
 
 @requirement("OAUTH-11")
 async def test_a_login_the_server_has_ended_says_how_to_begin_again(vault: Vault) -> None:
     """The provider sees an old refresh token again and takes everything away, as it should."""
-    async with idp() as provider:
-        before = await logged_in(provider, vault)
+    provider = idp()
+    before = await logged_in(provider, vault)
+    await Renewal(vault).renew("mine", before)
+    vault.write("mine", before)
+    with pytest.raises(TokenRefused) as refused:
         await Renewal(vault).renew("mine", before)
-        vault.write("mine", before)
-        with pytest.raises(TokenRefused) as refused:
-            await Renewal(vault).renew("mine", before)
-        assert refused.value.error == "invalid_grant"
-        assert refused.value.hint == "weft auth login mine"
-        assert str(before.tokens.refresh_token) not in str(refused.value)
+    assert refused.value.error == "invalid_grant"
+    assert refused.value.hint == "weft auth login mine"
+    assert str(before.tokens.refresh_token) not in str(refused.value)
 
 
 @requirement("OAUTH-20")
@@ -148,7 +148,8 @@ async def between(target: str) -> AsyncGenerator[Between]:
 @pytest.mark.parametrize("where", ["before", "after"])
 async def test_killed_around_the_providers_answer_the_login_survives(vault: Vault, home: Path, where: str) -> None:
     """`after` is the moment that loses logins: the provider has rotated, and nobody has the new token yet."""
-    async with idp() as provider, between(f"{provider.issuer}/token") as held:
+    provider = idp()
+    async with between(f"{provider.issuer}/token") as held:
         await logged_in(provider, vault)
         old = expire(vault, token_endpoint=held.url)
         held.hold = where
@@ -176,24 +177,25 @@ def _nobody_shows(*secrets: str) -> None:
 async def test_killed_at_any_moment_of_a_renewal_the_login_survives(vault: Vault, home: Path) -> None:
     """From the first instruction to the last: the dice say when. Its helper is left alone, as the system leaves it."""
     dice = random.Random(7)
-    async with idp() as provider:
-        await logged_in(provider, vault)
-        for _ in range(12):
-            expire(vault)
-            victim = await weft(home, "auth", "refresh", "mine")
-            try:
-                async with asyncio.timeout(dice.uniform(0.0, 1.2)):
-                    await victim.wait()
-            except TimeoutError:
-                victim.send_signal(signal.SIGKILL)
+    provider = idp()
+    await logged_in(provider, vault)
+    for _ in range(12):
+        expire(vault)
+        victim = await weft(home, "auth", "refresh", "mine")
+        try:
+            async with asyncio.timeout(dice.uniform(0.0, 1.2)):
                 await victim.wait()
-        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
-        assert provider.refused == []
+        except TimeoutError:
+            victim.send_signal(signal.SIGKILL)
+            await victim.wait()
+    assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+    assert provider.refused == []
 
 
 @requirement("OAUTH-11")
 async def test_a_helper_killed_before_the_provider_heard_of_it_loses_nothing(vault: Vault, home: Path) -> None:
-    async with idp() as provider, between(f"{provider.issuer}/token") as held:
+    provider = idp()
+    async with between(f"{provider.issuer}/token") as held:
         await logged_in(provider, vault)
         expire(vault, token_endpoint=held.url)
         held.hold = "before"

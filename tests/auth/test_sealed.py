@@ -85,17 +85,17 @@ async def test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed(ho
 @pytest.mark.slow
 @requirement("OAUTH-11")
 async def test_a_sealed_login_is_renewed_and_stays_sealed(home: Path, vault: Vault) -> None:
-    async with idp() as provider:
-        await logged_in(provider, vault)
-        assert (await weft_says(home, "auth", "store", "keyring"))[0] == 0
-        before = expire(vault)
-        code, said = await weft_says(home, "auth", "refresh", "mine")
-        assert (code, said) == (0, "renewed: mine\n")
-        after = vault.read("mine")[0]
-        assert after.tokens.refresh_token != before.tokens.refresh_token
-        assert provider.given("refresh_token") == 1
-        for token in (after.tokens.access_token, after.tokens.refresh_token or "-", before.tokens.refresh_token or "-"):
-            assert token not in on_disk(home)
+    provider = idp()
+    await logged_in(provider, vault)
+    assert (await weft_says(home, "auth", "store", "keyring"))[0] == 0
+    before = expire(vault)
+    code, said = await weft_says(home, "auth", "refresh", "mine")
+    assert (code, said) == (0, "renewed: mine\n")
+    after = vault.read("mine")[0]
+    assert after.tokens.refresh_token != before.tokens.refresh_token
+    assert provider.given("refresh_token") == 1
+    for token in (after.tokens.access_token, after.tokens.refresh_token or "-", before.tokens.refresh_token or "-"):
+        assert token not in on_disk(home)
 
 
 async def test_without_a_keyring_nothing_is_changed_and_it_is_said_why(

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -21,14 +19,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), requirement("LINK-26")
 SOON_S = 30.0
 
 
-@asynccontextmanager
-async def guarded(home: Path) -> AsyncGenerator[tuple[Idp, Protected]]:
+def guarded(home: Path) -> tuple[Idp, Protected]:
     """A provider, and a server it protects, configured as `locked`."""
-    async with idp() as provider, protected(provider.issuer) as server:
-        folder = home / "mcp_servers"
-        folder.mkdir(parents=True)
-        (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\ntrust = "trusted"\n')
-        yield provider, server
+    provider = idp()
+    server = protected(provider.issuer)
+    folder = home / "mcp_servers"
+    folder.mkdir(parents=True)
+    (folder / "locked.toml").write_text(f'name = "locked"\nurl = "{server.url}"\ntrust = "trusted"\n')
+    return provider, server
 
 
 async def log_in_to_locked(home: Path) -> str:
@@ -45,50 +43,51 @@ async def log_in_to_locked(home: Path) -> str:
 
 
 async def test_a_server_that_wants_a_login_says_so_and_how(home: Path) -> None:
-    async with guarded(home):
-        code, said = await weft_says(home, "servers", "status", "locked", "--json")
-        row = json.loads(said)
-        assert (code, row["state"]) == (1, "needs-auth")
-        assert "weft auth login locked" in row["error"]
+    guarded(home)
+    code, said = await weft_says(home, "servers", "status", "locked", "--json")
+    row = json.loads(said)
+    assert (code, row["state"]) == (1, "needs-auth")
+    assert "weft auth login locked" in row["error"]
 
 
 async def test_after_the_login_its_tools_work(home: Path, vault: Vault) -> None:
-    async with guarded(home) as (provider, server):
-        assert await log_in_to_locked(home) == "logged in: locked\n"
-        code, said = await weft_says(home, "tools", "call", "locked__hello")
-        assert (code, "hello from behind the lock" in said) == (0, True)
-        login = vault.servers.read("locked")[0]
-        assert (login.resource, login.server.issuer) == (server.url, provider.issuer)
-        assert login.tokens.access_token not in said
+    provider, server = guarded(home)
+    assert await log_in_to_locked(home) == "logged in: locked\n"
+    code, said = await weft_says(home, "tools", "call", "locked__hello")
+    assert (code, "hello from behind the lock" in said) == (0, True)
+    login = vault.servers.read("locked")[0]
+    assert (login.resource, login.server.issuer) == (server.url, provider.issuer)
+    assert login.tokens.access_token not in said
 
 
 async def test_a_restart_with_an_expired_token_needs_no_person_and_leaks_nothing(home: Path, vault: Vault) -> None:
     """Where the official SDK fails twice: it logs in anew, and posts the refresh token to the server itself."""
-    async with guarded(home) as (provider, server):
-        await log_in_to_locked(home)
-        expire(vault.servers, "locked")
-        code, said = await weft_says(home, "tools", "call", "locked__hello")
-        assert (code, "hello from behind the lock" in said) == (0, True)
-        assert provider.given("authorization_code") == 1
-        assert provider.given("refresh_token") == 1
-        assert [line for line in server.lines if line.startswith("ASKED")] == []
+    provider, server = guarded(home)
+    await log_in_to_locked(home)
+    expire(vault.servers, "locked")
+    code, said = await weft_says(home, "tools", "call", "locked__hello")
+    assert (code, "hello from behind the lock" in said) == (0, True)
+    assert provider.given("authorization_code") == 1
+    assert provider.given("refresh_token") == 1
+    assert [line for line in server.lines if line.startswith("ASKED")] == []
 
 
 async def test_a_token_the_server_refuses_is_renewed_once_and_then_used(home: Path, vault: Vault) -> None:
     """Our clock says it is good; the server does not think so."""
-    async with guarded(home) as (provider, _):
-        await log_in_to_locked(home)
-        login = vault.servers.read("locked")[0]
-        spoiled = msgspec.structs.replace(login.tokens, access_token="spoiled")
-        vault.servers.write("locked", msgspec.structs.replace(login, tokens=spoiled))
-        code, _ = await weft_says(home, "tools", "call", "locked__hello")
-        assert code == 0
-        assert provider.given("refresh_token") == 1
-        assert provider.given("authorization_code") == 1
+    provider, _ = guarded(home)
+    await log_in_to_locked(home)
+    login = vault.servers.read("locked")[0]
+    spoiled = msgspec.structs.replace(login.tokens, access_token="spoiled")
+    vault.servers.write("locked", msgspec.structs.replace(login, tokens=spoiled))
+    code, _ = await weft_says(home, "tools", "call", "locked__hello")
+    assert code == 0
+    assert provider.given("refresh_token") == 1
+    assert provider.given("authorization_code") == 1
 
 
 async def test_a_login_reaches_every_weft_that_runs_already(home: Path, tmp_path: Path) -> None:
-    async with guarded(home), mcp_server(tmp_path) as one, mcp_server(tmp_path) as two:
+    guarded(home)
+    async with mcp_server(tmp_path) as one, mcp_server(tmp_path) as two:
         for pipe in (one, two):
             await pipe.open()
             assert "locked__hello" not in await names(pipe)
@@ -104,7 +103,8 @@ async def names(pipe: Pipe) -> list[str]:
 
 async def test_a_running_weft_offers_an_address_to_log_in_at(home: Path, tmp_path: Path) -> None:
     """In the status of every other weft, until somebody uses it; then the server is there without anything further."""
-    async with guarded(home), mcp_server(tmp_path) as pipe:
+    guarded(home)
+    async with mcp_server(tmp_path) as pipe:
         await pipe.open()
         row: Json = {}
         async with asyncio.timeout(SOON_S * 2):
@@ -119,7 +119,8 @@ async def test_a_running_weft_offers_an_address_to_log_in_at(home: Path, tmp_pat
 
 async def test_an_agent_that_can_show_an_address_is_given_it(home: Path, tmp_path: Path, vault: Vault) -> None:
     """Its tools are known from before; the login has been ended since."""
-    async with guarded(home), mcp_server(tmp_path) as pipe:
+    guarded(home)
+    async with mcp_server(tmp_path) as pipe:
         await pipe.open(elicitation={"url": {}})
         await log_in_to_locked(home)
         await until_listed(pipe)
@@ -148,9 +149,9 @@ async def until_listed(pipe: Pipe) -> None:
 
 
 async def test_logging_out_ends_it_here_and_there(home: Path, vault: Vault) -> None:
-    async with guarded(home):
-        await log_in_to_locked(home)
-        assert await weft_says(home, "auth", "logout", "locked") == (0, "logged out: locked\n")
-        assert vault.servers.read("locked") == []
-        _, said = await weft_says(home, "servers", "status", "locked", "--json")
-        assert json.loads(said)["state"] == "needs-auth"
+    guarded(home)
+    await log_in_to_locked(home)
+    assert await weft_says(home, "auth", "logout", "locked") == (0, "logged out: locked\n")
+    assert vault.servers.read("locked") == []
+    _, said = await weft_says(home, "servers", "status", "locked", "--json")
+    assert json.loads(said)["state"] == "needs-auth"

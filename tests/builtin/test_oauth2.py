@@ -61,7 +61,8 @@ async def agent(folder: Path, lifetime: int = 3600) -> AsyncGenerator[Agent]:
     (folder / "home" / "config.toml").write_text(
         '[security.url_policy]\nallow_hosts = ["127.0.0.1"]\n[audit]\nvalues = true\n'
     )
-    async with idp(lifetime) as provider, mcp_server(folder) as pipe:
+    provider = idp(lifetime)
+    async with mcp_server(folder) as pipe:
         await pipe.open()
         yield Agent(pipe, provider, folder / "home")
 

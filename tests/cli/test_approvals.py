@@ -15,6 +15,7 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, modern_meta, notification, request, text_of
+from tests.servers.weft import environment
 from tests.servers.weft import weft as command
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]  # processes that take their time
@@ -144,23 +145,30 @@ ODD = (
 
 
 @requirement("POOL-17", "POOL-20")
-def test_the_command_of_a_refusal_works_as_it_is_for_tools_of_any_name(run: Any, workspace: Path) -> None:
-    """Pasted into a shell, where it does nothing but grant this one tool."""
-    names = workspace / "names"
+async def test_the_command_of_a_refusal_works_as_it_is_for_tools_of_any_name(tmp_path: Path) -> None:
+    """Pasted into a shell, where it does nothing but grant this one tool. On the command line it is the same one."""
+    names = tmp_path / "names"
     names.write_text(json.dumps(ODD))
-    assert run("servers", "add", "one", "--", PYTHON, str(TINY), "--also", str(names)).code == 0
-    listed = [each["name"] for each in run("tools", "list", "--json").json["tools"]]
-    odd = [name for name in listed if name.startswith("one__")][4:]
-    assert len(odd) == len(ODD)
-    for name in odd:
-        refused = run("tools", "call", name)
-        granted = pasted(refused.err.split("`")[1], workspace)
-        assert granted.count("approved: ") == 1, name
-        assert run("tools", "call", name).out.startswith("called ")
-    assert not (workspace / "spilt").exists()
-    assert len(states(run("approvals", "list", "--json"))) == len(ODD)
-    assert run("approvals", "revoke", "one", odd[0]).code == 0
-    assert run("tools", "call", odd[0]).code == 1
+    added = await weft(tmp_path, "servers", "add", "one", "--", PYTHON, str(TINY), "--also", str(names))
+    assert added.returncode == 0
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        await until_listed(pipe, "one__echo")
+        listed = [each["name"] for each in (await pipe.ask("tools/list"))["result"]["tools"]]
+        odd = [name for name in listed if name.startswith("one__")][4:]
+        assert len(odd) == len(ODD)
+        for name in odd:
+            refused = text_of(await pipe.ask("tools/call", {"name": name, "arguments": {}}))
+            granted = await asyncio.to_thread(pasted, refused.split("`")[1], tmp_path)
+            assert granted.count("approved: ") == 1, name
+            assert (await until(pipe, name, "called ")).startswith("called ")
+    assert not (tmp_path / "spilt").exists()
+    for name in odd[1:3]:
+        assert (await weft(tmp_path, "tools", "call", name)).stdout.startswith("called ")
+        assert (await weft(tmp_path, "approvals", "revoke", "one", name)).returncode == 0
+        again = await weft(tmp_path, "tools", "call", name)
+        assert (again.returncode, pasted(again.stderr.split("`")[1], tmp_path).count("approved: ")) == (1, 1)
+    assert len(json.loads((await weft(tmp_path, "approvals", "list", "--json")).stdout)["approvals"]) == len(ODD)
 
 
 def pasted(command: str, folder: Path) -> str:
@@ -171,7 +179,7 @@ def pasted(command: str, folder: Path) -> str:
         script.write_text(f'#!/bin/sh\nexec {PYTHON} -m clawft "$@"\n')
         script.chmod(0o700)
     words = ["sh", "-c", f'PATH="$PWD/bin:$PATH"; {command}']
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, check=True).stdout
 
 
 @requirement("POOL-20")

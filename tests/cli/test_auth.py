@@ -44,31 +44,31 @@ async def with_a_person(home: Path, *words: str) -> str:
 
 
 async def test_a_service_from_login_to_logout(home: Path) -> None:
-    async with idp() as provider:
-        known = ["--issuer", provider.issuer, "--client-id", "native"]
-        scopes = [word for scope in ("openid", "offline_access", "api.read") for word in ("--scope", scope)]
-        line = await with_a_person(home, "auth", "login", "mine", *known, *scopes, "--no-browser")
-        assert line == "logged in: mine as ada"
-        assert await with_a_person(home, "auth", "login", "mine", "--device") == "logged in: mine as ada"
-        _, said = await weft_says(home, "auth", "status", "mine", "--json")
-        [login] = json.loads(said)["logins"]
-        assert (login["state"], login["account"], login["issuer"]) == ("good", "ada", provider.issuer)
-        assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
-        assert await weft_says(home, "auth", "logout", "mine") == (0, "logged out: mine\n")
-        assert Vault(home / "tokens").read("mine") == []
+    provider = idp()
+    known = ["--issuer", provider.issuer, "--client-id", "native"]
+    scopes = [word for scope in ("openid", "offline_access", "api.read") for word in ("--scope", scope)]
+    line = await with_a_person(home, "auth", "login", "mine", *known, *scopes, "--no-browser")
+    assert line == "logged in: mine as ada"
+    assert await with_a_person(home, "auth", "login", "mine", "--device") == "logged in: mine as ada"
+    _, said = await weft_says(home, "auth", "status", "mine", "--json")
+    [login] = json.loads(said)["logins"]
+    assert (login["state"], login["account"], login["issuer"]) == ("good", "ada", provider.issuer)
+    assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+    assert await weft_says(home, "auth", "logout", "mine") == (0, "logged out: mine\n")
+    assert Vault(home / "tokens").read("mine") == []
 
 
 async def test_a_program_logs_in_with_a_secret_that_is_nowhere_to_be_seen(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOT_SECRET", MACHINE_SECRET)
-    async with idp() as provider:
-        words = ["--issuer", provider.issuer, "--client-id", "machine", "--scope", "api.read", "--client-credentials"]
-        told = await weft_says(home, "auth", "login", "bot", *words, "--client-secret", "secret://env/BOT_SECRET")
-        assert told == (0, "logged in: bot\n")
-        kept = (home / "tokens" / "bot.json").read_text()
-        assert MACHINE_SECRET not in kept
-        assert await weft_says(home, "auth", "refresh", "bot") == (0, "renewed: bot\n")
+    provider = idp()
+    words = ["--issuer", provider.issuer, "--client-id", "machine", "--scope", "api.read", "--client-credentials"]
+    told = await weft_says(home, "auth", "login", "bot", *words, "--client-secret", "secret://env/BOT_SECRET")
+    assert told == (0, "logged in: bot\n")
+    kept = (home / "tokens" / "bot.json").read_text()
+    assert MACHINE_SECRET not in kept
+    assert await weft_says(home, "auth", "refresh", "bot") == (0, "renewed: bot\n")
 
 
 async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path) -> None:

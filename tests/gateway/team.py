@@ -97,14 +97,14 @@ async def team(
     lifetime: int = 3600,
     exchanged: int = 3600,
 ) -> AsyncGenerator[Team]:
-    async with idp(lifetime, exchanged) as provider:
-        (folder / "home").mkdir()
-        (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
-        with gateway(folder, *options) as served:
-            tokens = {
-                person: (
-                    await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
-                ).tokens.access_token
-                for person in names
-            }
-            yield Team(provider, served, tokens)
+    provider = idp(lifetime, exchanged)
+    (folder / "home").mkdir()
+    (folder / "home" / "config.toml").write_text(rules.format(issuer=provider.issuer))
+    with gateway(folder, *options) as served:
+        tokens = {
+            person: (
+                await logged_in(provider, Vault(folder / person), resource=served.url, person=person)
+            ).tokens.access_token
+            for person in names
+        }
+        yield Team(provider, served, tokens)

@@ -1,5 +1,6 @@
 """What is over is gone at once: nothing that anybody can open as often as they like waits for the collector."""
 
+import asyncio
 import gc
 from collections.abc import Iterator
 
@@ -8,7 +9,8 @@ import pytest
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.http.sessions import MAX_SESSIONS, Sessions
 from clawft.gateway.http.streams import EventStream
-from clawft.model import Caller
+from clawft.link import asgi
+from clawft.model import Call, Caller, Reply
 from tests.gateway.asgi_client import Http, http
 from tests.gateway.support import Demo, echo, serving
 from tests.gateway.test_http_sessions import TOKEN, busy
@@ -48,6 +50,24 @@ async def test_a_session_that_has_ended() -> None:
         for _ in range(5):
             await use(client)
         assert (alive(Conversation), alive(EventStream)) == before
+
+
+async def slow(call: Call) -> Reply:
+    """So slow that somebody watches whether the caller leaves."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return Reply.text("done")
+
+
+@requirement("QUAL-12", "SHELL-19")
+async def test_a_session_whose_answer_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "WATCH_AFTER_SECONDS", 0.0)
+    before = alive(Conversation)
+    async with http(serving(Demo().add("slow", slow))) as client:
+        session = await client.initialize()
+        await session.send("tools/call", {"name": "demo__slow"}).whole()
+        await client.start("DELETE", headers=session.headers).whole()
+        assert alive(Conversation) == before
 
 
 @requirement("QUAL-12", "SHELL-19")

@@ -2,15 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 
+from tests.matrix.cells import Era, Transport
+from tests.matrix.houses import OPTIONS, Houses
 from tests.requirements import requirement
-from tests.servers.bridge import OPTIONS, Era, Person, Transport, behind, connected, pairs, text_of
+from tests.servers.bridge import Person, behind, connected, houses_of_the_curious, pairs, text_of
 from tests.servers.pipe import Json, Pipe, line, mcp_server, modern_meta, notification
 from tests.servers.raw_http import ask, connect, modern, modern_call
 from tests.servers.weft import Served, gateway
@@ -20,13 +22,19 @@ pytestmark = pytest.mark.slow
 META = "io.modelcontextprotocol/"
 
 
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory: pytest.TempPathFactory) -> Generator[Houses]:
+    with houses_of_the_curious(tmp_path_factory.mktemp("houses")) as made:
+        yield made
+
+
 @requirement("RES-10", "SESS-21")
 @pairs("elicitation form")
 async def test_a_form_reaches_the_person_and_what_they_wrote_goes_back(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
     person = Person()
-    async with connected(tmp_path, agent, server, transport, **person.callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **person.callbacks) as client:
         result = await client.call_tool("form", {"token": "t1"})
         twice = await client.call_tool("twice", {"token": "t2"})
     assert text_of(result) == 't1: {"action": "accept", "content": {"name": "<curious asks: Name for t1?>"}}'
@@ -39,19 +47,21 @@ async def test_a_form_reaches_the_person_and_what_they_wrote_goes_back(
 
 @requirement("RES-10")
 @pairs("elicitation form, declined")
-async def test_a_person_may_decline(tmp_path: Path, agent: Era, server: Era, transport: Transport) -> None:
+async def test_a_person_may_decline(
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
+) -> None:
     person = Person("decline")
-    async with connected(tmp_path, agent, server, transport, **person.callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **person.callbacks) as client:
         assert text_of(await client.call_tool("form", {"token": "t"})) == 't: {"action": "decline"}'
 
 
 @requirement("RES-10")
 @pairs("elicitation url")
 async def test_an_address_reaches_the_person_and_their_consent_goes_back(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
     person = Person()
-    async with connected(tmp_path, agent, server, transport, **person.callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **person.callbacks) as client:
         assert text_of(await client.call_tool("url", {"token": "t"})) == 't: {"action": "accept"}'
     (asked,) = person.asked
     assert isinstance(asked, types.ElicitRequestURLParams)
@@ -61,10 +71,10 @@ async def test_an_address_reaches_the_person_and_their_consent_goes_back(
 @requirement("RES-08", "SESS-21")
 @pairs("sampling")
 async def test_the_agents_model_completes_for_the_server(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
     person = Person()
-    async with connected(tmp_path, agent, server, transport, **person.callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **person.callbacks) as client:
         said = text_of(await client.call_tool("sample", {"token": "t"}))
         together = text_of(await client.call_tool("both", {"token": "u"}))
     assert '"text": "<Complete t>"' in said
@@ -76,27 +86,28 @@ async def test_the_agents_model_completes_for_the_server(
 @requirement("RES-09", "SESS-21")
 @pairs("roots")
 async def test_the_server_hears_of_the_agents_own_folders(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
-    async with connected(tmp_path, agent, server, transport, **Person().callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **Person().callbacks) as client:
         assert '"uri": "file:///agent/home"' in text_of(await client.call_tool("roots", {"token": "t"}))
 
 
 @requirement("RES-09")
 @pairs("roots of the workspace")
 async def test_where_the_agent_has_no_folders_the_workspace_is_told(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
-    async with connected(tmp_path, agent, server, transport) as client:
-        assert tmp_path.as_uri() in text_of(await client.call_tool("roots", {"token": "t"}))
+    async with connected(houses, tmp_path, agent, server, transport) as client:
+        workspace = houses.workspace(server) if transport == "http" else tmp_path
+        assert workspace.as_uri() in text_of(await client.call_tool("roots", {"token": "t"}))
 
 
 @requirement("RES-10", "RES-08", "SESS-21", "SEC-A03")
 @pairs("question to an agent that cannot answer", outcome="refused")
 async def test_an_agent_that_cannot_answer_hears_why(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
-    async with connected(tmp_path, agent, server, transport) as client:
+    async with connected(houses, tmp_path, agent, server, transport) as client:
         for tool in ("form", "sample", "url"):
             said = text_of(await client.call_tool(tool, {"token": "t"}))
             assert "the calling agent has not declared that it can answer" in said, said
@@ -126,8 +137,10 @@ async def test_what_the_configuration_keeps_from_a_server_is_not_the_agents_faul
 
 @requirement("RES-10")
 @pairs("elicitation in prompts/get and resources/read")
-async def test_prompts_and_resources_may_ask_too(tmp_path: Path, agent: Era, server: Era, transport: Transport) -> None:
-    async with connected(tmp_path, agent, server, transport, **Person().callbacks) as client:
+async def test_prompts_and_resources_may_ask_too(
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
+) -> None:
+    async with connected(houses, tmp_path, agent, server, transport, **Person().callbacks) as client:
         prompt = await client.get_prompt("introduce", {"token": "p"})
         assert "<curious asks: Name for p?>" in str(prompt.messages[0].content)
         (content,) = (await client.read_resource("curious://card")).contents
@@ -138,9 +151,9 @@ async def test_prompts_and_resources_may_ask_too(tmp_path: Path, agent: Era, ser
 @requirement("RES-10", "RES-08")
 @pairs("64 questions at once")
 async def test_each_of_64_calls_gets_the_answer_to_its_own_question(
-    tmp_path: Path, agent: Era, server: Era, transport: Transport
+    houses: Houses, tmp_path: Path, agent: Era, server: Era, transport: Transport
 ) -> None:
-    async with connected(tmp_path, agent, server, transport, **Person().callbacks) as client:
+    async with connected(houses, tmp_path, agent, server, transport, **Person().callbacks) as client:
         tokens = [f"t{number}" for number in range(64)]
         results = await asyncio.gather(*(client.call_tool("form", {"token": token}) for token in tokens))
     for token, result in zip(tokens, results, strict=True):

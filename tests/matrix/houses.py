@@ -6,8 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,8 @@ OPTIONS = ("--names", "bare", "--no-builtin")
 LONGEST_LINE = 16 * 1024 * 1024
 
 
-def config(**server: Any) -> tuple[str, str]:
-    return "--mcp-config", json.dumps({"mcpServers": {"peer": server}})
+def config(name: str = "peer", **server: Any) -> tuple[str, str]:
+    return "--mcp-config", json.dumps({"mcpServers": {name: server}})
 
 
 @contextmanager
@@ -41,17 +41,24 @@ def http_peer(era: Era) -> Generator[str]:
 class Houses:
     """Gateways over HTTP, one for each era of the server behind it, started when first needed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, name: str = "peer", serve: Callable[[Era], AbstractContextManager[str]] = http_peer
+    ) -> None:
         self._folder = folder
+        self._name = name
+        self._serve = serve
         self._urls: dict[Era, str] = {}
         self._stack = ExitStack()
 
+    def workspace(self, server: Era) -> Path:
+        return self._folder / server
+
     def url(self, server: Era) -> str:
         if server not in self._urls:
-            folder = self._folder / server
+            folder = self.workspace(server)
             folder.mkdir()
-            peer = self._stack.enter_context(http_peer(server))
-            served = gateway(folder, "--no-auth", *OPTIONS, *config(url=peer), package=ROOT)
+            peer = self._stack.enter_context(self._serve(server))
+            served = gateway(folder, "--no-auth", *OPTIONS, *config(self._name, url=peer), package=ROOT)
             self._urls[server] = self._stack.enter_context(served).url
         return self._urls[server]
 

@@ -1,5 +1,6 @@
 // A real authorization server on loopback, built on npm `oidc-provider`: rotation and replay detection are on.
-// usage: node idp.mjs PORT     prints READY, then a line for every grant that was given or refused
+// usage: node idp.mjs PORT     prints READY, then a line for every grant that was given or refused, and what it is told;
+//                             ends with its input
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import Provider, { errors } from 'oidc-provider';
 
@@ -67,3 +68,4 @@ provider.on('grant.success', (ctx) => say('GIVEN', ctx));
 provider.on('grant.error', (ctx, error) => say('REFUSED', ctx, error.error_description ?? error.message));
 provider.on('server_error', (ctx, error) => console.log('BROKEN', error.stack));
 provider.listen(port, '127.0.0.1', () => console.log('READY', issuer));
+process.stdin.on('data', (words) => process.stdout.write(words)).on('end', () => process.exit());

@@ -154,9 +154,21 @@ async def test_a_site_that_misbehaves_is_named_and_disturbs_nobody(tmp_path: Pat
 
 
 def large(id: int) -> bytes:
-    """Within every bound of one answer."""
-    result = {"content": [{"type": "text", "text": "x" * LARGE_BYTES}]}
-    return json.dumps({"jsonrpc": "2.0", "id": id, "result": result}).encode()
+    """Within every bound of one answer. Made quickly: while it makes the others a site sends nothing of the first."""
+    return b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%b"}]}}' % (id, many_letters())
+
+
+@cache
+def many_letters() -> bytes:
+    return b"x" * LARGE_BYTES
+
+
+SLOW = "others waited (try again in a moment)"
+
+
+async def again(besieged: Siege) -> Json:
+    """The same call, with nobody beside it."""
+    return await besieged.pipe.ask("tools/call", {"name": "hostile__poke", "arguments": {}})
 
 
 async def whole(asked: RawAsked) -> None:
@@ -206,7 +218,9 @@ async def test_many_large_answers_at_once_stay_within_memory(tmp_path: Path, cas
         while sum(str(each.get("id", "")).startswith("c") for each in besieged.pipe.others) < CROWD:
             besieged.pipe.others.append(await besieged.pipe.read())
         answers = [each for each in besieged.pipe.others if str(each.get("id", "")).startswith("c")]
-        assert [is_error(each) for each in answers] == [not is_good] * CROWD
+        if is_good:  # on a machine that does much else a site may be too slow for others who wait
+            answers = [await again(besieged) if SLOW in said(each) else each for each in answers]
+        assert [said(each)[:300] for each in answers if is_error(each) is is_good] == []
 
 
 @requirement("LINK-16", "GUARD-04")

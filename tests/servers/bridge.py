@@ -16,17 +16,13 @@ from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import StdioServerParameters
 from pydantic import FileUrl
 
-from tests.servers.weft import MCP_SERVER, PROBE, STOP_S, environment, gateway
-
-Era = Literal["handshake", "stateless"]
-Transport = Literal["stdio", "http"]
+from tests.matrix.cells import ERAS, TRANSPORTS, Era, Transport
+from tests.matrix.houses import OPTIONS, Houses
+from tests.servers.weft import MCP_SERVER, PROBE, STOP_S, environment
 
 PATIENCE_S = 20.0
 CURIOUS = str(Path(__file__).parent / "curious.py")
 MODES = {"handshake": "legacy", "stateless": "2026-07-28"}
-ERAS: tuple[Era, ...] = ("handshake", "stateless")
-TRANSPORTS: tuple[Transport, ...] = ("stdio", "http")
-OPTIONS = ("--names", "bare", "--no-builtin")
 
 
 def pairs(kind: str, outcome: str = "carried") -> pytest.MarkDecorator:
@@ -77,36 +73,35 @@ def behind(folder: Path, server: Era, transport: Transport, *options: str, **ent
         yield config(folder, command=sys.executable, args=[CURIOUS, "--era", server, *options], **entry)
 
 
-@asynccontextmanager
-async def client_of(
-    folder: Path, agent: Era, transport: Transport, file: str, **options: Any
-) -> AsyncGenerator[Client]:
-    """The SDK's client of a weft of its own, with the server's tools listed."""
-    mode = MODES[agent]
-    if transport == "http":
-        with gateway(folder, "--no-auth", *OPTIONS, "--mcp-config", file) as served:
-            async with asyncio.timeout(PATIENCE_S), Client(served.url, mode=mode, **options) as client:
-                await ready(client)
-                yield client
-        return
-    command = StdioServerParameters(
-        command=MCP_SERVER[0],
-        args=[*MCP_SERVER[1:], *OPTIONS, "--mcp-config", file],
-        env=environment(folder, PROBE),
-        cwd=folder,
-    )
-    async with asyncio.timeout(PATIENCE_S), Client(command, mode=mode, **options) as client:
-        await ready(client)
-        yield client
+@contextmanager
+def houses_of_the_curious(folder: Path) -> Generator[Houses]:
+    """Gateways with the server that asks behind them, for all who come over HTTP."""
+    houses = Houses(folder, "curious", lambda era: over_http("--era", era))
+    try:
+        yield houses
+    finally:
+        houses.close()
 
 
 @asynccontextmanager
 async def connected(
-    folder: Path, agent: Era, server: Era, transport: Transport, **options: Any
+    houses: Houses, folder: Path, agent: Era, server: Era, transport: Transport, **options: Any
 ) -> AsyncGenerator[Client]:
-    with behind(folder, server, transport) as file:
-        async with client_of(folder, agent, transport, file, **options) as client:
-            yield client
+    """The SDK's client, with the server's tools listed: of a weft of its own in `folder`, or over HTTP of a house."""
+    to = houses.url(server) if transport == "http" else _own_weft(folder, server)
+    async with asyncio.timeout(PATIENCE_S), Client(to, mode=MODES[agent], **options) as client:
+        await ready(client)
+        yield client
+
+
+def _own_weft(folder: Path, server: Era) -> StdioServerParameters:
+    with behind(folder, server, "stdio") as file:
+        return StdioServerParameters(
+            command=MCP_SERVER[0],
+            args=[*MCP_SERVER[1:], *OPTIONS, "--mcp-config", file],
+            env=environment(folder, PROBE),
+            cwd=folder,
+        )
 
 
 async def ready(client: Client) -> None:

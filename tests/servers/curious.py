@@ -6,6 +6,8 @@ usage: curious.py --era handshake|stateless [--http] [--aside] [--log FILE]
 printed. Every tool takes a `token`, names it in each question and gives it back with the answers.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import base64
@@ -14,9 +16,10 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
+if TYPE_CHECKING:  # takes longer to import than all else: over pipes nobody needs it
+    from aiohttp import web
 
 Json = dict[str, Any]
 Questions = dict[str, Json]
@@ -321,7 +324,7 @@ async def serve_stdio() -> None:
             start(message, run(message))
 
 
-def start(message: Json, work: Any) -> "asyncio.Task[None]":
+def start(message: Json, work: Any) -> asyncio.Task[None]:
     task = STATE.running[message["id"]] = asyncio.ensure_future(work)
 
     def ended(_: object) -> None:
@@ -331,12 +334,14 @@ def start(message: Json, work: Any) -> "asyncio.Task[None]":
     return task
 
 
-async def frames(queue: "asyncio.Queue[Json | None]") -> AsyncGenerator[bytes]:
+async def frames(queue: asyncio.Queue[Json | None]) -> AsyncGenerator[bytes]:
     while (message := await queue.get()) is not None:
         yield f"data: {json.dumps({'jsonrpc': '2.0', **message})}\r\n\r\n".encode()
 
 
-async def stream(http: web.Request, queue: "asyncio.Queue[Json | None]") -> web.StreamResponse:
+async def stream(http: web.Request, queue: asyncio.Queue[Json | None]) -> web.StreamResponse:
+    from aiohttp import web
+
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Mcp-Session-Id": "one"})
     await response.prepare(http)
     async for frame in frames(queue):
@@ -345,6 +350,8 @@ async def stream(http: web.Request, queue: "asyncio.Queue[Json | None]") -> web.
 
 
 async def take_http(http: web.Request) -> web.StreamResponse:
+    from aiohttp import web
+
     if http.method != "POST":
         return await take_stream(http)
     message: Json = json.loads(await http.read())
@@ -367,6 +374,8 @@ async def take_http(http: web.Request) -> web.StreamResponse:
 
 
 async def take_stream(http: web.Request) -> web.StreamResponse:
+    from aiohttp import web
+
     if http.method != "GET" or STATE.era == "stateless":
         return web.Response(status=405)
     queue: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -375,6 +384,8 @@ async def take_stream(http: web.Request) -> web.StreamResponse:
 
 
 async def serve_http() -> None:
+    from aiohttp import web
+
     app = web.Application()
     app.router.add_route("*", "/mcp", take_http)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)

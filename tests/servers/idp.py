@@ -1,19 +1,17 @@
 """A real authorization server (npm oidc-provider) on loopback, and a browser without a window to log in with."""
 
-import asyncio
-import os
+import functools
 import re
 import socket
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urljoin
 
 import aiohttp
 
 from tests import peers
+from tests.servers.lasting import Lasting, Seen
 
-READY_SECONDS = 60.0
 MAX_STEPS = 25
 PROGRAM = Path(peers.__file__).parent / "idp.mjs"
 
@@ -25,10 +23,10 @@ _FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 _FIELD = re.compile(r'name="([^"]+)"[^>]*value="([^"]*)"')
 
 
-class Idp:
-    def __init__(self, issuer: str) -> None:
+class Idp(Seen):
+    def __init__(self, issuer: str, server: Lasting) -> None:
+        super().__init__(server)
         self.issuer = issuer
-        self.lines: list[str] = []
 
     def given(self, grant: str) -> int:
         """How many tokens were given for this kind of grant."""
@@ -49,47 +47,18 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-@asynccontextmanager
-async def idp(lifetime: int = 3600, exchanged: int = 3600) -> AsyncGenerator[Idp]:
+@functools.cache
+def _running(lifetime: int, exchanged: int) -> tuple[str, Lasting]:
+    port = free_port()
+    words = (peers.node(), PROGRAM, str(port))
+    return f"http://127.0.0.1:{port}", Lasting(words, AT_TTL=str(lifetime), EXCHANGED_TTL=str(exchanged))
+
+
+def idp(lifetime: int = 3600, exchanged: int = 3600) -> Idp:
     """`exchanged`: how many seconds a token lives that was given for another."""
     if not (peers.PACKAGES / "oidc-provider").is_dir():
         peers.missing("no npm package 'oidc-provider' in tests/peers")
-    port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        str(peers.node()),
-        str(PROGRAM),
-        str(port),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**os.environ, "AT_TTL": str(lifetime), "EXCHANGED_TTL": str(exchanged)},
-    )
-    served = Idp(f"http://127.0.0.1:{port}")
-    reading: asyncio.Task[None] | None = None
-    try:
-        async with asyncio.timeout(READY_SECONDS):
-            while not (await _line(process)).startswith("READY"):
-                pass
-        reading = asyncio.get_running_loop().create_task(_read(process, served))
-        yield served
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-        if reading is not None:
-            await reading
-
-
-async def _line(process: asyncio.subprocess.Process) -> str:
-    assert process.stdout is not None
-    line = (await process.stdout.readline()).decode()
-    assert line, "the provider has ended"
-    return line
-
-
-async def _read(process: asyncio.subprocess.Process, served: Idp) -> None:
-    assert process.stdout is not None
-    async for line in process.stdout:
-        served.lines.append(line.decode().strip())
+    return Idp(*_running(lifetime, exchanged))
 
 
 async def log_in(url: str, stop: str = "", person: str = "ada") -> str:

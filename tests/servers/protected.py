@@ -4,57 +4,36 @@ It takes JWTs of the issuer that are meant for it, and says on stdout which requ
 """
 
 import asyncio
+import functools
+import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from pathlib import Path
+import threading
 from typing import Any
 
 from tests.servers.idp import free_port
-
-READY_SECONDS = 60.0
-ROOT = Path(__file__).parents[2]
+from tests.servers.lasting import Lasting, Seen
 
 
-class Protected:
-    def __init__(self, url: str) -> None:
+class Protected(Seen):
+    def __init__(self, url: str, server: Lasting) -> None:
+        super().__init__(server)
         self.url = url
-        self.lines: list[str] = []
 
 
-@asynccontextmanager
-async def protected(issuer: str) -> AsyncGenerator[Protected]:
-    port = free_port()
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.servers.protected",
-        issuer,
-        str(port),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    served = Protected(f"http://127.0.0.1:{port}/mcp")
-    assert process.stdout is not None
-    reading: asyncio.Task[None] | None = None
-    try:
-        async with asyncio.timeout(READY_SECONDS):
-            while (line := await process.stdout.readline()) != b"READY\n":
-                assert line, "the protected server has ended"
-        reading = asyncio.get_running_loop().create_task(_read(process.stdout, served))
-        yield served
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-        if reading is not None:
-            await reading
+@functools.cache
+def _running(issuer: str) -> tuple[str, Lasting]:
+    port = str(free_port())
+    return f"http://127.0.0.1:{port}/mcp", Lasting((sys.executable, "-m", "tests.servers.protected", issuer, port))
 
 
-async def _read(stream: asyncio.StreamReader, served: Protected) -> None:
-    async for line in stream:
-        served.lines.append(line.decode().strip())
+def protected(issuer: str) -> Protected:
+    return Protected(*_running(issuer))
+
+
+def say_again() -> None:
+    for line in sys.stdin:
+        print(line, end="", flush=True)
+    os._exit(0)
 
 
 def main(issuer: str, port: str) -> None:
@@ -114,6 +93,7 @@ def main(issuer: str, port: str) -> None:
         while not running.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.05)
         print("READY", flush=True)
+        threading.Thread(target=say_again, daemon=True).start()
         await task
 
     asyncio.run(serve())

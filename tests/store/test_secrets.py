@@ -87,8 +87,14 @@ COMMANDS = [
     ("pass", "it is empty"),
     ("sys.stdout.write('\\x1b[31m' + CANARY)", "control character U+001B"),
     ("while True: sys.stdout.write(CANARY * 1000)", "more than 65536"),
-    ("print(CANARY); sys.stdout.flush(); time.sleep(1000)", "it was not done within 1 s"),
-    ("subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)']); print(CANARY)", "within 1 s"),
+    pytest.param(
+        "print(CANARY); sys.stdout.flush(); time.sleep(1000)", "it was not done within 1 s", marks=pytest.mark.slow
+    ),
+    pytest.param(
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)']); print(CANARY)",
+        "within 1 s",
+        marks=pytest.mark.slow,
+    ),
 ]
 
 

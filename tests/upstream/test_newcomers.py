@@ -53,6 +53,7 @@ async def test_a_call_finds_a_tool_that_comes_with_its_server(tmp_path: Path) ->
         assert text_of(answer) == "one: at once"
 
 
+@pytest.mark.slow
 @requirement("POOL-15", "POOL-05")
 async def test_a_server_that_says_nothing_is_not_waited_for_long(tmp_path: Path) -> None:
     async with mcp_server(tmp_path, *servers(one=honest("one"), silent=SILENT)) as pipe:

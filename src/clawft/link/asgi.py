@@ -110,6 +110,8 @@ class Watch:
         self._gone()
 
     def stop(self) -> None:
+        """And let go of the task: its end remembers where it waited, and so us, and all that we would tell."""
         self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()

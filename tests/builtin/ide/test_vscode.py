@@ -1,6 +1,6 @@
 """A real VS Code (code-server in a browser without a screen) with our extension, through a real gateway and client.
 
-One code-server for the whole module: it takes half a minute to start. A picture of the window is kept in `out/`.
+Each test has a code-server and a browser of its own. A picture of the window is kept in `out/`.
 """
 
 import asyncio

@@ -306,6 +306,7 @@ async def test_a_stateless_stream_that_ends_early_is_not_resumed() -> None:
         assert len(seen.asked) == 1
 
 
+@pytest.mark.slow
 @requirement("LINK-22", "SESS-22")
 async def test_the_stream_for_unasked_messages_is_held_and_taken_up_again() -> None:
     async def respond(asked: Asked) -> web.StreamResponse:

@@ -155,6 +155,7 @@ class Mute(Old):
         await asked.closed.wait()
 
 
+@pytest.mark.slow
 @requirement("LINK-23")
 async def test_an_answer_on_the_stream_counts_whatever_becomes_of_the_post(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "ASIDE_SECONDS", 3 * PATIENCE_S)  # the POSTs are still open at the end, and left so

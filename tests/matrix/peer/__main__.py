@@ -6,7 +6,6 @@ import json
 import sys
 from typing import Any
 
-from tests.matrix.peer.http import serve_http
 from tests.matrix.peer.server import Asked, Server
 from tests.matrix.peer.shapes import Json
 
@@ -46,7 +45,12 @@ def main() -> None:
     parser.add_argument("--http", action="store_true")
     options = parser.parse_args()
     server = Server(stateless=options.era == "stateless")
-    asyncio.run(serve_http(server) if options.http else serve_stdio(server))
+    if options.http:
+        from tests.matrix.peer.http import serve_http  # takes longer to import than all else: only who needs it does
+
+        asyncio.run(serve_http(server))
+    else:
+        asyncio.run(serve_stdio(server))
 
 
 if __name__ == "__main__":

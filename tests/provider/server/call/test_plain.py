@@ -117,6 +117,7 @@ async def test_one_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
             await told.reply()
 
 
+@pytest.mark.slow
 @requirement("SESS-13", "POOL-25")
 async def test_its_progress_reaches_the_caller_and_extends_its_time_to_a_hard_limit(tmp_path: Path) -> None:
     async with served(tmp_path, child("a", timeout_ms=300)) as (_, _, providers):
