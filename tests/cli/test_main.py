@@ -290,3 +290,20 @@ def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [("audit show", 2, b"is no UTF-8 text"), ("tools search", 0, b""), ("resources read", 1, b"resource not found")],
+)
+def test_a_word_that_is_no_text_ends_in_words(tmp_path: Path, command: str, code: int, told: bytes) -> None:
+    done = subprocess.run(
+        [sys.executable.encode(), b"-m", b"clawft", *command.encode().split(), b"od\xff"],
+        cwd=tmp_path,
+        env={**os.environ, "CLAWFT_HOME": str(tmp_path)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, told in done.stderr, b"Traceback" in done.stderr) == (code, True, False), done.stderr

@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as failure:
         if isinstance(failure.__context__, KeyboardInterrupt):  # argparse cleans up what it has not begun yet
             return INTERRUPTED
-        code = _report(failure)
+        code = _report(failure, words)
         if code is None:
             raise
     return code
@@ -172,12 +172,14 @@ def _laid_out(rows: list[tuple[str, ...]]) -> str:
     return "".join(f"{line}\n" for line in lay_out((), rows, width(), wrap=True))
 
 
-def _report(failure: Exception) -> int | None:
+def _report(failure: Exception, words: Sequence[str]) -> int | None:
     """What happened and what to do next, on stderr. None for a bug, which keeps its traceback."""
     from clawft.errors import ClawftError  # only if something went wrong
 
     if isinstance(failure, OSError):
         failure = _of_the_machine(failure) or failure
+    if isinstance(failure, UnicodeEncodeError):
+        failure = _of_words(words) or failure
     if not isinstance(failure, ClawftError):
         return None
     from clawft.cli.screen import safe
@@ -206,6 +208,14 @@ def _of_the_machine(failure: OSError) -> ClawftError | None:
     except OSError:
         return ClawftError("the folder you are in is gone", hint="cd to one that is there")
     return None
+
+
+def _of_words(words: Sequence[str]) -> ClawftError | None:
+    """Names of files may be any bytes; what is sent to a server, or kept, is text."""
+    from clawft.cli.parser import WrongUsage  # only if something went wrong
+
+    odd = next((word for word in words if any("\ud800" <= letter <= "\udfff" for letter in word)), None)
+    return None if odd is None else WrongUsage(f"{odd!a} is no UTF-8 text")
 
 
 def _nobody_reads() -> int:
