@@ -94,7 +94,7 @@ async def test_a_packed_answer_is_not_unpacked(make: Make) -> None:
 
 
 @requirement("DELEG-13", "DELEG-16")
-async def test_the_key_does_not_follow_to_another_address(make: Make) -> None:
+async def test_nothing_follows_to_another_address(make: Make) -> None:
     async with saying(lambda: [STREAM]) as (elsewhere, taken):
         moved = f"HTTP/1.1 307 Moved\r\nlocation: {elsewhere.replace('127.0.0.1', 'localhost')}/v1/messages\r\n"
         async with saying(lambda: [moved.encode() + b"content-length: 0\r\n\r\n"]) as (url, _):
@@ -103,6 +103,19 @@ async def test_the_key_does_not_follow_to_another_address(make: Make) -> None:
     assert "307" in outcome.reason
     assert "the key is not taken there" in outcome.hint
     assert taken == []
+
+
+@requirement("DELEG-13")
+async def test_a_library_alone_goes_wherever_it_is_sent() -> None:
+    """With all that was said to the model."""
+    import anthropic
+
+    async with saying(lambda: [STREAM]) as (elsewhere, taken):
+        moved = f"HTTP/1.1 307 Moved\r\nlocation: {elsewhere.replace('127.0.0.1', 'localhost')}/v1/messages\r\n"
+        async with saying(lambda: [moved.encode() + b"content-length: 0\r\n\r\n"]) as (url, _):
+            client = anthropic.AsyncAnthropic(api_key="key", base_url=url, max_retries=0)
+            await client.messages.create(model="m", max_tokens=1, messages=[{"role": "user", "content": "x"}])
+    assert len(taken) == 1
 
 
 # ── answers that are none ────────────────────────────────────────────────────────────────────────────────────────────

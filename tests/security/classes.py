@@ -24,6 +24,7 @@ _VANDALS = "security/test_vandals.py::"
 _FRAMING = "security/test_http_framing.py::"
 _FRONT = "security/test_bad_http.py::"
 _ISSUERS = "security/test_rogue_issuers.py::"
+_CHARGE = "security/test_own_charge.py::"
 _TLS = "security/test_tls_sites.py::"
 _TURNS = "security/test_taking_turns.py::"
 _PEOPLE = "security/test_two_people.py::"
@@ -445,5 +446,30 @@ ATTACKS = (
             "auth/test_tokens.py::test_a_token_goes_to_those_who_gave_it_and_to_nobody_an_agent_names",
         ),
         _BARE + "test_a_reference_is_followed_whoever_wrote_it",
+    ),
+    Attack(
+        42,
+        "agents that put themselves in charge",
+        (
+            _CHARGE + "test_our_own_folder_is_no_part_of_a_workspace_around_it",
+            _CHARGE + "test_no_agent_writes_what_it_may_do",
+            _CHARGE + "test_nobody_lists_or_searches_it",
+            _CHARGE + "test_git_takes_nothing_out_of_it",
+            _CHARGE + "test_an_answer_to_a_question_of_ours_that_nobody_asked_counts_for_nothing",
+            "security/test_lost_secrets.py::test_an_empty_token_is_made_anew_and_opens_nothing",
+        ),
+        _BARE + "test_a_workspace_that_is_a_home_holds_our_folder",
+    ),
+    Attack(
+        43,
+        "models that misbehave",
+        (
+            "delegate/test_hearing.py::test_an_answer_without_end_is_heard_no_longer_than_one_can_be",
+            "delegate/test_hearing.py::test_a_packed_answer_is_not_unpacked",
+            "delegate/test_hearing.py::test_nothing_follows_to_another_address",
+            "delegate/test_loop.py::test_a_conversation_has_an_end_whatever_the_model_counts",
+            "cli/test_agent.py::test_a_name_that_a_model_makes_up_does_nothing_to_the_terminal",
+        ),
+        "delegate/test_hearing.py::test_a_library_alone_goes_wherever_it_is_sent",
     ),
 )

@@ -20,6 +20,7 @@ from aiohttp import web
 from mcp import types
 
 from clawft.auth.vault import Vault, kept_secret
+from clawft.builtin import confine
 from clawft.store.secrets import resolve
 from tests.growth import grows_linearly
 from tests.requirements import requirement
@@ -381,3 +382,15 @@ def test_a_reference_is_followed_whoever_wrote_it(tmp_path: Path) -> None:
     (tmp_path / "any.py").write_text("print('whatever it likes')")
     given = f"secret://command/{sys.executable} {tmp_path / 'any.py'}"
     assert resolve(kept_secret(Vault(tmp_path), given)) == "whatever it likes"
+
+
+@requirement("PLUG-04")
+def test_a_workspace_that_is_a_home_holds_our_folder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beneath it is where it lies, so a check of paths alone lets everybody in."""
+    home.mkdir(exist_ok=True)
+    (home / "gateway.token").write_text("secret")
+    monkeypatch.setattr(confine, "home", lambda: Path("/nowhere"))
+    with confine.place(home.parent, f"{home.name}/gateway.token", "read") as found:
+        descriptor = found.open(os.O_RDONLY)
+    with open(descriptor, "rb") as file:
+        assert file.read() == b"secret"
