@@ -373,7 +373,7 @@ def test_who_follows_a_path_of_any_length_never_comes_back() -> None:
         os.path.realpath("/a" * folders)
         return time.process_time() - began
 
-    assert seconds(80_000) > 8 * seconds(20_000)
+    assert seconds(80_000) > 6 * min(seconds(20_000), seconds(20_000))  # 16, where nothing else runs; 4 would be fine
 
 
 @requirement("CONF-14")

@@ -78,8 +78,8 @@ async def find_server(web: Web, issuer: str, *, for_people: bool = True) -> Auth
         told = await web.document(place)
         if told is not None:
             server = check_server(told, issuer, web.near, for_people=for_people)
-            if for_people and server.authorization_endpoint:
-                web.check_shown(server.authorization_endpoint)
+            if for_people:
+                _check_pages(server, web)
             return server
     raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
 
@@ -123,10 +123,15 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
     ):
         if endpoint:
             check_place(endpoint, near)
-    for shown in (server.authorization_endpoint, server.device_authorization_endpoint) if for_people else ():
-        if shown:
-            check_owner(shown, server)
     return server
+
+
+def _check_pages(server: AuthServer, web: Web) -> None:
+    """Where people are sent."""
+    if server.authorization_endpoint:
+        web.check_shown(server.authorization_endpoint)
+    for page in filter(None, (server.authorization_endpoint, server.device_authorization_endpoint)):
+        check_owner(page, server)
 
 
 def check_owner(shown: str, server: AuthServer) -> None:
