@@ -257,7 +257,7 @@ async def test_what_waits_for_ten_that_do_not_read_is_more_than_there_is(tmp_pat
         async with asyncio.timeout(PATIENCE_S):
             while pipe.peak() < RSS_LIMIT:
                 for name in HORDE:
-                    await pipe.send(call(name, f"{name}__poke", {"text": "x" * 3_000_000}))
+                    await pipe.send(call(name, f"{name}__poke", {"text": "x" * 200_000}))
                     await pipe.ask("ping")
                     await pipe.send(cancelled(name))
 
