@@ -101,12 +101,6 @@ def test_single_arguments_win_over_the_whole_and_may_not_repeat() -> None:
         read(whole="[1]")
 
 
-@requirement("PROV-23")
-def test_bytes_that_are_no_text_are_no_argument() -> None:
-    with pytest.raises(WrongUsage, match=r"'text=odd.*udcff' is no UTF-8 text"):
-        arguments(["text=odd\udcff"], None, SCHEMA)
-
-
 def test_an_open_schema_takes_unknown_texts() -> None:
     assert read("new=1", schema=OPEN) == {"new": "1"}
 

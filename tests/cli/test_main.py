@@ -295,11 +295,17 @@ def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
 @requirement("AGENT-14")
 @pytest.mark.parametrize(
     ("command", "code", "told"),
-    [("audit show", 2, b"is no UTF-8 text"), ("tools search", 0, b""), ("resources read", 1, b"resource not found")],
+    [
+        ("audit show od\udcff", 2, b"is no UTF-8 text"),
+        ("tools call memory__recall key=od\udcff", 2, b"is no UTF-8 text"),
+        ('tools call memory__recall --args {"key":"od\udcff"}', 2, b"is no UTF-8 text"),
+        ("tools search od\udcff", 0, b""),
+        ("resources read od\udcff", 1, b"resource not found"),
+    ],
 )
 def test_a_word_that_is_no_text_ends_in_words(tmp_path: Path, command: str, code: int, told: bytes) -> None:
     done = subprocess.run(
-        [sys.executable.encode(), b"-m", b"clawft", *command.encode().split(), b"od\xff"],
+        [sys.executable.encode(), b"-m", b"clawft", *os.fsencode(command).split()],
         cwd=tmp_path,
         env={**os.environ, "CLAWFT_HOME": str(tmp_path)},
         capture_output=True,

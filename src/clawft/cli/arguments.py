@@ -64,19 +64,11 @@ def arguments(pairs: Sequence[str], whole: str | None, schema: Schema, read: Rea
     found = _whole(whole, read) if whole is not None else {}
     given: dict[str, Any] = {}
     for pair in pairs:
-        _check_text(pair)
         key, value = _pair(pair, schema, read)
         if key in given:
             raise WrongUsage(f"{key} is given twice", hint=f"for a list write {key}:='[…]'")
         given[key] = value
     return {**found, **given}
-
-
-def _check_text(word: str) -> None:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        raise WrongUsage(f"{word!a} is no UTF-8 text", hint="arguments of tools are texts") from None
 
 
 def _whole(text: str, read: Read) -> dict[str, Any]:
