@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import BadParams, ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
+from clawft.errors import BadParams, UrlElicitationRequired
 from clawft.gateway import dispatch
+from clawft.gateway.asking import Asking
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
 from clawft.gateway.events import (
@@ -28,9 +28,8 @@ from clawft.gateway.running import Answer, Running, answered_now
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
-from clawft.wire import forms, handshake, jsonrpc, narrow
+from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.cancel import read_cancelled
-from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
@@ -41,7 +40,6 @@ if TYPE_CHECKING:  # loaded with the first call, and with the first task
     from clawft.gateway.task.older_tasks import OlderTasks
 
 MAX_SUBSCRIPTIONS = 1_000
-MAX_VISITS = 256
 
 Release = Callable[[], None]
 
@@ -56,7 +54,7 @@ class Conversation:
         self._aside = aside
         self._level: str | UnsetType = UNSET
         self._watched: dict[str, Release] = {}
-        self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._asking = Asking(aside, gateway.question_seconds, REVISIONS[base.revision])
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
         self.caller = base
@@ -64,8 +62,6 @@ class Conversation:
         self._seen: Seen | None = None
         self._narrows = False
         self._plain_talk: HandshakeTalk | None = None
-        self._visits: dict[str, None] = {}
-        """Addresses the person was sent to, by their id; the last of them."""
 
     @cached_property
     def _errands(self) -> Errands:
@@ -121,7 +117,7 @@ class Conversation:
         if quick is not None:
             return quick(self, request)
         if method in _OLDER_TASKS and REVISIONS[self.caller.revision].core_tasks:
-            return await self._tasks.answer(request, self.caller, partial(self._ask, outlet))
+            return await self._tasks.answer(request, self.caller, partial(self._asking.ask, outlet))
         slow = _SLOW.get(method)
         if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
@@ -140,7 +136,7 @@ class Conversation:
             talk = self._talk_of(target, outlet)
             reply = await CALLS[target.method](self._gateway, self.caller, target, talk)
         except UrlElicitationRequired as first:
-            self._remember_visits(first)
+            self._asking.remember(first)
             raise
         return self._shape(reply, target.method)
 
@@ -149,7 +145,7 @@ class Conversation:
         try:
             return self._shape(await go_on())
         except UrlElicitationRequired as first:
-            self._remember_visits(first)
+            self._asking.remember(first)
             raise
 
     def _shape(self, reply: Reply, method: str = "tools/call") -> bytes:
@@ -161,11 +157,11 @@ class Conversation:
         token = read_meta(target.meta).progress_token if target.meta else UNSET
         if token is UNSET and outlet is self._aside:
             return self._plain_talk or self._settle_talk()
-        return HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
+        return HandshakeTalk(self.caller, outlet, token, self._level, self._asking.ask)
 
     def _settle_talk(self) -> HandshakeTalk:
         """On a pipe the calls that want no progress may share one: nothing in it is about one of them."""
-        self._plain_talk = HandshakeTalk(self.caller, self._aside, UNSET, self._level, self._ask)
+        self._plain_talk = HandshakeTalk(self.caller, self._aside, UNSET, self._level, self._asking.ask)
         return self._plain_talk
 
     def _list(self, request: Request) -> bytes:
@@ -189,8 +185,9 @@ class Conversation:
         self._seen = Seen(self._gateway, self.caller)
         self._plain_talk = None
         self._gateway.folders.enter(self)
-        self._narrows = narrow.is_needed(REVISIONS[hello.revision])
-        capabilities = _told_to(REVISIONS[hello.revision])
+        revision = self._asking.revision = REVISIONS[hello.revision]
+        self._narrows = narrow.is_needed(revision)
+        capabilities = _told_to(revision)
         return handshake.initialize_result(
             hello.revision, capabilities, self._gateway.server_info, self._gateway.instructions
         )
@@ -217,7 +214,7 @@ class Conversation:
         self._watched[uri] = _nothing
         try:
             await self._gateway.settle(self.caller)
-            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._ask))
+            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._asking.ask))
             release = await self._gateway.resources.watch(uri, by, self._updated)
         except BaseException:
             self._watched.pop(uri, None)
@@ -250,8 +247,7 @@ class Conversation:
         match event:
             case ListChanged(topic) if self._seen is not None and self._seen.differs(event):
                 self._aside.send(jsonrpc.notification(f"notifications/{topic.value}/list_changed"))
-            case ElicitationCompleted(id) if id in self._visits:
-                self._visits.pop(id)
+            case ElicitationCompleted(id) if self._asking.was_sent(id):
                 params = make_visible(b'{"elicitationId":' + _encode(id) + b"}")
                 self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
@@ -272,62 +268,11 @@ class Conversation:
 
     async def ask_aside(self, question: Question) -> Mapping[str, Any]:
         """One that belongs to no call."""
-        return await self._ask(self._aside, question)
-
-    def _remember_visits(self, asked: UrlElicitationRequired) -> None:
-        for visit in asked.elicitations:
-            self._sent_to(visit.get("elicitationId"))
-
-    def _sent_to(self, visit: object) -> None:
-        if isinstance(visit, str):
-            self._visits[visit] = None
-            if len(self._visits) > MAX_VISITS:
-                del self._visits[next(iter(self._visits))]
-
-    async def _ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
-        """One request to the caller, on the stream of the call it belongs to, for as long as that is read."""
-        outlet = self._aside if outlet.over else outlet
-        self._sent_to(question.params.get("elicitationId"))
-        waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
-        id = self._asked.open(waiter)
-        outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(self._fit(question)))))
-        try:
-            async with asyncio.timeout(self._gateway.question_seconds):
-                answer = await waiter
-        except TimeoutError:
-            outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
-            raise RequestTimeout(question.method, int(self._gateway.question_seconds * 1000)) from None
-        except asyncio.CancelledError:
-            outlet.send(jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id))
-            raise
-        finally:
-            self._asked.close(id)
-        if isinstance(answer, Failure):
-            raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
-        try:
-            return self._refit(question, _answer.decode(answer.result))
-        except msgspec.DecodeError:
-            raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
-
-    def _fit(self, question: Question) -> Mapping[str, Any]:
-        """Revisions before URL elicitation know no `mode`, and one kind of choice."""
-        if REVISIONS[self.caller.revision].url_elicitation:
-            return question.params
-        params = {key: value for key, value in question.params.items() if key != "mode"}
-        form = params.get("requestedSchema")
-        return params if form is None else {**params, "requestedSchema": forms.older_form(form)}
-
-    def _refit(self, question: Question, answer: Mapping[str, Any]) -> Mapping[str, Any]:
-        form, content = question.params.get("requestedSchema"), answer.get("content")
-        if form is None or not isinstance(content, dict) or REVISIONS[self.caller.revision].url_elicitation:
-            return answer
-        return {**answer, "content": forms.newer_content(form, cast("dict[str, Any]", content))}
+        return await self._asking.ask(self._aside, question)
 
     def fill(self, answer: Response | Failure) -> None:
-        """An answer to a question of ours; one that nobody waits for is dropped."""
-        waiter = self._asked.take(answer.id)
-        if waiter is not None and not waiter.done():
-            waiter.set_result(answer)
+        """An answer to a question of ours."""
+        self._asking.fill(answer)
 
     def close(self) -> None:
         self._plain_talk = None
@@ -338,9 +283,7 @@ class Conversation:
             self._watched.popitem()[1]()
         if self.caller.session:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
-        for waiter in self._asked.drain():
-            if not waiter.done():
-                waiter.set_exception(LinkClosed("the caller is gone"))
+        self._asking.close()
         self.running.cancel_all()
 
 
@@ -390,7 +333,6 @@ class _UriParams(Struct):
 
 
 _NARROWED = {"tools/call": narrow.result, "prompts/get": narrow.prompt}
-_answer = msgspec.json.Decoder(dict[str, Any])
 
 
 def _read_uri(request: Request) -> str:

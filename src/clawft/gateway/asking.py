@@ -1,0 +1,115 @@
+"""Questions of ours to one caller of the handshake era: each is a request to it, which it may answer late or never."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+
+from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
+from clawft.gateway.talk import Outlet
+from clawft.model import Question
+from clawft.wire import forms, jsonrpc
+from clawft.wire.correlate import Waiting
+from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.revisions import Revision
+from clawft.wire.visible import make_visible
+
+MAX_VISITS = 256
+
+_encode = msgspec.json.encode
+_answer = msgspec.json.Decoder(dict[str, Any])
+
+
+class Asking:
+    """What was asked and is not answered yet, and where the person was sent. `aside` belongs to no request.
+
+    `revision` is what the caller speaks.
+    """
+
+    def __init__(self, aside: Outlet, seconds: float, revision: Revision) -> None:
+        self._aside = aside
+        self._seconds = seconds
+        self.revision = revision
+        self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._visits: dict[str, None] = {}
+        """Addresses the person was sent to, by their id; the last of them."""
+
+    async def ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
+        """One request to the caller, on the stream of the call it belongs to, for as long as that is read."""
+        outlet = self._aside if outlet.over else outlet
+        self._sent_to(question.params.get("elicitationId"))
+        answer = await self._answered(outlet, question)
+        if isinstance(answer, Failure):
+            raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
+        try:
+            return _refit(question, _answer.decode(answer.result), self.revision)
+        except msgspec.DecodeError:
+            raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
+
+    async def _answered(self, outlet: Outlet, question: Question) -> Response | Failure:
+        """As it came. Whoever waits for it no longer says so."""
+        waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
+        id = self._asked.open(waiter)
+        outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(_fit(question, self.revision)))))
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await waiter
+        except TimeoutError:
+            outlet.send(_cancelled(id))
+            raise RequestTimeout(question.method, int(self._seconds * 1000)) from None
+        except asyncio.CancelledError:
+            outlet.send(_cancelled(id))
+            raise
+        finally:
+            self._asked.close(id)
+
+    def fill(self, answer: Response | Failure) -> None:
+        """One that nobody waits for is dropped."""
+        waiter = self._asked.take(answer.id)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
+
+    def remember(self, asked: UrlElicitationRequired) -> None:
+        """The caller is told to send the person somewhere by an error, instead of a question."""
+        for visit in asked.elicitations:
+            self._sent_to(visit.get("elicitationId"))
+
+    def was_sent(self, id: str) -> bool:
+        """Was the person sent there by this caller? It is asked once, when they are done there."""
+        known = id in self._visits
+        self._visits.pop(id, None)
+        return known
+
+    def _sent_to(self, visit: object) -> None:
+        if isinstance(visit, str):
+            self._visits[visit] = None
+            if len(self._visits) > MAX_VISITS:
+                del self._visits[next(iter(self._visits))]
+
+    def close(self) -> None:
+        for waiter in self._asked.drain():
+            if not waiter.done():
+                waiter.set_exception(LinkClosed("the caller is gone"))
+
+
+def _cancelled(id: int) -> bytes:
+    return jsonrpc.notification("notifications/cancelled", b'{"requestId":%d}' % id)
+
+
+def _fit(question: Question, revision: Revision) -> Mapping[str, Any]:
+    """Revisions before URL elicitation know no `mode`, and one kind of choice."""
+    if revision.url_elicitation:
+        return question.params
+    params = {key: value for key, value in question.params.items() if key != "mode"}
+    form = params.get("requestedSchema")
+    return params if form is None else {**params, "requestedSchema": forms.older_form(form)}
+
+
+def _refit(question: Question, answer: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
+    form, content = question.params.get("requestedSchema"), answer.get("content")
+    if form is None or not isinstance(content, dict) or revision.url_elicitation:
+        return answer
+    return {**answer, "content": forms.newer_content(form, cast("dict[str, Any]", content))}
