@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 PREFIX = "weft-of://"
@@ -19,14 +18,3 @@ def unwrap(uri: str) -> tuple[str, str] | None:
         return None
     owner, slash, native = uri.removeprefix(PREFIX).partition("/")
     return (unquote(owner), unquote(native)) if slash else None
-
-
-def exported(owned: Iterable[tuple[str, str]]) -> list[str]:
-    """The URI each resource is listed under, given owner and native URI in catalog order."""
-    taken: set[str] = set()
-    names: list[str] = []
-    for owner, uri in owned:
-        name = uri if uri not in taken and not uri.startswith(PREFIX) else wrap(owner, uri)
-        taken.add(name)
-        names.append(name)
-    return names
