@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from clawft.catalog.uris import wrap
+from clawft.errors import ClawftError
 from clawft.gateway.core import Gateway
 from clawft.gateway.ending import MAX_SPELLED_HERE
 from clawft.gateway.offer import shared
@@ -25,7 +26,7 @@ from clawft.model import (
     Silent,
     Tool,
 )
-from clawft.provider.base import Changes
+from clawft.provider.base import Changes, Provider
 from tests.gateway.support import pipe, serving
 from tests.requirements import requirement
 
@@ -94,6 +95,16 @@ async def test_nothing_shared_is_found_out_once() -> None:
     looked = second.looked
     assert not gateway.shared.any
     await named(gateway, URI)
+    assert second.looked == looked
+
+
+async def test_resources_are_not_listed_again_because_tools_have_changed() -> None:
+    first, second = Shelf("first", URI), Shelf("second", URI)
+    gateway = serving(first, second)
+    assert await named(gateway, URI) == [wrap("second", URI)]
+    looked = second.looked
+    gateway.tools_changed()
+    assert await named(gateway, URI) == [wrap("second", URI)]
     assert second.looked == looked
 
 
@@ -172,6 +183,45 @@ async def test_who_was_forgotten_for_others_is_told_the_same(monkeypatch: pytest
     gateway = serving(Shelf("first", URI), Shelf("second", URI))
     told = [await named(gateway, URI, caller=Caller(principal=str(number))) for number in range(5)]
     assert told == [[wrap("second", URI)]] * 5
+
+
+class Rooms:
+    """Something else for each person, by the proof they come with; something for nobody else."""
+
+    namespace = "second"
+
+    def __init__(self, **rooms: Shelf) -> None:
+        self._rooms = rooms
+
+    def list_tools(self) -> Sequence[Tool]:
+        return ()
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        raise NotImplementedError
+
+    async def run(self, call: Call) -> Reply:
+        return await self._rooms[call.caller.proof].run(call)
+
+    def of(self, caller: Caller) -> Provider | None:
+        return self._rooms.get(caller.proof)
+
+    async def ready(self, caller: Caller) -> None:
+        pass
+
+    def refusal(self, caller: Caller) -> ClawftError | None:
+        return None
+
+
+@requirement("GUARD-06")
+@pytest.mark.parametrize("most", [1, 256])
+async def test_what_one_person_has_changes_nothing_for_another(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_MAX_CROWDS", most)
+    rooms = Rooms(ada=Shelf("second", URI), bob=Shelf("second", "notes:///bob", ELSEWHERE))
+    gateway = serving(Shelf("first", URI, "notes:///bob"), rooms)
+    ada, bob = Caller(proof="ada"), Caller(proof="bob")
+    for _ in range(2):
+        assert await named(gateway, URI, "notes:///bob", caller=ada) == [wrap("second", URI), "notes:///bob"]
+        assert await named(gateway, URI, "notes:///bob", caller=bob) == [URI, wrap("second", "notes:///bob")]
 
 
 class Careless(Shelf):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from msgspec import Struct
 
@@ -67,13 +67,13 @@ class Held(Struct, frozen=True, dict=True):
 
 def is_shared(everybody: Sequence[Held]) -> bool:
     """Is there anything that two of them may have, or that looks as if? One look at all, and not at each pair."""
-    all_uris = frozenset[str]().union(*(each.uris for each in everybody))
-    if sum(len(each.uris) for each in everybody) > len(all_uris) or any(each.poses for each in everybody):
+    different = len(frozenset[str]().union(*(each.uris for each in everybody)))
+    if sum(len(each.uris) for each in everybody) > different or any(each.poses for each in everybody):
         return True
     roots = sorted(root for each in everybody for root in each.roots)
     if any(after.startswith(before) for before, after in pairwise(roots)):
         return True
-    in_order = sorted(all_uris) if roots else []
+    in_order = sorted(chain.from_iterable(each.in_order for each in everybody)) if roots else []
     return any(
         _under(in_order, root) > _under(each.in_order, root)  # those of others
         for each in everybody

@@ -187,7 +187,7 @@ class Gateway:
 
     def _lists_changed(self, topic: Topic, whose: str) -> None:
         self.pages.forget()
-        self.shared.forget()
+        self.shared.forget(resources=topic is Topic.RESOURCES)
         self.events.publish(ListChanged(topic, whose))
 
     def elicitation_completed(self, id: str) -> None:

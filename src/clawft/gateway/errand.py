@@ -32,6 +32,7 @@ class Errands:
 
     def __init__(self, gateway: Gateway, running: Running, shape: Shape, follow: Follow, code_of: CodeOf) -> None:
         self.gateway = gateway
+        self.shared = gateway.shared
         self.running = running
         self.shape = shape
         self.follow = follow
@@ -75,7 +76,7 @@ class Errand(Job):
         self._began = _clock()
 
     def replied(self, reply: Reply) -> None:
-        if self._all.gateway.shared.any and self._names_shared(reply):
+        if self._all.shared.any and self._names_shared(reply):
             self.goes_on(partial(_as_it_came, reply))
             return
         self.sent = None
@@ -90,7 +91,7 @@ class Errand(Job):
 
     def _names_shared(self, reply: Reply) -> bool:
         """Perhaps; then there is more to do than an answer."""
-        spelled = self._all.gateway.shared.spelled(self._call.origin, self._call.caller)
+        spelled = self._all.shared.spelled(self._call.origin, self._call.caller)
         return spelled is not None and may_name(reply)
 
     def goes_on(self, rest: Next) -> None:

@@ -70,13 +70,17 @@ class SharedUris:
         self._crowds: dict[str, _Crowd] = {}
         self._fresh: set[str] = set()
         """The proofs of those whose crowd was looked at since something changed."""
+        self._listed: set[str] = set()
+        """The same, since a list of resources changed."""
         self._spelled: dict[Hashable, Spelled | None] = {}
 
-    def forget(self) -> None:
-        """Something has changed: a list, the order, or who reaches whom."""
+    def forget(self, *, resources: bool = True) -> None:
+        """Something has changed: a list (of `resources`, perhaps), the order, or who reaches whom."""
         self.any = True
         self._fresh.clear()
         self._spelled.clear()
+        if resources:
+            self._listed.clear()
 
     def spelled(self, origin: Origin, caller: Caller) -> Spelled | None:
         """How this caller is told of what this provider names; None if all of it stays as it is."""
@@ -98,34 +102,49 @@ class SharedUris:
         return Spelled(own, before) if before or own.poses else None
 
     def _crowd(self, caller: Caller) -> _Crowd:
-        whose = caller.proof if self._personal else ""
-        return self._crowds[whose] if whose in self._fresh else self.look(caller)
+        whose = self._whose(caller)
+        return self._crowds[whose] if whose in self._fresh else self._look(caller)
 
-    def look(self, caller: Caller) -> _Crowd:
-        """At the lists as they are now: not every provider tells of its changes."""
-        whose = caller.proof if self._personal else ""
+    def _whose(self, caller: Caller) -> str:
+        return caller.proof if self._personal else ""
+
+    def look(self, caller: Caller) -> None:
+        """At all lists as they are now: not every provider tells of its changes."""
+        self._listed.discard(self._whose(caller))
+        self._look(caller)
+
+    def _look(self, caller: Caller) -> _Crowd:
+        whose = self._whose(caller)
         members = [known for known in self._providers(caller) if holds(known.provider)]
-        earlier = self._seen.get(whose, {})
-        seen = [_look_at(known, earlier.get(known.origin.namespace)) for known in members]
+        earlier, listed = self._seen.get(whose, {}), whose in self._listed
+        seen = [_look_at(known, earlier.get(known.origin.namespace), listed=listed) for known in members]
         crowd = self._crowds.get(whose)
         if crowd is None or crowd.members != members or not _are_same(crowd.held, [each.held for each in seen]):
-            self.forget()
+            if crowd is not None:
+                self.forget(resources=False)  # nobody may have told
             crowd = self._keep(whose, _Crowd(members, seen))
         self._seen[whose] = {known.origin.namespace: each for known, each in zip(members, seen, strict=True)}
         self._fresh.add(whose)
+        self._listed.add(whose)
         self.any = crowd.is_shared or bool(self._personal)
         return crowd
 
     def _keep(self, whose: str, crowd: _Crowd) -> _Crowd:
         if len(self._crowds) >= _MAX_CROWDS:
             self._crowds.clear()
+            self._fresh.clear()
             self._seen.clear()
         self._crowds[whose] = crowd
         return crowd
 
 
-def _look_at(known: Registered, earlier: _Seen | None) -> _Seen:
-    """What it has is the same object as before, if it is no other: what was worked out with it holds on."""
+def _look_at(known: Registered, earlier: _Seen | None, *, listed: bool) -> _Seen:
+    """What it has is the same object as before, if it is no other: what was worked out with it holds on.
+
+    Servers have their lists ready. The others may have to make theirs: not again, if they are `listed` already.
+    """
+    if earlier is not None and listed and not known.origin.server:
+        return earlier
     lists = _lists_of(known)
     if earlier is not None and _are_same(earlier.lists, lists):
         return earlier
