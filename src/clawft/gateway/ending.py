@@ -13,7 +13,6 @@ from clawft.gateway.offer.shared import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
 from clawft.wire import links
-from clawft.wire.blocks import is_one_text
 from clawft.wire.meta import NEEDED
 
 MAX_SPELLED_HERE = 32 * 1024
@@ -46,6 +45,8 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
 
 def may_name(reply: Reply) -> bool:
     """Perhaps a resource. Most results are a text, and name none."""
+    from clawft.wire.blocks import is_one_text  # most houses never get here
+
     return reply.kind is Kind.COMPLETE and not is_one_text(reply.result)
 
 
