@@ -272,6 +272,16 @@ async def test_the_completion_of_a_template(way: str, house: House, tmp_path: Pa
             assert completed["completion"]["values"] == [whose]
 
 
+@requirement("RES-05", "RES-06")
+@every_way
+async def test_what_is_put_into_a_template(way: str, house: House, tmp_path: Path) -> None:
+    async with connected(way, house, tmp_path) as agent:
+        wrapped = template_of_two(await agent.result("resources/templates/list"))
+        asked, native = (template.replace("{day}", "a%2Fb") for template in (wrapped, TEMPLATE))
+        read = (await agent.result("resources/read", uri=asked))["contents"][0]
+        assert read == {"uri": asked, "text": f"two: {native}"}
+
+
 # ── the official client, and bytes ───────────────────────────────────────────────────────────────────────────────────
 
 
