@@ -61,6 +61,8 @@ ATTACKS = (
             _SERVERS + "test_a_server_cannot_take_a_name_of_the_house",
             _ROGUES + "test_names_that_look_like_others_stay_apart",
             "upstream/offer/test_lists.py::test_a_tool_that_is_named_like_a_method_is_left_out",
+            "interop/test_shared_uris.py::test_links_and_embedded_resources_of_a_tool",
+            "interop/test_shared_uris.py::test_the_page_of_a_tool",
         ),
         _REAL + "test_names_that_no_model_takes_arrive",
     ),

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads, second
 from clawft.model import Next, Origin, Shortcut, Tool
+from clawft.wire import links
 
 
 def _none(tool: Tool) -> Shortcut | None:
@@ -235,6 +236,14 @@ def without_words(entry: Entry, note: str) -> Entry:
     """The same tool with a note in place of everything it says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
     return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
+
+
+def with_pages(entry: Entry, spell: Callable[[str], str]) -> Entry:
+    """The same tool with the page it is shown with spelled so."""
+    wire = links.in_definition(entry.tool.wire, spell)
+    if wire is entry.tool.wire:
+        return entry
+    return msgspec.structs.replace(entry, tool=msgspec.structs.replace(entry.tool, wire=wire))
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])

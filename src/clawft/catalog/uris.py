@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 PREFIX = "weft-of://"
-"""`weft-of://github/file%3A%2F%2F%2Freadme`: the resource `file:///readme` as the server `github` has it."""
+"""`weft-of://github/file:///readme`: the resource `file:///readme` as the server `github` has it."""
 
 
 def wrap(owner: str, uri: str) -> str:
-    return f"{PREFIX}{quote(owner, safe='')}/{quote(uri, safe='{}')}"
+    """As it stands: whoever puts something into a wrapped template has put it into the template itself."""
+    return f"{PREFIX}{quote(owner, safe='')}/{uri if ':' in uri else quote(uri, safe='{}')}"
 
 
 def unwrap(uri: str) -> tuple[str, str] | None:
-    """Owner and native URI; None for a URI that is nobody's wrapping."""
+    """Owner and native URI; None for a URI that is nobody's wrapping. Without a colon it was escaped as a whole."""
     if not uri.startswith(PREFIX):
         return None
     owner, slash, native = uri.removeprefix(PREFIX).partition("/")
-    return (unquote(owner), unquote(native)) if slash else None
-
-
-def exported(owned: Iterable[tuple[str, str]]) -> list[str]:
-    """The URI each resource is listed under, given owner and native URI in catalog order."""
-    taken: set[str] = set()
-    names: list[str] = []
-    for owner, uri in owned:
-        name = uri if uri not in taken and not uri.startswith(PREFIX) else wrap(owner, uri)
-        taken.add(name)
-        names.append(name)
-    return names
+    return (unquote(owner), native if ":" in native else unquote(native)) if slash else None

@@ -18,7 +18,7 @@ import msgspec
 from clawft._version import __version__
 from clawft.catalog import names
 from clawft.catalog.names import Form
-from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, Spellings, build, without_words
+from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, Spellings, build, with_pages, without_words
 from clawft.catalog.surface import Surface, without_finders
 from clawft.errors import InvalidConfig, MissingCapability, NotApproved, ToolError
 from clawft.gateway.ending import as_reply, told
@@ -31,6 +31,7 @@ from clawft.gateway.offer.personal import Personal
 from clawft.gateway.offer.prompts import Prompts
 from clawft.gateway.offer.registered import Registered
 from clawft.gateway.offer.resources import Resources
+from clawft.gateway.offer.shared import SharedUris
 from clawft.gateway.offer.ways import Ways
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.guard.permission import unknown
@@ -109,10 +110,20 @@ class Gateway:
         self.calls = 0
         self._providers: dict[str, Registered] = {}
         self._personal = Personal(form)
-        self.resources = Resources(self.providers_of, self.events, self._reaches, self._ensure, self._passing)
+        self.shared = SharedUris(self.providers_of, self._reaches, self._personal)
+        self.resources = Resources(
+            self.providers_of, self.events, self._reaches, self._ensure, self._passing, self.shared
+        )
         self.loudness = Loudness(self._providers.values)
         self.prompts = Prompts(
-            self.providers_of, form, self._shows, self._reaches, self._ensure, self._withheld, self._passing
+            self.providers_of,
+            form,
+            self._shows,
+            self._reaches,
+            self._ensure,
+            self._withheld,
+            self._passing,
+            self.shared,
         )
         self._built: Snapshot | None = None
         self._before = NOTHING
@@ -151,6 +162,7 @@ class Gateway:
         for namespace in namespaces:
             self._providers[namespace] = self._providers.pop(namespace)
         self._built = None
+        self.shared.forget()
 
     def _announce(self, provider: Provider, *, personal: bool) -> None:
         self.tools_changed()
@@ -175,6 +187,7 @@ class Gateway:
 
     def _lists_changed(self, topic: Topic, whose: str) -> None:
         self.pages.forget()
+        self.shared.forget(resources=topic is Topic.RESOURCES)
         self.events.publish(ListChanged(topic, whose))
 
     def elicitation_completed(self, id: str) -> None:
@@ -187,7 +200,7 @@ class Gateway:
         self.events.publish(Said(level, params, principal))
 
     def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
-        ways = Ways(self._pipeline, known)
+        ways = Ways(self._pipeline, known, self.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
         return Offer(known.origin, tools, ways.bind, ways.shorten)
 
@@ -298,7 +311,8 @@ class Gateway:
             note = guard.withheld(entry.tool, entry.origin, caller)
             if note:
                 return without_words(entry, note)
-        return entry
+        spelled = self.shared.spelled(entry.origin, caller) if self.shared.any else None
+        return entry if spelled is None else with_pages(entry, spelled)
 
     def listed(self, caller: Caller) -> list[Entry]:
         """The tools this caller is shown at once; the others it finds by search."""
@@ -396,7 +410,7 @@ class Gateway:
     async def go_on(self, call: Call, short: Shortcut, began: float, rest: Next) -> Reply:
         """The long end of a call that was started the short way."""
         try:
-            return await short.witness.follow(call, as_reply(rest, short.finish), began)
+            return await short.witness.follow(call, as_reply(rest, short.finish, self.shared), began)
         except (ToolError, MissingCapability) as failed:
             return told(failed, call.caller)
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import logging
 from functools import partial
 
+import msgspec
+
+from clawft.catalog.held import Spelled
 from clawft.errors import ClawftError, MissingCapability, ToolError
+from clawft.gateway.offer.shared import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
-from clawft.model import Call, Caller, Era, Finish, Next, Reply, Tool
+from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
+from clawft.wire import links
 from clawft.wire.meta import NEEDED
+
+MAX_SPELLED_HERE = 32 * 1024
+"""Bytes of a result up to which its URIs are spelled at once: each may have to be looked for at many servers."""
 
 log = logging.getLogger("clawft.gateway")
 
 
-def as_reply(end: Next, finish: Finish) -> Next:
+def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
     """What a tool says when it fails is a result like any other, and passes the guards like one."""
 
     async def run(call: Call) -> Reply:
@@ -26,11 +34,29 @@ def as_reply(end: Next, finish: Finish) -> Next:
         except Exception as broken:
             log.exception("%s broke", call.name)
             reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
+        if shared.any:
+            reply = await _spelled(call, reply, shared.spelled(call.origin, call.caller))
         if is_light(reply.result):
             return finish(call, reply)
         return await in_turn(call.origin.server, partial(finish, call, reply))
 
     return run
+
+
+def may_name(reply: Reply) -> bool:
+    """Perhaps a resource. Most results are a text, and name none."""
+    from clawft.wire.blocks import is_one_text  # most houses never get here
+
+    return reply.kind is Kind.COMPLETE and not is_one_text(reply.result)
+
+
+async def _spelled(call: Call, reply: Reply, spelled: Spelled | None) -> Reply:
+    """With the resources it names as this caller can read them."""
+    if spelled is None or not may_name(reply):
+        return reply
+    work = partial(links.in_result, reply.result, spelled)
+    result = work() if len(reply.result) <= MAX_SPELLED_HERE else await in_turn(call.origin.server, work)
+    return reply if result is reply.result else msgspec.structs.replace(reply, result=result)
 
 
 def able(end: Next) -> Next:

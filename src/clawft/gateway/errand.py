@@ -14,6 +14,7 @@ from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target
+from clawft.gateway.ending import may_name
 from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
 from clawft.model import Call, Caller, Next, Reply, Sent, Shortcut, Talk
 from clawft.wire import jsonrpc
@@ -31,6 +32,7 @@ class Errands:
 
     def __init__(self, gateway: Gateway, running: Running, shape: Shape, follow: Follow, code_of: CodeOf) -> None:
         self.gateway = gateway
+        self.shared = gateway.shared
         self.running = running
         self.shape = shape
         self.follow = follow
@@ -74,6 +76,9 @@ class Errand(Job):
         self._began = _clock()
 
     def replied(self, reply: Reply) -> None:
+        if self._all.shared.any and self._names_shared(reply):
+            self.goes_on(partial(_as_it_came, reply))
+            return
         self.sent = None
         self._all.running.forget(self)
         try:
@@ -83,6 +88,11 @@ class Errand(Job):
         except Exception as broken:  # noqa: BLE001 - exactly one answer, whatever breaks
             answer = failure_of(self.id, broken, self._all.code_of)
         self.deliver(answer)
+
+    def _names_shared(self, reply: Reply) -> bool:
+        """Perhaps; then there is more to do than an answer."""
+        spelled = self._all.shared.spelled(self._call.origin, self._call.caller)
+        return spelled is not None and may_name(reply)
 
     def goes_on(self, rest: Next) -> None:
         self.sent = self.task = None
@@ -100,3 +110,7 @@ class Errand(Job):
             self._short.witness.noted(self._call, self._began, asyncio.CancelledError())
             self._all.running.forget(self)
             self.deliver(self._all.running.last_word(self.id))
+
+
+async def _as_it_came(reply: Reply, _: Call) -> Reply:
+    return reply

@@ -132,6 +132,16 @@ class AskingResources(Protocol):
 
 
 @runtime_checkable
+class PageProvider(Protocol):
+    """A provider of resources that may have pages, which its tools are shown with, beside those it lists."""
+
+    @property
+    def pages(self) -> frozenset[str]:
+        """Their URIs; the same object for as long as they are the same."""
+        ...
+
+
+@runtime_checkable
 class TaskProvider(Protocol):
     """A provider whose calls may be answered with a task that it keeps (`Kind.TASK`)."""
 

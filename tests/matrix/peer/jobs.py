@@ -134,7 +134,8 @@ class Jobs:
                 ended = await asyncio.shield(job.outcome)
                 if "error" in ended:
                     raise Refused(ended["error"]["code"], ended["error"]["message"], ended["error"].get("data"))
-                return {**ended["result"], "_meta": {META + "related-task": {"taskId": job.id}}}
+                meta: Json = ended["result"].get("_meta", {})
+                return {**ended["result"], "_meta": {**meta, META + "related-task": {"taskId": job.id}}}
             case _:
                 raise Refused(-32601, f"unknown: {asked.method}")
 

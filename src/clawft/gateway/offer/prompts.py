@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +15,9 @@ from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.listed import listed_by
 from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
+from clawft.gateway.offer.shared import SharedUris
 from clawft.guard.pipeline import Use, unasked
+from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
     Caller,
@@ -30,6 +33,7 @@ from clawft.model import (
 )
 from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
+from clawft.wire import links
 
 NO_VALUES = Completion((), 0, has_more=False)
 
@@ -69,6 +73,7 @@ class Prompts:
         ensure: Ensure,
         withheld: Withheld,
         passing: Passing,
+        shared: SharedUris,
     ) -> None:
         self._providers = providers
         self._form = form
@@ -77,6 +82,7 @@ class Prompts:
         self._ensure = ensure
         self._withheld = withheld
         self._passing = passing
+        self._shared = shared
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
         return [named for named in self._named(caller) if self._shows(Spellings(named), caller)]
@@ -110,6 +116,9 @@ class Prompts:
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
+        spelled = self._shared.spelled(found.origin, caller)
+        if spelled is not None:
+            result = await worked_on(result, found.origin.server, partial(links.in_prompt, result, spelled))
         return await self._passing(f"the prompt {found.name}", found.origin, result)
 
     async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:
@@ -142,7 +151,11 @@ class Prompts:
     def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[Registered]:
         """Those who may know values for a template, or the one who owns it, where that is said."""
         reached = (
-            known for known in self._providers(caller) if owner in ("", known.owner) and self._reaches(known, caller)
+            known
+            for known in self._providers(caller)
+            if owner in ("", known.owner)
+            and self._reaches(known, caller)
+            and (owner or self._is_spelled(known, caller, str(ref.get("uri", ""))))
         )
         return [
             known
@@ -150,6 +163,11 @@ class Prompts:
             if isinstance(known.provider, CompletionProvider)
             or (isinstance(known.provider, InformedCompletion) and known.provider.completes(ref))
         ]
+
+    def _is_spelled(self, known: Registered, caller: Caller, template: str) -> bool:
+        """So, if it has such a template? Another's is none of its business."""
+        spelled = self._shared.spelled(known.origin, caller)
+        return spelled is None or spelled.template(template) == template
 
 
 def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> Use:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cached_property
+from typing import TypeGuard
 
 from msgspec import Struct
 
 from clawft.guard.pipeline import Use
 from clawft.model import Caller, Next, Origin, Start
-from clawft.provider.base import Provider, StartingProvider, end_of
+from clawft.provider.base import PageProvider, Provider, ResourceProvider, StartingProvider, WatchedProvider, end_of
 
 
 class Registered(Struct, frozen=True, dict=True):
@@ -42,3 +43,26 @@ ProvidersOf = Callable[[Caller], Iterable[Registered]]
 """All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""
+
+
+def holds(provider: object) -> TypeGuard[ResourceProvider]:
+    return _is(provider, ResourceProvider)
+
+
+def has_pages(provider: object) -> TypeGuard[PageProvider]:
+    return _is(provider, PageProvider)
+
+
+def tells(provider: object) -> TypeGuard[WatchedProvider]:
+    return _is(provider, WatchedProvider)
+
+
+_kinds: dict[tuple[type, type], bool] = {}
+
+
+def _is(provider: object, protocol: type) -> bool:
+    """By the class of the provider, once each: to look for all members of a protocol takes long."""
+    key = (type(provider), protocol)
+    if key not in _kinds:
+        _kinds[key] = isinstance(provider, protocol)
+    return _kinds[key]

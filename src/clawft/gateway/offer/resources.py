@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Generic, TypeGuard, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,7 +15,8 @@ from clawft.catalog import uris
 from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.offer.listed import listed_by
-from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
+from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered, holds, tells
+from clawft.gateway.offer.shared import SharedUris
 from clawft.guard.pipeline import Use
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -30,7 +31,8 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.beside import RESOURCES
-from clawft.provider.base import AskingResources, Changed, ResourceProvider, WatchedProvider
+from clawft.provider.base import AskingResources, Changed, ResourceProvider
+from clawft.wire import links
 
 log = logging.getLogger("clawft.gateway")
 MAX_WATCHED = 20_000
@@ -63,12 +65,19 @@ class Named(Struct, Generic[T], frozen=True):
 
 
 class Resources:
-    """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
+    """Each caller has those of the providers it reaches; the others are not there."""
 
     def __init__(
-        self, providers: ProvidersOf, events: Events, reaches: Reaches, ensure: Ensure, passing: Passing
+        self,
+        providers: ProvidersOf,
+        events: Events,
+        reaches: Reaches,
+        ensure: Ensure,
+        passing: Passing,
+        shared: SharedUris,
     ) -> None:
         self._providers = providers
+        self._shared = shared
         self._watched: dict[str, dict[object, tuple[Caller, Changed]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
@@ -78,23 +87,24 @@ class Resources:
         self._passing = passing
 
     def named(self, caller: Caller) -> list[Named[Resource | ForeignResource]]:
-        """All of them. Of two with one URI the second is wrapped."""
-        found = [
-            (owner, item)
-            for owner, provider in self._holders(caller)
-            for item in listed_by(owner, "resources", provider.list_resources)
-        ]
-        spelled = uris.exported((owner, item.uri) for owner, item in found)
-        return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
+        """All of them. Those of which another before has the URI are wrapped."""
+        self._shared.look(caller)
+        named: list[Named[Resource | ForeignResource]] = []
+        for known, provider in self._known(caller):
+            spell = self._shared.spelled(known.origin, caller) or _as_it_is
+            listed = listed_by(known.owner, "resources", provider.list_resources)
+            named += [Named(spell(item.uri), known.owner, item) for item in listed]
+        return named
 
     def named_templates(self, caller: Caller) -> list[Named[ResourceTemplate | ForeignTemplate]]:
-        found = [
-            (owner, item)
-            for owner, provider in self._holders(caller)
-            for item in listed_by(owner, "templates", provider.list_templates)
-        ]
-        spelled = uris.exported((owner, item.uri_template) for owner, item in found)
-        return [Named(uri, owner, item) for (owner, item), uri in zip(found, spelled, strict=True)]
+        self._shared.look(caller)
+        named: list[Named[ResourceTemplate | ForeignTemplate]] = []
+        for known, provider in self._known(caller):
+            spelled = self._shared.spelled(known.origin, caller)
+            spell = _as_it_is if spelled is None else spelled.template
+            listed = listed_by(known.owner, "templates", provider.list_templates)
+            named += [Named(spell(item.uri_template), known.owner, item) for item in listed]
+        return named
 
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
         """Each with the server or namespace it belongs to, as it is listed."""
@@ -119,11 +129,19 @@ class Resources:
                 continue
             read = await self._read(known, provider, native, by)
             if read is not None:
-                passed = await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
-                if wrapped is None:
-                    return passed
-                return await worked_on(passed, known.origin.server, partial(_readdressed, passed, native, uri))
+                spell = self._spell(known, by.caller, native, "" if wrapped is None else uri)
+                if spell is not None:
+                    read = await worked_on(read, known.origin.server, partial(links.in_contents, read, spell))
+                return await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
         raise ResourceNotFound(uri)
+
+    def _spell(self, known: Registered, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
+        """How what a provider names is told; what was asked for by a wrapping of ours, by the same one."""
+        spelled = self._shared.spelled(known.origin, caller)
+        if not asked:
+            return spelled
+        others = spelled or _as_it_is
+        return lambda uri: asked if uri == native else others(uri)
 
     async def watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
         """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
@@ -160,17 +178,24 @@ class Resources:
     async def _watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
+        asked = "" if wrapped is None else uri
 
-        def heard(changed_uri: str, more: Mapping[str, Raw]) -> None:
-            changed(changed_uri if wrapped is None else uris.wrap(whose, changed_uri), more)
+        def heard(known: Registered, changed_uri: str, more: Mapping[str, Raw]) -> None:
+            """What is watched, or a part of it; spelled as it is now."""
+            spell = self._spell(known, by.caller, native, asked) or _as_it_is
+            changed(spell(changed_uri), more)
 
         for known, provider in self._known(by.caller):
-            if whose in ("", known.owner) and _tells(provider):
+            if whose not in ("", known.owner):
+                continue
+            if tells(provider):
                 if isinstance(provider, AskingResources) and provider.may_have(native):
                     await self._ensure(_use(known, native, by))
-                release = await provider.watch_resource(native, by.caller, heard)
+                release = await provider.watch_resource(native, by.caller, partial(heard, known))
                 if release is not None:
                     return release
+            elif whose:
+                return self._watch_others(native, by.caller, partial(heard, known))
         return self._watch_others(uri, by.caller, changed)
 
     def _watch_others(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None]:
@@ -201,7 +226,7 @@ class Resources:
         return any(
             item.uri == uri
             for known in self._providers(caller)
-            if _holds(known.provider) and not self._reaches(known, caller)
+            if holds(known.provider) and not self._reaches(known, caller)
             for item in listed_by(known.owner, "resources", known.provider.list_resources)
         )
 
@@ -229,34 +254,16 @@ class Resources:
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
         for known in self._providers(caller):
-            if _holds(known.provider) and self._reaches(known, caller):
+            if holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
-
-    def _holders(self, caller: Caller) -> Iterator[tuple[str, ResourceProvider]]:
-        return ((known.owner, provider) for known, provider in self._known(caller))
 
 
 def _use(known: Registered, uri: str, by: Reader) -> Use:
     return Use(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
 
 
-def _holds(provider: object) -> TypeGuard[ResourceProvider]:
-    return _is(provider, ResourceProvider)
-
-
-def _tells(provider: object) -> TypeGuard[WatchedProvider]:
-    return _is(provider, WatchedProvider)
-
-
-_kinds: dict[tuple[type, type], bool] = {}
-
-
-def _is(provider: object, protocol: type) -> bool:
-    """By the class of the provider, once each: to look for all members of a protocol takes long."""
-    key = (type(provider), protocol)
-    if key not in _kinds:
-        _kinds[key] = isinstance(provider, protocol)
-    return _kinds[key]
+def _as_it_is(uri: str) -> str:
+    return uri
 
 
 def wire_of(named: Named[Resource | ForeignResource]) -> bytes:
@@ -273,23 +280,8 @@ def wire_of_template(named: Named[ResourceTemplate | ForeignTemplate]) -> bytes:
 
 
 _object = msgspec.json.Decoder(dict[str, Raw])
-_objects = msgspec.json.Decoder(list[Raw])
 
 
 def _with(raw: bytes, key: str, value: str) -> bytes:
     """The same object with one member changed; the others stay as they came."""
     return msgspec.json.encode({**_object.decode(raw), key: Raw(msgspec.json.encode(value))})
-
-
-def _readdressed(read: bytes, native: str, uri: str) -> bytes:
-    """Under the URI it was asked for."""
-    result = _object.decode(read)
-    items = _objects.decode(result.get("contents", Raw(b"[]")))
-    spelled = Raw(msgspec.json.encode(native))
-    renamed = [_with(bytes(i), "uri", uri) if _uri_of(i) == bytes(spelled) else bytes(i) for i in items]
-    return msgspec.json.encode({**result, "contents": [Raw(item) for item in renamed]})
-
-
-def _uri_of(item: Raw) -> bytes:
-    value = _object.decode(item).get("uri", Raw(b""))
-    return msgspec.json.encode(msgspec.json.decode(value)) if value else b""

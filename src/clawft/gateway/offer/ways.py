@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clawft.gateway.ending import able, as_reply
 from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.shared import SharedUris
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Capabilities, Next, Shortcut, Tool
 
@@ -13,9 +14,10 @@ _NO_NEEDS = Capabilities()
 class Ways:
     """Composed when the first tool wants one. A server may have thousands of tools, and a way is many steps."""
 
-    def __init__(self, pipeline: Pipeline, known: Registered) -> None:
+    def __init__(self, pipeline: Pipeline, known: Registered, shared: SharedUris) -> None:
         self._pipeline = pipeline
         self._known = known
+        self._shared = shared
         self._long: dict[tuple[bool, ...], Next] = {}
         self._short: dict[tuple[bool, ...], Shortcut | None] = {}
 
@@ -26,7 +28,7 @@ class Ways:
         way = self._long.get(kind)
         if way is None:
             last = able(known.end) if needy else known.end
-            way = self._long[kind] = self._pipeline.way(kind[1:], lambda finish: as_reply(last, finish))
+            way = self._long[kind] = self._pipeline.way(kind[1:], lambda finish: as_reply(last, finish, self._shared))
         return way
 
     def shorten(self, tool: Tool) -> Shortcut | None:

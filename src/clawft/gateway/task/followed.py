@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
+from clawft.catalog.held import Spelled
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
@@ -17,7 +18,7 @@ from clawft.gateway.task.retelling import Retelling
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
-from clawft.wire import tasks
+from clawft.wire import links, tasks
 from clawft.wire.visible import make_visible
 
 _encode = msgspec.json.encode
@@ -46,7 +47,7 @@ class Followed:
             return self._gateway.tasks.get(self._caller, id).shape()
         handle, provider = await self._open(id)
         shape = await provider.get_task(handle.id, self._caller)
-        return await worked_on(shape, handle.namespace, partial(self._guarded, shape, id, handle))
+        return await worked_on(shape, handle.namespace, self._guarding(shape, id, handle))
 
     async def update(self, id: str, responses: Mapping[str, Raw]) -> None:
         if not is_handle(id):
@@ -69,7 +70,7 @@ class Followed:
                 self._gateway.tasks.get(self._caller, id)
                 return self._gateway.events.subscribe(_only(id, changed))
             handle, provider = await self._open(id)
-            retelling = Retelling(handle.namespace, partial(self._guarded, id=id, handle=handle), changed)
+            retelling = Retelling(handle.namespace, partial(self._guarding, id=id, handle=handle), changed)
             release = await provider.watch_task(handle.id, retelling.hear)
             return partial(_end_both, release, retelling.end)
         except ClawftError:
@@ -86,13 +87,22 @@ class Followed:
             raise unknown_task(id)
         return handle, provider
 
-    def _guarded(self, shape: bytes, id: str, handle: Handle) -> bytes:
-        """A result that comes later passes the same guards as one that comes at once."""
-        members = tasks.named(shape, id)
+    def _guarding(self, shape: bytes, id: str, handle: Handle) -> Callable[[], bytes]:
+        """What is still to do, anywhere: a result that comes later passes the same guards as one that comes at once."""
         entry = self._gateway.find(handle.tool, self._caller)
-        if "result" in members and entry is not None:
-            call = Call(self._caller, entry.canonical, entry.tool, entry.origin, asked=handle.tool)
-            members["result"] = Raw(self._gateway.finish(call, Reply(bytes(members["result"]))).result)
+        if entry is None:
+            return partial(self._shown, shape, id)
+        shared = self._gateway.shared
+        spelled = shared.spelled(entry.origin, self._caller) if shared.any else None
+        call = Call(self._caller, entry.canonical, entry.tool, entry.origin, asked=handle.tool)
+        return partial(self._guarded, shape, id, call, spelled)
+
+    def _guarded(self, shape: bytes, id: str, call: Call, spelled: Spelled | None) -> bytes:
+        members = tasks.named(shape, id)
+        if "result" in members:
+            result = bytes(members["result"])
+            result = result if spelled is None else links.in_result(result, spelled)
+            members["result"] = Raw(self._gateway.finish(call, Reply(result)).result)
         return make_visible(_encode(members))
 
     def _shown(self, shape: bytes, id: str) -> bytes:

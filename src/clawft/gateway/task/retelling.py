@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 
 from clawft.link.share.workshop import in_turn, is_light
+
+Work = Callable[[], bytes]
 
 
 class Retelling:
     """For one listener. A shape of a task says all there is: one that is overtaken is of no interest."""
 
-    def __init__(self, whose: str, finish: Callable[[bytes], bytes], tell: Callable[[bytes], None]) -> None:
-        """`whose`: the name of the server whose task it is."""
+    def __init__(self, whose: str, work: Callable[[bytes], Work], tell: Callable[[bytes], None]) -> None:
+        """`whose`: the name of the server whose task it is. `work` gives what is still to do, anywhere, to a shape."""
         self._whose = whose
-        self._finish = finish
+        self._work_on = work
         self._tell = tell
         self._next = b""
         self._working: asyncio.Task[None] | None = None
@@ -24,7 +25,7 @@ class Retelling:
         if self._working is not None:
             self._next = shape
         elif is_light(shape):
-            self._tell(self._finish(shape))
+            self._tell(self._work_on(shape)())
         else:
             self._next = shape
             self._working = asyncio.get_running_loop().create_task(self._work())
@@ -33,7 +34,7 @@ class Retelling:
         try:
             while self._next:
                 shape, self._next = self._next, b""
-                self._tell(await in_turn(self._whose, partial(self._finish, shape)))
+                self._tell(await in_turn(self._whose, self._work_on(shape)))
         finally:
             self._working = None
 

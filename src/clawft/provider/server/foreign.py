@@ -25,12 +25,13 @@ class Readable:
         templates = self.lists.templates
         if uri in self._uris or any(uri.startswith(t.uri_template.partition("{")[0]) for t in templates):
             return True
-        return uri.startswith(PAGE) and uri in self._pages
+        return uri.startswith(PAGE) and uri in self.pages
 
     @cached_property
-    def _pages(self) -> frozenset[str]:
+    def pages(self) -> frozenset[str]:
         """Named by tools; they need not be listed."""
-        return frozenset(page_of(tool.wire) for tool in self.lists.tools)
+        named = (page_of(tool.wire) for tool in self.lists.tools)
+        return frozenset(page for page in named if page.startswith(PAGE))
 
 
 class _Shown(Struct, frozen=True):

@@ -200,6 +200,10 @@ class UpstreamProvider:
     def may_have(self, uri: str) -> bool:
         return self._read().may_have(uri)
 
+    @property
+    def pages(self) -> frozenset[str]:
+        return self._read().pages
+
     async def read_resource_for(self, call: Call) -> bytes | None:
         return await self._reading.resource(call) if self._read().may_have(call.tool.name) else None
 

@@ -1,0 +1,119 @@
+"""Which resources each owner may have, by its lists; and how a URI is spelled that another may have, too. Pure.
+
+A bare URI is read from the first owner that may have it: it lists it, or has a template that begins like it. So that
+is whose it is. What those behind the first call by the same URI is wrapped, wherever they name it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain, pairwise
+
+from msgspec import Struct
+
+from clawft.catalog.uris import PREFIX, wrap
+
+_LAST = chr(0x10FFFF)
+
+
+def root_of(template: str) -> str:
+    """How everything begins that a template can stand for."""
+    return template.partition("{")[0]
+
+
+def roots_of(templates: Iterable[str]) -> tuple[str, ...]:
+    """The same for all of them, in order; none begins with another, so that one look finds the one that fits."""
+    roots: list[str] = []
+    for root in sorted({root_of(template) for template in templates}):
+        if not roots or not root.startswith(roots[-1]):
+            roots.append(root)
+    return tuple(roots)
+
+
+class Held(Struct, frozen=True, dict=True):
+    """What one owner has: what it lists, and the roots of its templates."""
+
+    owner: str
+    uris: frozenset[str] = frozenset()
+    roots: tuple[str, ...] = ()
+
+    @cached_property
+    def in_order(self) -> list[str]:
+        return sorted(self.uris)
+
+    @cached_property
+    def poses(self) -> bool:
+        """Is there something that looks like a wrapping of ours?"""
+        return _under(self.in_order, PREFIX) > 0 or _under(self.roots, PREFIX) > 0
+
+    def may_have(self, uri: str) -> bool:
+        return uri in self.uris or _begins(self.roots, uri)
+
+    def may_have_below(self, root: str) -> bool:
+        return _begins(self.roots, root) or _under(self.roots, root) > 0 or _under(self.in_order, root) > 0
+
+    def meets(self, other: Held) -> bool:
+        """Is there anything that both may have?"""
+        return (
+            not self.uris.isdisjoint(other.uris)
+            or _reach(self.roots, other.in_order)
+            or _reach(other.roots, self.in_order)
+            or _reach(self.roots, other.roots)
+            or _reach(other.roots, self.roots)
+        )
+
+
+def is_shared(everybody: Sequence[Held]) -> bool:
+    """Is there anything that two of them may have, or that looks as if? One look at all, and not at each pair."""
+    different = len(frozenset[str]().union(*(each.uris for each in everybody)))
+    if sum(len(each.uris) for each in everybody) > different or any(each.poses for each in everybody):
+        return True
+    roots = sorted(root for each in everybody for root in each.roots)
+    if any(after.startswith(before) for before, after in pairwise(roots)):
+        return True
+    in_order = sorted(chain.from_iterable(each.in_order for each in everybody)) if roots else []
+    return any(
+        _under(in_order, root) > _under(each.in_order, root)  # those of others
+        for each in everybody
+        for root in each.roots
+    )
+
+
+class Spelled(Struct, frozen=True):
+    """How what an owner names is spelled for somebody who also reaches those before it."""
+
+    own: Held
+    before: tuple[Held, ...] = ()
+
+    def __call__(self, uri: str) -> str:
+        """What it does not have itself is not its own: whoever reads that means somebody else's."""
+        if not self.own.may_have(uri):
+            return uri
+        taken = uri.startswith(PREFIX) or any(each.may_have(uri) for each in self.before)
+        return wrap(self.own.owner, uri) if taken else uri
+
+    def template(self, template: str) -> str:
+        """Wrapped as soon as anything it can stand for is another's: nobody knows what will be put in."""
+        root = root_of(template)
+        taken = root.startswith(PREFIX) or any(each.may_have_below(root) for each in self.before)
+        return wrap(self.own.owner, template) if taken else template
+
+
+def _begins(roots: Sequence[str], uri: str) -> bool:
+    """With one of these roots?"""
+    at = bisect_right(roots, uri)
+    return at > 0 and uri.startswith(roots[at - 1])
+
+
+def _under(in_order: Sequence[str], root: str) -> int:
+    """How many begin with this root."""
+    return bisect_left(in_order, root + _LAST) - bisect_left(in_order, root)
+
+
+def _reach(roots: Sequence[str], in_order: Sequence[str]) -> bool:
+    """Does any of these begin with one of the roots? Whichever there are fewer of are gone through."""
+    if len(roots) <= len(in_order):
+        return any(_under(in_order, root) for root in roots)
+    return any(_begins(roots, uri) for uri in in_order)
