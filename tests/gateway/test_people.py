@@ -6,9 +6,11 @@ The gateway is the real command, the issuer a real provider.
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import jwt
@@ -16,9 +18,13 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from clawft.auth.bearer import Person, Verifier
 from clawft.auth.vault import Vault
-from clawft.gateway.http import sessions, turnstile
-from clawft.model import Grant
+from clawft.auth.web import Web
+from clawft.gateway.http import people, sessions, turnstile
+from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.people import REMEMBER_SECONDS, People
+from clawft.model import Caller, Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
 from tests.gateway.team import Json, Team, next_notice, team
@@ -262,6 +268,35 @@ async def test_one_person_s_sessions_push_out_nobody_else_s(tmp_path: Path) -> N
             await open_session(port, headers=ada)
         assert (await ask(port, first.post(message(1, "ping")))).status == 404
         assert (await ask(port, theirs.post(message(1, "ping")))).status == 200
+
+
+def anywhere(url: str, addresses: object) -> None:
+    """No place is refused."""
+
+
+@requirement("OAUTH-03")
+async def test_a_token_is_verified_again_however_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[str] = []
+
+    class Fake(Verifier):
+        async def verify(self, token: str) -> Person:
+            verified.append(token)
+            return Person("ada", "", frozenset(), frozenset(), int(time.time()) + 3_600)
+
+    known = People(Fake("https://x.example", "aud", Web(anywhere, "https://x.example")), Caller(), ())
+    headers = {b"authorization": b"Bearer t"}
+
+    async def come() -> Caller | Refusal:
+        found = known.caller(headers)
+        return found if isinstance(found, Caller | Refusal) else await found
+
+    first = await come()
+    assert (await come(), len(verified)) == (first, 1)
+    later = SimpleNamespace(
+        time=lambda: time.time() - 31_536_000, monotonic=lambda: time.monotonic() + REMEMBER_SECONDS
+    )
+    monkeypatch.setattr(people, "time", later)
+    assert (await come(), len(verified)) == (first, 2)
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────
