@@ -274,29 +274,45 @@ def anywhere(url: str, addresses: object) -> None:
     """No place is refused."""
 
 
-@requirement("OAUTH-03")
+class Believing(Verifier):
+    """Takes every token for the name of whoever brings it."""
+
+    def __init__(self) -> None:
+        super().__init__("https://x.example", "aud", Web(anywhere, "https://x.example"))
+        self.asked = 0
+
+    async def verify(self, token: str) -> Person:
+        self.asked += 1
+        return Person(token, "", frozenset(), frozenset(), int(time.time()) + 3_600)
+
+
+async def come(known: People, token: str) -> Caller:
+    found = known.caller({b"authorization": b"Bearer " + token.encode()})
+    caller = found if isinstance(found, Caller | Refusal) else await found
+    assert isinstance(caller, Caller)
+    return caller
+
+
+@requirement("GUARD-06")
 async def test_a_token_is_verified_again_however_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    verified: list[str] = []
-
-    class Fake(Verifier):
-        async def verify(self, token: str) -> Person:
-            verified.append(token)
-            return Person("ada", "", frozenset(), frozenset(), int(time.time()) + 3_600)
-
-    known = People(Fake("https://x.example", "aud", Web(anywhere, "https://x.example")), Caller(), ())
-    headers = {b"authorization": b"Bearer t"}
-
-    async def come() -> Caller | Refusal:
-        found = known.caller(headers)
-        return found if isinstance(found, Caller | Refusal) else await found
-
-    first = await come()
-    assert (await come(), len(verified)) == (first, 1)
+    verifier = Believing()
+    known = People(verifier, Caller(), ())
+    first = await come(known, "ada")
+    assert (await come(known, "ada"), verifier.asked) == (first, 1)
     later = SimpleNamespace(
         time=lambda: time.time() - 31_536_000, monotonic=lambda: time.monotonic() + REMEMBER_SECONDS
     )
     monkeypatch.setattr(people, "time", later)
-    assert (await come(), len(verified)) == (first, 2)
+    assert (await come(known, "ada"), verifier.asked) == (first, 2)
+
+
+@requirement("GUARD-06", "DELEG-14")
+async def test_nobody_is_called_like_another_persons_delegate() -> None:
+    known = People(Believing(), Caller(), ())
+    names = ["ada", "ada/claude", "ada%2Fclaude", "ada%252Fclaude", "ada#", "Ada"]
+    principals = [(await come(known, name)).principal for name in names]
+    assert len(set(principals)) == len(names)
+    assert f"{principals[0]}/claude" not in principals
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -97,7 +97,7 @@ class People:
 
     def _caller_of(self, person: Person, token: str) -> Caller:
         """What one remembers, another does not see: the agent's name is made of who it is."""
-        principal = f"{self._verifier.issuer}#{person.subject}"
+        principal = f"{self._verifier.issuer}#{_spelled(person.subject)}"
         grant = grant_for(self._rules, person.subject, person.groups, person.scopes, within=self._base.grant)
         agent = f"person-{hashlib.sha256(principal.encode()).hexdigest()[:24]}"
         proof = self._proofs.keep(person, token) if self._proofs is not None else ""
@@ -123,6 +123,11 @@ class People:
             **({"scopes_supported": list(self._scopes)} if self._scopes else {}),
         }
         return _encode(told)
+
+
+def _spelled(subject: str) -> str:
+    """Without the mark that stands between a person and their delegate: nobody is called like another's."""
+    return subject.replace("%", "%25").replace("/", "%2F")
 
 
 def split_origin(url: str) -> tuple[str, str]:
