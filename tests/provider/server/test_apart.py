@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clawft.model import Caller
-from tests.gateway.support import pipe, texts
+from tests.gateway.support import modern, pipe, texts
 from tests.provider.server.question.test_questions import CAN, ask, curious, house
 from tests.requirements import requirement
 
@@ -18,6 +18,18 @@ async def test_each_person_whose_requests_stand_alone_has_one_of_their_own(tmp_p
         for person in (ada, bob):
             assert (await ask(person, "log_in"))["resultType"] == "input_required", "another has been there"
             assert (await ask(person, "log_in"))["content"][0]["text"] == "t is logged in"
+
+
+@requirement("POOL-23")
+async def test_the_person_at_this_machine_and_their_delegates_have_the_one_that_is_there(tmp_path: Path) -> None:
+    async with (
+        house(tmp_path, curious(tmp_path, isolation="per-session")) as mine,
+        pipe(mine.gateway) as agent,
+        pipe(mine.gateway, Caller("local/claude")) as delegate,
+    ):
+        for caller in (agent, delegate):
+            assert texts(await caller.call("curious__echo", modern(), token="t")) == ["t"]
+        assert not len(mine.pool.private)
 
 
 @requirement("POOL-23")

@@ -182,9 +182,10 @@ class Relaying:
 def _apart(caller: Caller) -> str:
     """The conversation it is in; requests that stand alone are in none, and those of one person belong together.
 
-    The person at this machine has the one server that is there anyway.
+    The person at this machine, and whoever works for them, have the one server that is there anyway.
     """
-    return caller.session or ("" if caller.principal == LOCAL else f"of {caller.principal}")
+    at_home = caller.principal == LOCAL or caller.principal.startswith(f"{LOCAL}/")
+    return caller.session or ("" if at_home else f"of {caller.principal}")
 
 
 def _is_plain(call: Call, session: Session) -> bool:
