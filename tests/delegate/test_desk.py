@@ -114,6 +114,15 @@ async def test_excluded_and_hidden_tools_and_its_own_are_not_given() -> None:
     assert model.tools == ["demo__echo"]
 
 
+@requirement("DELEG-17", "GUARD-06")
+@pytest.mark.parametrize("tools", [(), ("*",)])
+async def test_a_delegate_is_given_nothing_that_the_gateway_does_not_offer_to_people(tools: tuple[str, ...]) -> None:
+    model = Watched(DONE)
+    person = Caller("issuer#ada", grant=Grant(allow=("*",), within=("demo__echo",)))
+    await desk_of(gateway(), DelegationConfig()).run(job("x", Listener(), model=model, caller=person, tools=tools))
+    assert model.tools == ["demo__echo"]
+
+
 @requirement("DELEG-18")
 async def test_the_list_is_taken_anew_for_each_task() -> None:
     made = gateway()

@@ -1,12 +1,15 @@
 """Providers come and go; callers hear of it in the form of their era."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcp_types.methods import parse_server_notification
 
 from clawft.errors import InvalidConfig
+from clawft.gateway import listening as listening_module
 from clawft.gateway.core import Gateway
 from clawft.model import Caller, Grant
 from clawft.wire.meta import SUBSCRIPTION
@@ -130,6 +133,16 @@ async def test_only_the_resources_asked_for() -> None:
         heard = await caller.notice("notifications/resources/updated")
         assert heard["params"] == {"uri": "x://mine", "_meta": {SUBSCRIPTION: 1}}
         assert await quiet(caller, modern()) == []
+
+
+@requirement("SHELL-17")
+async def test_a_listen_ends_when_the_clock_says_that_its_token_has_expired(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening_module, "LOOK_SECONDS", 0.01)
+    async with pipe(serving(), Caller("ada", until=time.time() + 3_600)) as caller:
+        await listening(caller, "l", toolsListChanged=True)
+        assert await quiet(caller, modern()) == []
+        monkeypatch.setattr(listening_module, "time", SimpleNamespace(time=lambda: time.time() + 7_200))
+        assert (await caller.answer("l"))["result"]["resultType"] == "complete"
 
 
 @requirement("SHELL-17")

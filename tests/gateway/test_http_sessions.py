@@ -1,6 +1,8 @@
 """The handshake era over HTTP: sessions and their streams. Leaving is not cancelling here."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -8,14 +10,15 @@ import pytest
 from mcp_types.methods import validate_server_result
 
 from clawft.gateway.core import Gateway
+from clawft.gateway.http import sessions
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access
-from clawft.gateway.http.sessions import Sessions
+from clawft.gateway.http.sessions import IDLE_SECONDS, Sessions
 from clawft.model import Call, Caller, Grant, Reply
 from clawft.wire.headers import Headers
 from tests.gateway.asgi_client import Session, http
 from tests.gateway.asking import ADA, CAN_FILL
 from tests.gateway.asking import server as asking_server
-from tests.gateway.support import Demo, echo, serving, texts, turns
+from tests.gateway.support import Demo, Gate, echo, serving, soon, texts, turns
 from tests.requirements import requirement
 
 
@@ -203,6 +206,22 @@ async def test_idle_sessions_expire_but_not_those_that_listen() -> None:
     sessions.open(Caller())
     assert sessions.find(two.id, Caller()) is two
     sessions.close()
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_a_session_is_not_idle_while_a_call_runs_in_it_nor_when_it_was_just_answered() -> None:
+    gate = Gate()
+    async with http(server(Demo("slow").add("call", gate))) as client:
+        session = await client.initialize()
+        call = session.send("tools/call", {"name": "slow__call"})
+        await soon(gate.begun)
+        with pytest.MonkeyPatch.context() as later:
+            later.setattr(sessions, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + 2 * IDLE_SECONDS))
+            await client.initialize()
+            gate.open.set()
+            assert texts((await call.whole()).json) == ["through"]
+            await client.initialize()
+            assert (await session.send("ping").whole()).status == 200
 
 
 @requirement("GUARD-06", "GUARD-07")

@@ -6,9 +6,11 @@ The gateway is the real command, the issuer a real provider.
 import asyncio
 import json
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import aiohttp
 import jwt
@@ -16,9 +18,13 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from clawft.auth.bearer import Person, Verifier
 from clawft.auth.vault import Vault
-from clawft.gateway.http import sessions, turnstile
-from clawft.model import Grant
+from clawft.auth.web import Web
+from clawft.gateway.http import people, sessions, turnstile
+from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.people import REMEMBER_SECONDS, People
+from clawft.model import Caller, Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
 from tests.auth.logins import logged_in
 from tests.gateway.team import Json, Team, next_notice, team
@@ -262,6 +268,51 @@ async def test_one_person_s_sessions_push_out_nobody_else_s(tmp_path: Path) -> N
             await open_session(port, headers=ada)
         assert (await ask(port, first.post(message(1, "ping")))).status == 404
         assert (await ask(port, theirs.post(message(1, "ping")))).status == 200
+
+
+def anywhere(url: str, addresses: object) -> None:
+    """No place is refused."""
+
+
+class Believing(Verifier):
+    """Takes every token for the name of whoever brings it."""
+
+    def __init__(self) -> None:
+        super().__init__("https://x.example", "aud", Web(anywhere, "https://x.example"))
+        self.asked = 0
+
+    async def verify(self, token: str) -> Person:
+        self.asked += 1
+        return Person(token, "", frozenset(), frozenset(), int(time.time()) + 3_600)
+
+
+async def come(known: People, token: str) -> Caller:
+    found = known.caller({b"authorization": b"Bearer " + token.encode()})
+    caller = found if isinstance(found, Caller | Refusal) else await found
+    assert isinstance(caller, Caller)
+    return caller
+
+
+@requirement("GUARD-06")
+async def test_a_token_is_verified_again_however_the_clock_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = Believing()
+    known = People(verifier, Caller(), ())
+    first = await come(known, "ada")
+    assert (await come(known, "ada"), verifier.asked) == (first, 1)
+    later = SimpleNamespace(
+        time=lambda: time.time() - 31_536_000, monotonic=lambda: time.monotonic() + REMEMBER_SECONDS
+    )
+    monkeypatch.setattr(people, "time", later)
+    assert (await come(known, "ada"), verifier.asked) == (first, 2)
+
+
+@requirement("GUARD-06", "DELEG-14")
+async def test_nobody_is_called_like_another_persons_delegate() -> None:
+    known = People(Believing(), Caller(), ())
+    names = ["ada", "ada/claude", "ada%2Fclaude", "ada%252Fclaude", "ada#", "Ada"]
+    principals = [(await come(known, name)).principal for name in names]
+    assert len(set(principals)) == len(names)
+    assert f"{principals[0]}/claude" not in principals
 
 
 # ── the rules ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ import pytest
 from mcp_types.methods import validate_server_result
 from msgspec import Raw
 
+from clawft.errors import BadParams
 from clawft.gateway.questions import Opened, Seal, digest_of, given
 from clawft.model import Caller, Question
 from clawft.wire.asking import answers_it
@@ -140,6 +141,15 @@ def test_a_retry_may_spell_its_arguments_otherwise_but_not_change_them() -> None
 
 
 @requirement("SHELL-18")
+def test_a_state_is_for_the_rights_it_began_with() -> None:
+    seal = Seal(b"k" * 32)
+    state = seal.close({}, Caller("ada", proof="strong"), "d", carry=b"{}")
+    assert seal.open(state, Caller("ada", proof="strong"), "d").carry == b"{}"
+    with pytest.raises(BadParams):
+        seal.open(state, Caller("ada", proof="weak"), "d")
+
+
+@requirement("RES-10")
 def test_a_seal_opens_what_it_closed() -> None:
     seal, caller = Seal(b"k" * 32), Caller("ada")
     assert seal.open(seal.close({"k": {"a": [1, "é"]}}, caller, "d"), caller, "d").answers == {"k": {"a": [1, "é"]}}

@@ -1,9 +1,10 @@
 """A server that asks: plain Python without our package, of one era, over pipes or (with --http) Streamable HTTP.
 
-usage: curious.py --era handshake|stateless [--http] [--aside] [--log FILE]
+usage: curious.py --era handshake|stateless [--http] [--aside] [--tasks] [--log FILE]
 
 `--aside`: over HTTP, questions go to the session's own stream instead of that of the call. With --http the address is
-printed. Every tool takes a `token`, names it in each question and gives it back with the answers.
+printed. `--tasks`: its tools may run as tasks of 2025-11-25. Every tool takes a `token`, names it in each question and
+gives it back with the answers.
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ class State:
         self.log = ""
         self.aside: Callable[[Json], None] | None = None
         self.through_aside = False
+        self.tasks = False
         self.waiting: dict[Any, asyncio.Future[Json]] = {}
         self.running: dict[Any, asyncio.Task[None]] = {}
         self.ids = itertools.count(1)
@@ -210,6 +212,9 @@ async def call(params: Json, send: Send) -> Json:
         return text_block(json.dumps(meta.get(META + "clientCapabilities")))
     if name == "give_up":
         return await give_up(token, send)
+    if name == "linger":
+        await GO_ON.wait()
+        return text_block(token)
     given = await asked(TOOLS[name](token), params, send, text_block)
     if name == "url" and STATE.era == "handshake":
         send({"method": "notifications/elicitation/complete", "params": {"elicitationId": token}})
@@ -240,14 +245,16 @@ GO_ON = asyncio.Event()
 async def result(method: str, params: Json, send: Send) -> Json:
     match method:
         case "initialize" if STATE.era == "handshake":
-            return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES, "serverInfo": INFO}
+            able: Json = {**CAPABILITIES, **({"tasks": {"requests": {"tools": {"call": {}}}}} if STATE.tasks else {})}
+            return {"protocolVersion": params["protocolVersion"], "capabilities": able, "serverInfo": INFO}
         case "server/discover" if STATE.era == "stateless":
             return {"supportedVersions": [STATELESS], "capabilities": CAPABILITIES}
         case "ping" | "subscriptions/listen":
             return {}
         case "tools/list":
-            names = [*TOOLS, "needs_sampling", "log_in", "told", "give_up"]
-            return {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in names]}
+            names = [*TOOLS, "needs_sampling", "log_in", "told", "give_up", "linger"]
+            more = {"execution": {"taskSupport": "optional"}} if STATE.tasks else {}
+            return {"tools": [{"name": name, "inputSchema": {"type": "object"}, **more} for name in names]}
         case "tools/call":
             return await call(params, send)
         case "prompts/list":
@@ -400,9 +407,10 @@ def main() -> None:
     parser.add_argument("--era", choices=["handshake", "stateless"], required=True)
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--aside", action="store_true")
+    parser.add_argument("--tasks", action="store_true")
     parser.add_argument("--log", default="")
     options = parser.parse_args()
-    STATE.era, STATE.log, STATE.through_aside = options.era, options.log, options.aside
+    STATE.era, STATE.log, STATE.through_aside, STATE.tasks = options.era, options.log, options.aside, options.tasks
     asyncio.run(serve_http() if options.http else serve_stdio())
 
 

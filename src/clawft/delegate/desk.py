@@ -213,7 +213,7 @@ class Desk:
             era=Era.HANDSHAKE,
             revision=Caller().revision,
             capabilities=Capabilities(elicit_form=job.asker is not None),
-            grant=Grant(allow, tuple(dict.fromkeys((*parent.grant.deny, *unwanted)))),
+            grant=Grant(allow, tuple(dict.fromkeys((*parent.grant.deny, *unwanted))), parent.grant.within),
         )
 
 

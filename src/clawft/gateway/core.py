@@ -251,7 +251,17 @@ class Gateway:
         """Calls of our own tools that outlive their request."""
         from clawft.gateway.task.tasks import Board  # most callers never begin one
 
-        return Board(self.events)
+        return Board(self.events, self._may_follow)
+
+    def _may_follow(self, tool: str, owner: Caller, caller: Caller) -> bool:
+        """With the rights it was begun with, or others that lead to the same tool of the same provider."""
+        if (caller.grant, caller.proof) == (owner.grant, owner.proof):
+            return True
+        entry = self.find_visible(tool, caller)
+        if entry is None:
+            return False
+        namespace = entry.origin.namespace
+        return self.provider(namespace, caller) is self.provider(namespace, owner)
 
     @cached_property
     def handles(self) -> Handles:

@@ -237,7 +237,7 @@ async def complete(gateway: Gateway, caller: Caller, params: bytes) -> bytes:
     except msgspec.DecodeError as wrong:
         raise BadParams(f"completion/complete: {wrong}") from None
     await gateway.settle(caller)
-    asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params)
+    asked = Completing(told.ref, told.argument.name, told.argument.value, told.context.arguments, params, caller)
     found = await gateway.prompts.complete(caller, asked)
     if isinstance(found, ForeignCompletion):
         return found.raw

@@ -154,7 +154,7 @@ class Exchange:
         def run(task: Talk) -> Awaitable[Reply]:
             return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
-        return self._gateway.tasks.start(caller, run, known)
+        return self._gateway.tasks.start(caller, target.name, run, known)
 
     def _check_params(self, entry: Entry, target: Target, caller: Caller, headers: Headers) -> None:
         if b"x-mcp-header" not in entry.tool.wire or not self._gateway.find_visible(target.name, caller):

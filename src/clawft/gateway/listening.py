@@ -27,6 +27,8 @@ from clawft.wire.meta import SUBSCRIPTION
 from clawft.wire.visible import make_visible
 
 MAX_SUBSCRIPTIONS = 1_000
+LOOK_SECONDS = 15.0
+"""How often a listen looks whether its token has expired."""
 AT_ONCE = 4
 """Resources or tasks that one listen begins to watch at a time."""
 
@@ -72,6 +74,7 @@ class Listen:
         self._releases: list[Callable[[], None]] = []
         self._open = False
         self._patience: asyncio.Timeout | None = None
+        self._rules_changed = False
 
     async def run(self, until: float = math.inf) -> bytes:
         """Until the caller closes the stream, cancels, or we shut down, or `until` this time; then its bare result.
@@ -90,11 +93,14 @@ class Listen:
         return b"{" + self._mark + b"}"
 
     async def _end(self, until: float) -> None:
-        try:
-            async with asyncio.timeout(until - time.time()) as self._patience:
-                await self._gateway.closing.wait()
-        except TimeoutError:
-            pass  # the caller has to prove again who it is
+        """The clock is looked at again and again: somebody may set it, and a machine that sleeps does not count."""
+        while time.time() < until and not self._rules_changed:
+            try:
+                async with asyncio.timeout(min(until - time.time(), LOOK_SECONDS)) as self._patience:
+                    await self._gateway.closing.wait()
+                    return
+            except TimeoutError:
+                pass  # the caller may have to prove again who it is
 
     async def _watch_all(self) -> None:
         """Whoever has the resources is told first; what nobody will tell of is left out of the acknowledgement."""
@@ -141,8 +147,9 @@ class Listen:
             case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
                 self._outlet.send(jsonrpc.notification(method, b"{" + self._mark + b"}"))
-            case RightsChanged() if self._caller.principal != LOCAL and self._patience is not None:
-                if not self._patience.expired():
+            case RightsChanged() if self._caller.principal != LOCAL:
+                self._rules_changed = True
+                if self._patience is not None and not self._patience.expired():
                     self._patience.reschedule(0)  # which is over
             case _:
                 pass

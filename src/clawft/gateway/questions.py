@@ -39,6 +39,8 @@ class _State(Struct):
     """The questions that were open when the state was sealed."""
     carry: bytes = b""
     """What the run that ended here left for the next."""
+    proof: str = ""
+    """With which rights it began, where servers are called in people's names."""
 
 
 class Opened(Struct, frozen=True):
@@ -77,7 +79,7 @@ class Seal:
     ) -> str:
         """Raises ProtocolFailure if what a server wants kept is more than a caller can be asked to carry."""
         known = {key: dict(answer) for key, answer in answers.items()}
-        state = _State(known, time.time() + self._lifetime, caller.principal, digest, list(asked), carry)
+        state = _State(known, time.time() + self._lifetime, caller.principal, digest, list(asked), carry, caller.proof)
         body = msgspec.json.encode(state)
         sealed = base64.urlsafe_b64encode(self._sign(body) + body).decode()
         if len(sealed) > MAX_STATE_BYTES:
@@ -91,7 +93,7 @@ class Seal:
             raise BadParams("requestState is not one of ours, or was altered")
         if read.expires < time.time():
             raise BadParams("requestState has expired", hint="call again without it")
-        if read.principal != caller.principal or read.digest != digest:
+        if (read.principal, read.proof, read.digest) != (caller.principal, caller.proof, digest):
             raise BadParams("requestState belongs to another call")
         return Opened(read.answers, frozenset(read.asked), read.carry)
 

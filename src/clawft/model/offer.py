@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.model.caller import Capabilities
+from clawft.model.caller import Caller, Capabilities
 
 
 class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -134,6 +134,7 @@ class Completing(Struct, frozen=True):
     chosen: Mapping[str, str] = {}
     params: bytes = b"{}"
     """The whole request, for whoever passes it on."""
+    caller: Caller = Caller()
 
 
 class Completion(Struct, frozen=True, rename="camel", omit_defaults=True):

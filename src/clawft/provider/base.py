@@ -153,7 +153,7 @@ class TaskProvider(Protocol):
 
     async def cancel_task(self, id: str, caller: Caller) -> None: ...
 
-    async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+    async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
         """Have `changed` called with each new shape, until what this returns is called."""
         ...
 

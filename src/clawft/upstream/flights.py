@@ -32,6 +32,8 @@ class Flight(Patience):
     """Who holds the call open while its agent answers with a later request."""
     answering: set[asyncio.Future[Any] | None] | None = None
     """Whoever answers its questions."""
+    left_to: Flight | None = None
+    """The call that goes on with what this one has left open."""
 
     def __init__(self, call: Call, what: str, seconds: float, hard_seconds: float | None = None) -> None:
         self.call = call
@@ -40,8 +42,10 @@ class Flight(Patience):
         self._hard = hard_seconds or seconds
 
     @property
-    def conversation(self) -> tuple[str, str]:
-        return self.call.caller.principal, self.call.caller.session
+    def conversation(self) -> tuple[str, str, str]:
+        """What a client calls itself tells agents without a session apart."""
+        caller = self.call.caller
+        return caller.principal, caller.session, caller.client
 
     def land(self, others: Collection[Flight]) -> None:
         """The call is over, and with it what it asked; a question that may be another call's goes on with that one."""
@@ -52,6 +56,7 @@ class Flight(Patience):
             if heir is None:
                 task.cancel()
             else:
+                self.left_to = heir
                 heir.inherit(task)
 
     def heir(self, others: Collection[Flight]) -> Flight | None:

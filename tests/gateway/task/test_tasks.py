@@ -1,6 +1,8 @@
 """Calls that outlive their request."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.task import tasks
 from clawft.link.share import attic
 from clawft.link.share.attic import Attic
-from clawft.model import Call, Caller, Question, Reply
+from clawft.model import Call, Caller, Grant, Question, Reply
 from clawft.wire.meta import SUBSCRIPTION, TASKS
 from tests.gateway.asking import ADA, FORM
 from tests.gateway.support import WITH_TASKS, Demo, Gate, Pipe, echo, modern, pipe, serving, soon, texts, turns
@@ -172,6 +174,65 @@ async def test_tasks_are_their_owners_alone() -> None:
             assert theirs["code"] == unknown["code"] == -32602
             assert theirs["message"].replace(task, "") == unknown["message"].replace("x" * len(task), "")
         assert (await about(ada, task))["status"] == "working"
+
+
+@requirement("RES-12", "GUARD-07")
+async def test_with_a_token_that_may_not_see_a_tool_nobody_sees_its_tasks() -> None:
+    served = server(Gate())
+    few = Caller("ada", grant=Grant(allow=("demo__plain",)))
+    async with pipe(served, Caller("ada")) as ada, pipe(served, few) as weaker, pipe(served, few) as older:
+        task = (await started(ada, "demo__asks"))["taskId"]
+        await until(ada, task, "input_required")
+        for method in ("tasks/get", "tasks/cancel", "tasks/update"):
+            refused = await weaker.ask(method, modern(ABLE, taskId=task, inputResponses={"who": ADA}))
+            assert refused["error"] == {"code": -32602, "message": f"unknown task: {task}"}
+        await older.initialize()
+        assert (await older.ask("tasks/list"))["result"] == {"tasks": []}
+        assert "unknown task" in (await older.ask("tasks/result", {"taskId": task}))["error"]["message"]
+        assert (await about(ada, task))["status"] == "input_required"
+
+
+@requirement("RES-12")
+async def test_other_rights_that_lead_to_the_same_tool_lead_to_its_tasks() -> None:
+    served = server(Gate())
+    async with (
+        pipe(served, Caller("ada")) as ada,
+        pipe(served, Caller("ada", grant=Grant(allow=("demo__job",)))) as too,
+    ):
+        task = (await started(ada))["taskId"]
+        assert (await about(too, task))["status"] == "working"
+
+
+@requirement("RES-12")
+@pytest.mark.parametrize("jump", [-31_536_000, -600, 600, 31_536_000])
+async def test_a_clock_that_jumps_neither_ends_a_task_nor_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    async with pipe(server(Gate())) as caller:
+        waiting = (await started(caller, "demo__asks"))["taskId"]
+        await until(caller, waiting, "input_required")
+        monkeypatch.setattr(tasks, "time", SimpleNamespace(time=lambda: time.time() + jump, monotonic=time.monotonic))
+        await started(caller)
+        assert (await about(caller, waiting))["status"] == "input_required"
+        late = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + 1 + tasks.TTL_MS / 1000)
+        monkeypatch.setattr(tasks, "time", late)
+        await started(caller)
+        assert "error" in await caller.ask("tasks/get", modern(ABLE, taskId=waiting))
+
+
+@requirement("RES-12")
+async def test_what_a_task_asks_at_once_is_answered_one_by_one() -> None:
+    async def asks_both(call: Call) -> Reply:
+        question = {"who": Question("elicitation/create", FORM)}
+        given = await asyncio.gather(call.talk.ask(question), call.talk.ask(question))
+        return Reply.text(" ".join(each["who"]["content"]["name"] for each in given))
+
+    async with pipe(serving(Demo().add("both", asks_both, task="optional"))) as caller:
+        task = (await started(caller, "demo__both"))["taskId"]
+        asked = (await until(caller, task, "input_required"))["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"name": key}} for key in asked}
+        await caller.ask("tasks/update", modern(ABLE, taskId=task, inputResponses=answers))
+        assert texts(await until(caller, task, "completed")) == ["who who_1"]
 
 
 @requirement("RES-12")

@@ -91,6 +91,7 @@ class SessionDoor:
         id, work = request.id, conversation.answer(request, back)
         del request  # which may be large
         await back.serve(id, work, handshake.error_code)
+        session.touch()  # a call may take longer than a session may be idle
 
     async def _batch(self, session: Session, body: bytes, send: Send) -> None:
         """2025-03-26 only: all answers together, as JSON."""

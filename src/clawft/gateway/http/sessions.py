@@ -33,6 +33,10 @@ class Session:
         self._streams: OrderedDict[str, EventStream] = OrderedDict({"0": self.aside})
         self._opened = 0
 
+    def touch(self) -> None:
+        """Somebody asks, or was answered."""
+        self.used = time.monotonic()
+
     def new_stream(self) -> EventStream:
         """For a request that has something to say before its answer."""
         self._opened += 1
@@ -50,6 +54,11 @@ class Session:
         name = next((n for n, stream in self._streams.items() if stream.ended), None)
         if name is not None:
             del self._streams[name]
+
+    @property
+    def is_busy(self) -> bool:
+        """Does somebody listen, or wait for an answer?"""
+        return self.aside.busy or len(self.conversation.running) > 0
 
     def close(self) -> None:
         self.conversation.close()
@@ -89,7 +98,7 @@ class Sessions:
         session = self._open.get(id)
         if session is None or not _is_same(session.conversation.caller, caller):
             return None
-        session.used = time.monotonic()
+        session.touch()
         self._open.move_to_end(id)
         return session
 
@@ -103,7 +112,7 @@ class Sessions:
 
     def _expire(self) -> None:
         limit = time.monotonic() - self._idle
-        for session in [s for s in self._open.values() if s.used < limit and not s.aside.busy]:
+        for session in [s for s in self._open.values() if s.used < limit and not s.is_busy]:
             self.end(session)
 
     def _evict(self, some: Iterable[Session]) -> None:

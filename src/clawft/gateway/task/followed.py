@@ -71,7 +71,7 @@ class Followed:
                 return self._gateway.events.subscribe(_only(id, changed))
             handle, provider = await self._open(id)
             retelling = Retelling(handle.namespace, partial(self._guarding, id=id, handle=handle), changed)
-            release = await provider.watch_task(handle.id, retelling.hear)
+            release = await provider.watch_task(handle.id, self._caller, retelling.hear)
             return partial(_end_both, release, retelling.end)
         except ClawftError:
             return None

@@ -5,6 +5,7 @@ The gateway runs the call itself; what the server behind it makes of it is none 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -47,7 +48,7 @@ class OlderTasks:
         def run(task: Task) -> Awaitable[Reply]:
             return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
-        task = self._gateway.tasks.begin(caller, run)
+        task = self._gateway.tasks.begin(caller, target.name, run)
         if len(self.begun) < MAX_BEGUN:
             self.begun.add(task.id)
         return _encode({"task": older(task.shape())})
@@ -83,7 +84,26 @@ class OlderTasks:
     async def _ask(self, task: Task, ask: Ask) -> None:
         for key, question in list(task.questions.items()):
             told = {**question.params, "_meta": {**question.params.get("_meta", {}), RELATED: {"taskId": task.id}}}
-            task.answer({key: await ask(Question(question.method, told))})
+            answer = await _while_asked(task, key, ask(Question(question.method, told)))
+            if answer is not None:
+                task.answer({key: answer})
+
+
+async def _while_asked(task: Task, key: str, answered: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """None if nobody wants to know any more, be it that the task is over."""
+    asking = asyncio.ensure_future(answered)
+    changing: asyncio.Future[None] | None = None
+    try:
+        while not asking.done() and key in task.questions:
+            changing = asyncio.ensure_future(task.change())
+            await asyncio.wait((asking, changing), return_when=asyncio.FIRST_COMPLETED)
+            changing.cancel()
+        return asking.result() if asking.done() else None
+    finally:
+        if changing is not None:
+            changing.cancel()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
 
 
 def _read_id(request: Request) -> str:

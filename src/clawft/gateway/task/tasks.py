@@ -1,7 +1,7 @@
 """Calls that outlive their request: the tasks extension, served.
 
 A tool marked for it runs on in the background; the caller polls, answers its questions and may cancel. Only the
-principal that started a task can see it.
+principal that started a task can see it, and only with a token that may see its tool.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import INTERNAL_ERROR, Busy, ClawftError
+from clawft.errors import INTERNAL_ERROR, Busy, ClawftError, LinkClosed
 from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
@@ -58,20 +58,25 @@ class _Shape(Struct, rename="camel", omit_defaults=True):
 class Task:
     """One running call. Its questions wait here until the caller answers them."""
 
-    def __init__(self, caller: Caller, changed: Callable[[Task], None], known: Answers) -> None:
+    def __init__(self, caller: Caller, tool: str, changed: Callable[[Task], None], known: Answers) -> None:
         from secrets import token_urlsafe  # only where a call becomes a task
 
         self.id = token_urlsafe(18)
         self.caller = caller
+        self.tool = tool
         self.status: Status = "working"
         self.created = time.time()
         self.updated = self.created
+        self.moved = time.monotonic()
+        """The same as `updated`, by a clock that nobody sets: what it shows is for people, this is for its end."""
         self.questions: dict[str, Question] = {}
         self.result: bytes = b""
         self.error: Mapping[str, Any] | None = None
         self.failure: ClawftError | None = None
         self.work: asyncio.Task[None] | None = None
         self._answers: dict[str, asyncio.Future[Mapping[str, Any]]] = {}
+        self._keys: set[str] = set()
+        """Under which something was ever asked."""
         self._changed = changed
         self._known = known
         self._stirred = asyncio.Event()
@@ -97,27 +102,48 @@ class Task:
         unknown = {key: q for key, q in questions.items() if key not in self._known}
         for question in unknown.values():
             require(self.caller, question)
-        loop = asyncio.get_running_loop()
-        waiting = {key: loop.create_future() for key in unknown}
-        if unknown:
-            self._answers |= waiting
-            self.questions |= unknown
+        if self.status in FINAL:
+            raise LinkClosed("the task is over")
+        asked = {key: self._open(key, question) for key, question in unknown.items()}
+        if asked:
             self.move("input_required")
-        given = {key: await future for key, future in waiting.items()}
+        try:
+            answers = await asyncio.gather(*(self._answers[own] for own in asked.values()))
+        finally:
+            self._close(asked.values())
+        given = dict(zip(asked, answers, strict=True))
         return {key: given[key] if key in given else self._known[key] for key in questions}
+
+    def _open(self, key: str, question: Question) -> str:
+        """The key it is asked under, its own for good: a server may ask two things at once."""
+        own = key if key not in self._keys else f"{key}_{len(self._keys)}"
+        self._keys.add(own)
+        self.questions[own] = question
+        self._answers[own] = asyncio.get_running_loop().create_future()
+        return own
+
+    def _close(self, keys: Iterable[str]) -> None:
+        """Answered, or nobody wants to know any more."""
+        for key in keys:
+            self.questions.pop(key, None)
+            self._answers.pop(key, None)
+        if not self.questions and self.status == "input_required":
+            self.move("working")
+
+    def end(self) -> None:
+        """Its call is over: whoever still asks something here asks it elsewhere, or not at all."""
+        for waiter in self._answers.values():
+            if not waiter.done():
+                waiter.set_exception(LinkClosed("the task is over"))
 
     def answer(self, answers: Answers) -> None:
         """Take the answers that fit open questions; unknown keys, non-answers and late ones are ignored."""
         if self.status in FINAL:
             return
-        for key, answer in answers.items():
-            question = self.questions.get(key)
-            if question is None or not answers_it(question, answer):
-                continue
-            del self.questions[key]
-            self._answers.pop(key).set_result(answer)
-        if not self.questions and self.status == "input_required":
-            self.move("working")
+        fitting = [key for key in answers if key in self.questions and answers_it(self.questions[key], answers[key])]
+        for key in fitting:
+            self._answers[key].set_result(answers[key])
+        self._close(fitting)
 
     def move(self, status: Status) -> None:
         """Final states stay."""
@@ -125,6 +151,7 @@ class Task:
             return
         self.status = status
         self.updated = time.time()
+        self.moved = time.monotonic()
         self._stirred.set()
         self._changed(self)
 
@@ -144,33 +171,43 @@ class Task:
         return make_visible(msgspec.json.encode(shape))
 
 
+Run = Callable[[Task], Awaitable[Reply]]
+MayFollow = Callable[[str, Caller, Caller], bool]
+"""Whether what somebody began with this tool is for the other to see, who is the same person."""
+
+
 class Board:
     """All tasks there are; each ends by itself, is cancelled, or is forgotten after its time."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: Events, may_follow: MayFollow) -> None:
         self._events = events
+        self._may_follow = may_follow
         self._tasks: dict[str, Task] = {}
         ATTIC.lend(self)
 
-    def start(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers) -> Reply:
+    def start(self, caller: Caller, tool: str, run: Run, known: Answers) -> Reply:
         """Run it in the background, with the answers known already, and reply at once with the task."""
-        return Reply(self.begin(caller, run, known).shape(), kind=Kind.TASK)
+        return Reply(self.begin(caller, tool, run, known).shape(), kind=Kind.TASK)
 
-    def begin(self, caller: Caller, run: Callable[[Task], Awaitable[Reply]], known: Answers = _NONE_YET) -> Task:
+    def begin(self, caller: Caller, tool: str, run: Run, known: Answers = _NONE_YET) -> Task:
         self._forget_old()
-        if len(self._tasks) >= MAX_TASKS or len(self.of(caller)) >= MAX_OF_ONE:
-            kept = f"{len(self.of(caller))} tasks of yours and {len(self._tasks)} of all are kept already"
+        own = sum(task.caller.principal == caller.principal for task in self._tasks.values())
+        if len(self._tasks) >= MAX_TASKS or own >= MAX_OF_ONE:
+            kept = f"{own} tasks of yours and {len(self._tasks)} of all are kept already"
             raise Busy(kept, hint="cancel some, or wait until they expire")
-        task = Task(caller, self._tell, known)
+        task = Task(caller, tool, self._tell, known)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")
         return task
 
     def of(self, caller: Caller) -> list[Task]:
-        """Every task this principal can see, the oldest first."""
-        return [task for task in self._tasks.values() if task.caller.principal == caller.principal]
+        """Every task this caller can see, the oldest first."""
+        return [task for task in self._tasks.values() if self._is_for(caller, task)]
 
-    async def _work(self, task: Task, run: Callable[[Task], Awaitable[Reply]]) -> None:
+    def _is_for(self, caller: Caller, task: Task) -> bool:
+        return task.caller.principal == caller.principal and self._may_follow(task.tool, task.caller, caller)
+
+    async def _work(self, task: Task, run: Run) -> None:
         try:
             reply = await run(task)
         except asyncio.CancelledError:
@@ -188,10 +225,12 @@ class Board:
             task.result = reply.result
             ATTIC.settle()
             task.move("completed")
+        finally:
+            task.end()
 
     def get(self, caller: Caller, id: str) -> Task:
         task = self._tasks.get(id)
-        if task is None or task.caller.principal != caller.principal:
+        if task is None or not self._is_for(caller, task):
             raise unknown_task(id)
         return task
 
@@ -230,8 +269,8 @@ class Board:
 
     def _forget_old(self) -> None:
         """Work goes on as long as it needs; questions that nobody answers do not wait for ever."""
-        limit = time.time() - TTL_MS / 1000
-        for task in [task for task in self._tasks.values() if task.updated < limit and task.status != "working"]:
+        limit = time.monotonic() - TTL_MS / 1000
+        for task in [task for task in self._tasks.values() if task.moved < limit and task.status != "working"]:
             del self._tasks[task.id]
             if task.status not in FINAL and task.work is not None:
                 task.move("cancelled")

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, JsonRpcFailure, ProtocolFailure
 from clawft.link.share.workshop import worked_on
-from clawft.model import Call, Completing, Completion, Era, ForeignCompletion
+from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
 from clawft.provider.base import Changed
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
@@ -30,8 +30,12 @@ T = TypeVar("T")
 class Reading:
     """Of one server. Results pass as the bytes they are."""
 
-    def __init__(self, upstream: Upstream, conversing: Conversing) -> None:
+    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], conversing: Conversing) -> None:
+        """`of` gives the server as one caller has it."""
         self._upstream = upstream
+        self._of = of
+        self._keeps = upstream.spec.isolation == "shared"
+        """What one that keeps its callers apart has told is for whoever asked."""
         self._conversing = conversing
         self._server = upstream.spec.name
         self.kept = KeptReads()
@@ -41,7 +45,7 @@ class Reading:
         """None if the server has nothing of that name."""
         uri = call.tool.name
         try:
-            kept = None if call.more else self.kept.get(uri, call.caller.principal)
+            kept = None if call.more or not self._keeps else self.kept.get(uri, call.caller.principal)
             result = kept or await self._ask_for(call, "resources/read", {"uri": uri})
             return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
         except JsonRpcFailure as refused:
@@ -56,7 +60,8 @@ class Reading:
         session = self._upstream.session
         context = session is not None and REVISIONS[session.peer.revision].completion_context
         try:
-            whole = await self._ask("completion/complete", completing.outgoing(asked, context=context))
+            members = completing.outgoing(asked, context=context)
+            whole = await self._ask(self._of(asked.caller), "completion/complete", members)
             return await worked_on(whole, self._server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
@@ -65,14 +70,14 @@ class Reading:
 
     async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
         """A request of an agent's, which may be asked something on the way."""
-        seconds = self._upstream.spec.timeout_ms / 1000
+        upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool, bool]:
-            whole, asked = await self._conversing.request(call, self._upstream, session, method, members, seconds)
+            whole, asked = await self._conversing.request(call, upstream, session, method, members, seconds)
             return whole, asked, session.peer.era is Era.STATELESS
 
         try:
-            whole, asked, stateless = await (self._once(ask) if call.talk.carried else self._anew(ask))
+            whole, asked, stateless = await (_once(upstream, ask) if call.talk.carried else _anew(upstream, ask))
         except JsonRpcFailure as refused:
             if refused.error_code == URL_ELICITATION_REQUIRED:
                 await ask_for_urls(self._server, call, refused)
@@ -82,31 +87,32 @@ class Reading:
             answer = await worked_on(whole, self._server, read)
         except ProtocolFailure as wrong:
             raise failed(self._server, wrong) from None
-        if stateless and method == "resources/read" and not asked and not call.more:
+        if self._keeps and stateless and method == "resources/read" and not asked and not call.more:
             self.kept.put(call.tool.name, call.caller.principal, answer)
         return answer
 
-    async def _ask(self, method: str, members: Mapping[str, Any]) -> bytes:
-        seconds = self._upstream.spec.timeout_ms / 1000
+    async def _ask(self, upstream: Upstream, method: str, members: Mapping[str, Any]) -> bytes:
+        seconds = upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool]:
             result = await session.request(method, members, seconds=seconds)
             whole = await session.complete(method, members, result, seconds=seconds)
             return whole, session.peer.era is Era.STATELESS
 
-        whole, stateless = await self._anew(ask)
+        whole, stateless = await _anew(upstream, ask)
         return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
 
-    async def _anew(self, ask: Callable[[Session], Awaitable[T]]) -> T:
-        """Reading changes nothing: what was lost with its connection is asked once more."""
-        try:
-            return await self._once(ask)
-        except LOST:
-            return await self._once(ask)
 
-    async def _once(self, ask: Callable[[Session], Awaitable[T]]) -> T:
-        seconds = self._upstream.spec.timeout_ms / 1000
-        return await ask(await self._upstream.connected(min(seconds, CONNECT_SECONDS)))
+async def _anew(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:
+    """Reading changes nothing: what was lost with its connection is asked once more."""
+    try:
+        return await _once(upstream, ask)
+    except LOST:
+        return await _once(upstream, ask)
+
+
+async def _once(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:
+    return await ask(await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS)))
 
 
 async def watch(upstream: Upstream, uri: str, changed: Changed) -> Callable[[], None]:

@@ -60,7 +60,7 @@ class UpstreamProvider:
         roots: Roots = list,
         whose: str = "",
     ) -> None:
-        """`own` gives the server as one conversation has it, for a server that keeps its callers apart.
+        """`own` gives the server as one conversation, or person, has it, for a server that keeps its callers apart.
 
         `park` keeps calls whose agents went to find an answer, `roots` are the folders of the house. `whose` is the
         proof of the only person it is for.
@@ -172,8 +172,8 @@ class UpstreamProvider:
     async def cancel_task(self, id: str, caller: Caller) -> None:
         await self._relaying.long_way.tasks.cancel(id, caller)
 
-    async def watch_task(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        return await self._relaying.long_way.tasks.watch(id, changed)
+    async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
+        return await self._relaying.long_way.tasks.watch(id, caller, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -219,7 +219,7 @@ class UpstreamProvider:
     def _reading(self) -> Reading:
         from clawft.provider.server.reading import Reading  # most servers have nothing but tools
 
-        return Reading(self._upstream, self._relaying.conversing)
+        return Reading(self._upstream, self._relaying.of, self._relaying.conversing)
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
         session = self._upstream.session

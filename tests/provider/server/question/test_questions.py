@@ -30,6 +30,8 @@ pytestmark = pytest.mark.slow  # processes that take their time
 CAN: Json = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
 TASKS = "io.modelcontextprotocol/tasks"
 STAMP = "2026-01-01T00:00:00Z"
+CLIENT = "io.modelcontextprotocol/clientInfo"
+FOLLOWS: Json = {**CAN, "extensions": {TASKS: {}}}
 ADA = {"action": "accept", "content": {"name": "ada"}}
 LOCAL = Caller()
 
@@ -65,8 +67,8 @@ class House:
         return not len(self.park) and not upstream.flights and not upstream.gate.running
 
 
-def curious(folder: Path, era: str = "handshake", **spec: Any) -> UpstreamSpec:
-    args = (CURIOUS, "--era", era, "--log", str(folder / "log"))
+def curious(folder: Path, era: str = "handshake", *flags: str, **spec: Any) -> UpstreamSpec:
+    args = (CURIOUS, "--era", era, "--log", str(folder / "log"), *flags)
     return UpstreamSpec("curious", command=sys.executable, args=args, **spec)
 
 
@@ -271,6 +273,87 @@ async def test_no_question_is_shown_to_an_agent_it_may_not_be_of(tmp_path: Path)
         said = texts(await bob.call("curious__form", token="b"))[0]
         assert "it cannot be told whose question this is" in said
         assert not any(message.get("method") == "elicitation/create" for message in ada.messages)
+
+
+@requirement("RES-10", "SESS-21")
+async def test_agents_of_one_person_that_stand_alone_do_not_see_each_others_questions(tmp_path: Path) -> None:
+    async with house(tmp_path) as mine, pipe(mine.gateway) as one, pipe(mine.gateway) as other:
+        lasting = one.send("tools/call", named("one", "linger"))
+        await until(lambda: any(each.get("method") == "tools/call" for each in mine.heard()))
+        said = texts(await other.ask("tools/call", named("other", "form")))[0]
+        assert "it cannot be told whose question this is" in said
+        await one.call("curious__echo", modern(), token="now it ends")
+        assert texts(await one.answer(lasting)) == ["t"]
+
+
+def named(client: str, tool: str) -> Json:
+    """The params of a call by an agent that calls itself so."""
+    told = modern(CAN, name=f"curious__{tool}", arguments={"token": "t"})
+    return {**told, "_meta": {**told["_meta"], CLIENT: {"name": client, "version": "1"}}}
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def begun(caller: Pipe, tool: str) -> str:
+    """The id of a task of a stateless agent."""
+    return (await caller.call(f"curious__{tool}", modern(FOLLOWS), token=tool))["result"]["taskId"]
+
+
+async def seen(caller: Pipe, id: str, status: str) -> Json:
+    """The task, once it has come so far."""
+    async with asyncio.timeout(20):
+        while True:
+            task: Json = (await caller.ask("tasks/get", modern(FOLLOWS, taskId=id)))["result"]
+            if task["status"] == status:
+                return task
+
+
+@requirement("RES-12", "RES-10")
+async def test_a_task_whose_server_takes_its_question_back_is_done_without_an_answer(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "handshake", "--tasks")) as mine, pipe(mine.gateway) as caller:
+        task = await begun(caller, "give_up")
+        await seen(caller, task, "input_required")
+        await caller.call("curious__echo", modern(), token="now it gives up")
+        assert texts(await seen(caller, task, "completed")) == ["give_up gave up"]
+        assert mine.is_quiet()
+
+
+@requirement("RES-12", "RES-10")
+async def test_a_question_put_to_the_wrong_task_moves_to_the_right_one_when_that_is_done(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "handshake", "--tasks")) as mine, pipe(mine.gateway) as caller:
+        wrong = await begun(caller, "linger")
+        await until(lambda: any(each.get("method") == "tools/call" for each in mine.heard()))
+        right = await begun(caller, "form")
+        await seen(caller, wrong, "input_required")
+        await caller.call("curious__echo", modern(), token="now it ends")
+        assert texts(await seen(caller, wrong, "completed")) == ["linger"]
+        ((key, _),) = (await seen(caller, right, "input_required"))["inputRequests"].items()
+        await caller.ask("tasks/update", modern(FOLLOWS, taskId=right, inputResponses={key: ADA}))
+        assert texts(await seen(caller, right, "completed")) == [f"form: {json.dumps(ADA, sort_keys=True)}"]
+        assert mine.is_quiet()
+
+
+@requirement("RES-12", "RES-10")
+async def test_the_same_for_tasks_in_the_way_of_2025(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "handshake", "--tasks")) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        wrong, right = [await older(caller, tool) for tool in ("linger", "form")]
+        results = [caller.send("tasks/result", {"taskId": task}) for task in (wrong, right)]
+        question = await caller.notice("elicitation/create")
+        assert question["params"]["_meta"]["io.modelcontextprotocol/related-task"]["taskId"] == wrong
+        await caller.call("curious__echo", token="now it ends")
+        assert (await caller.notice("notifications/cancelled"))["params"] == {"requestId": question["id"]}
+        assert texts(await caller.answer(results[0])) == ["linger"]
+        question = await caller.notice("elicitation/create")
+        caller.write({"jsonrpc": "2.0", "id": question["id"], "result": ADA})
+        assert texts(await caller.answer(results[1])) == [f"form: {json.dumps(ADA, sort_keys=True)}"]
+        assert mine.is_quiet()
+
+
+async def older(caller: Pipe, tool: str) -> str:
+    asked = {"name": f"curious__{tool}", "arguments": {"token": tool}, "task": {}}
+    return (await caller.ask("tools/call", asked))["result"]["task"]["taskId"]
 
 
 @requirement("RES-10", "SESS-21")

@@ -60,7 +60,7 @@ class LongWay:
         self._following = following
         self._conversing = conversing
         self._server = upstream.spec.name
-        self.tasks = ForeignTasks(upstream, conversing)
+        self.tasks = ForeignTasks(upstream, of, conversing)
 
     async def settle(self, plain: PlainCall, ended: Ended) -> Reply:
         """The rest of a call that was sent on its way and came to more than a result."""

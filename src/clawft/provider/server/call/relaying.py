@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
-from clawft.model import Call, Caller, Era, Errand, Reply
+from clawft.model import LOCAL, Call, Caller, Era, Errand, Reply
 from clawft.upstream.flights import sharer
 from clawft.upstream.session.session import MAX_ITEMS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
@@ -70,7 +70,7 @@ class Relaying:
         visited: Callable[[str], None],
         own: Callable[[str], Upstream] | None = None,
     ) -> None:
-        """`own` gives the server as one conversation has it, for a server that keeps its callers apart."""
+        """`own` gives the server as one conversation, or person, has it, for one that keeps its callers apart."""
         self._upstream = upstream
         self._park = park
         self._roots = roots
@@ -174,8 +174,18 @@ class Relaying:
         return known
 
     def of(self, caller: Caller) -> Upstream:
-        """Its own where the caller has a conversation to keep apart; a pipe, or a stateless request, has none."""
-        return self._own(caller.session) if self._own is not None and caller.session else self._upstream
+        """Its own where a caller is to be kept apart."""
+        who = _apart(caller) if self._own is not None else ""
+        return self._own(who) if self._own is not None and who else self._upstream
+
+
+def _apart(caller: Caller) -> str:
+    """The conversation it is in; requests that stand alone are in none, and those of one person belong together.
+
+    The person at this machine, and whoever works for them, have the one server that is there anyway.
+    """
+    at_home = caller.principal == LOCAL or caller.principal.startswith(f"{LOCAL}/")
+    return caller.session or ("" if at_home else f"of {caller.principal}")
 
 
 def _is_plain(call: Call, session: Session) -> bool:

@@ -68,8 +68,10 @@ def needs_tasks(error: JsonRpcFailure) -> bool:
 class ForeignTasks:
     """The tasks of one server. What they are and what becomes of them only the server knows."""
 
-    def __init__(self, upstream: Upstream, conversing: Conversing) -> None:
+    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], conversing: Conversing) -> None:
+        """`of` gives the server as one caller has it."""
         self._upstream = upstream
+        self._of = of
         self._conversing = conversing
         self._spec = upstream.spec
 
@@ -110,9 +112,9 @@ class ForeignTasks:
     async def cancel(self, id: str, caller: Caller) -> None:
         await self._about("tasks/cancel", id, caller)
 
-    async def watch(self, id: str, changed: Callable[[bytes], None]) -> Callable[[], None]:
+    async def watch(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
         """Back when the server knows of it. Raises Busy if too many are watched."""
-        interest = self._upstream.interest
+        interest = self._of(caller).interest
         release = interest.watch(interest.tasks, id, lambda shape: self._changed(shape, id, changed))
         try:
             await interest.settled(TELL_SECONDS)
@@ -129,7 +131,7 @@ class ForeignTasks:
             log.info("%s: news of a task are passed over: %s", self._spec.name, wrong)
 
     async def _about(self, method: str, id: str, caller: Caller, **members: Any) -> bytes:
-        session = await self._upstream.connected(self._spec.timeout_ms / 1000)
+        session = await self._of(caller).connected(self._spec.timeout_ms / 1000)
         try:
             return await self._ask(session, method, {"taskId": id, **members}, caller)
         except JsonRpcFailure as refused:
@@ -205,7 +207,8 @@ class ForeignTasks:
         flight = Flight(call, call.tool.name, seconds * HARD_LIMIT_FACTOR)
         if call.caller.era is Era.STATELESS and not call.caller.capabilities.tasks:
             flight.opened = _Unasked()
-        self._upstream.flights[flight] = None
+        flights = self._of(call.caller).flights
+        flights[flight] = None
         try:
             outgoing = Outgoing("tools/call", _encode({**members, "task": {}}))
             created = await self._create(call, session, outgoing, flight)
@@ -214,8 +217,8 @@ class ForeignTasks:
                 return relay.reply_of(created, stateless=False)
             return await self._result_older(call, session, id, flight)
         finally:
-            del self._upstream.flights[flight]
-            flight.land(self._upstream.flights)
+            del flights[flight]
+            flight.land(flights)
 
     async def _result_older(self, call: Call, session: Session, id: str, patience: Patience) -> Reply:
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure
+from clawft.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, JsonRpcFailure, LinkClosed
 from clawft.model import Caller, Question
 from clawft.provider.server.question.questions import ROOTS, key_of, read_question, refuse_unless_able
 from clawft.upstream.flights import UNCLEAR, Flight, whose
@@ -64,12 +64,17 @@ async def _ask(flight: Flight, question: Question) -> Mapping[str, Any]:
 
 
 async def _ask_now(flight: Flight, question: Question) -> Mapping[str, Any]:
-    """By a request to the agent. If its call ends first, so does the question."""
+    """By a request to the agent. If its call ends first, so does the question, unless another has taken it over."""
     me = asyncio.current_task()
-    answering = flight.answering = flight.answering or set()
-    answering.add(me)
-    try:
-        key = key_of(question) or "question"
-        return (await flight.call.talk.ask({key: question}))[key]
-    finally:
-        answering.discard(me)
+    key = key_of(question) or "question"
+    while True:
+        answering = flight.answering = flight.answering or set()
+        answering.add(me)
+        try:
+            return (await flight.call.talk.ask({key: question}))[key]
+        except LinkClosed:  # a task can be asked nothing more once its own call is over
+            if flight.left_to is None:
+                raise
+            flight = flight.left_to
+        finally:
+            answering.discard(me)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -87,7 +88,7 @@ class Conversing:
         carry = carried.encode(carried.Parked(opened.id))
         try:
             while not await opened.is_answered():
-                opened.fill(await call.talk.ask(dict(opened.questions), carry))
+                opened.fill(await _ask_while_open(call, opened, carry))
         except InputRequired:
             self._tell_progress_to(opened, None)
             self._park.keep(opened, call.caller)
@@ -168,6 +169,17 @@ class Conversing:
             flight.land(upstream.flights)
             if token is not None:
                 self._following.end(token)
+
+
+async def _ask_while_open(call: Call, opened: OpenCall, carry: bytes) -> Mapping[str, Mapping[str, Any]]:
+    """What the agent says; nothing if the server has answered without waiting for it."""
+    asking = asyncio.ensure_future(call.talk.ask(dict(opened.questions), carry))
+    try:
+        await asyncio.wait((asking, opened.answer), return_when=asyncio.FIRST_COMPLETED)
+        return asking.result() if asking.done() else {}
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
 
 
 def _with_meta(call: Call, session: Session, members: Mapping[str, Any], token: int | None) -> Mapping[str, Any]:
