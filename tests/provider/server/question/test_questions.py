@@ -283,6 +283,18 @@ async def test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on(tmp_p
 
 
 @requirement("RES-10", "SESS-21")
+async def test_a_handshake_server_hears_of_everything_that_can_be_passed_on(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path)) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize()
+        (hello,) = [each for each in mine.heard() if each.get("method") == "initialize"]
+        assert hello["params"]["capabilities"] == {
+            "roots": {"listChanged": True},
+            "sampling": {"tools": {}, "context": {}},
+            "elicitation": {"form": {}, "url": {}},
+        }
+
+
+@requirement("RES-10", "SESS-21")
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
