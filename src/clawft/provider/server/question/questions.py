@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -100,15 +100,24 @@ def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str
 
 
 def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:
-    """A model that cannot be given tools answers without them, unless it has to use one."""
-    if agent.capabilities.sampling_tools or not any(key in params for key in _TOOLS):
+    """A model that cannot be given tools answers without them, unless it has to use one or is told that it did."""
+    if agent.capabilities.sampling_tools:
         return params
-    if _mapping(params.get("toolChoice")).get("mode") == "required":
+    if _mapping(params.get("toolChoice")).get("mode") == "required" or _tells_of_tools(params):
         raise JsonRpcFailure(METHOD_NOT_FOUND, "the calling agent has not declared that its model can use tools")
     return {key: value for key, value in params.items() if key not in _TOOLS}
 
 
 _TOOLS = ("tools", "toolChoice")
+
+
+def _tells_of_tools(params: Mapping[str, Any]) -> bool:
+    blocks = (block for message in params.get("messages", ()) for block in _blocks(message.get("content")))
+    return any(block.get("type") in ("tool_use", "tool_result") for block in blocks)
+
+
+def _blocks(content: object) -> Sequence[Mapping[str, Any]]:
+    return cast("list[Mapping[str, Any]]", content if isinstance(content, list) else [content])
 
 
 def key_of(question: Question) -> str:
