@@ -195,6 +195,19 @@ async def test_selection_open_editors_and_a_text_changed_behind_its_back(
         assert lines == ["fresh = 1"]
 
 
+@requirement("IDE-09", "IDE-11")
+async def test_a_text_that_no_language_server_knows_is_not_said_to_be_analysed(
+    project: Path, home: Path, start: Start
+) -> None:
+    (project / "notes.txt").write_text("milk\n")
+    async with agent(project, home, NVIM=await start(project)) as ours:
+        found = await ours.ide("diagnostics", path="notes.txt", wait_ms=0)
+        assert (found["fresh"], found["pending"], found["result"]) == (False, False, [])
+        said = await ours.refused("hover", path="notes.txt", line=0, character=0)
+        assert "no language server in this Neovim" in said
+        assert "does not answer" not in said
+
+
 @requirement("IDE-15")
 async def test_neovims_come_and_go(project: Path, home: Path, start: Start, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
