@@ -427,6 +427,23 @@ async def test_a_person_on_the_way_is_not_asked_twice_and_the_agent_hears_of_the
 
 
 @requirement("RES-10")
+async def test_two_visits_to_one_address_are_two(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        calls = [caller.send("tools/call", {"name": "curious__url", "arguments": {"token": "t"}}) for _ in range(2)]
+        asked = [await caller.notice("elicitation/create") for _ in calls]
+        assert asked[0]["params"]["url"] == asked[1]["params"]["url"]
+        ids = [each["params"]["elicitationId"] for each in asked]
+        assert len(set(ids)) == 2
+        for question in asked:
+            caller.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        told = [await caller.notice("notifications/elicitation/complete") for _ in calls]
+        assert {each["params"]["elicitationId"] for each in told} == set(ids)
+        for id in calls:
+            await caller.answer(id)
+
+
+@requirement("RES-10")
 async def test_a_person_who_will_not_go_there_is_understood(tmp_path: Path) -> None:
     async with house(tmp_path) as mine, pipe(mine.gateway) as caller:
         asked = await ask(caller, "log_in")

@@ -32,8 +32,11 @@ MAX_SAMPLING_BYTES = 4 * 1024 * 1024
 _params = msgspec.json.Decoder(dict[str, Any])
 
 
-def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller) -> Question:
-    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read."""
+def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller, visit: str = "") -> Question:
+    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read.
+
+    `visit` is the id of a visit to an address, where the server has none for it.
+    """
     kind = KINDS.get(method)
     if kind is None:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
@@ -49,7 +52,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
     told = _without_hop(told)
     if kind == "elicitation":
         _check_elicitation(told)
-        told = _elicitation(spec.name, told, agent)
+        told = _elicitation(spec.name, told, agent, visit)
     elif kind == "sampling":
         told = _sampling(told, agent)
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
@@ -89,13 +92,13 @@ def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "_meta": meta} if meta else rest
 
 
-def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str, Any]:
+def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:
     """The person sees who asks. Schema, defaults and address pass untouched."""
     told: dict[str, Any] = {"mode": "form", **params, "message": f"{server} asks: {params.get('message', '')}"}
     if told["mode"] == "url":
         id = told.pop("elicitationId", None)
         if agent.era is Era.HANDSHAKE:
-            told["elicitationId"] = elicitation_id(server, str(id or told.get("url")))
+            told["elicitationId"] = elicitation_id(server, str(id or visit or told.get("url")))
     return told
 
 
