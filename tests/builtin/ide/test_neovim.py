@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ async def start(tmp_path: Path) -> AsyncGenerator[Start]:
     yield started
     for process in running:
         for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
-            child.kill()
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                child.kill()
         process.kill()
         process.wait()
 
