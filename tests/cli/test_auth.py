@@ -118,7 +118,7 @@ async def test_further_hosts_are_the_users_word(home: Path) -> None:
     ("words", "hint"),
     [
         (["refresh", "mne"], "did you mean mine?"),
-        (["logout", "nothing-like-it"], "weft auth login nothing-like-it"),
+        (["logout", "nothing-like-it"], "weft auth status, or weft auth login nothing-like-it"),
         (["status", "nothing-like-it"], "weft auth login nothing-like-it"),
         (["login", "nobody"], "weft servers add nobody URL"),
         (["login", "x", "--client-id", "i", "--issuer", "http://["], "'http://[' is no address"),

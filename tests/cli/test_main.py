@@ -233,6 +233,17 @@ def test_output_that_finds_no_room_is_no_traceback(weft: list[str], environment:
 
 
 @requirement("AGENT-14")
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+@pytest.mark.parametrize("words", [["tools", "list"], ["config", "show"]])
+def test_a_stream_that_was_closed_before_we_began_is_no_crash(
+    weft: list[str], environment: dict[str, str], closed: str, words: list[str]
+) -> None:
+    line = f"exec {shlex.join([*weft, *words])} {closed}"
+    done = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@requirement("AGENT-14")
 def test_a_home_that_cannot_be_used_is_no_traceback(run: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = run("tools", "list", CLAWFT_HOME=str(tmp_path / "file" / "home"))

@@ -95,8 +95,9 @@ def test_what_is_there_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @requirement("DELEG-22", "T-12.7")
 async def test_an_explicit_target_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(DelegationFailed, match="claude is not available"):
+    with pytest.raises(DelegationFailed, match="claude is not available") as told:
         await desk_of(gateway(), DelegationConfig()).run(job("x", Listener(), target=Target.CLAUDE))
+    assert told.value.hint.startswith("weft agent --explain -p ")  # doctor says nothing of what is switched off
 
 
 # ── with which tools ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -177,9 +177,10 @@ async def test_what_is_wrong_with_a_request_is_said_by_its_code(method: str, par
         (ExecutionFailed("it broke", hint="mend it"), "it broke (mend it)"),
         (InvalidArguments("n is missing"), "n is missing"),
         (ValueError("odd"), "demo__fails: ValueError: odd"),
+        (SystemExit(2), "demo__fails: SystemExit: 2"),
     ],
 )
-async def test_a_tool_that_fails_gives_a_result_that_says_so(error: Exception, told: str) -> None:
+async def test_a_tool_that_fails_gives_a_result_that_says_so(error: BaseException, told: str) -> None:
     async def fails(call: Call) -> Reply:
         raise error
 
@@ -190,13 +191,14 @@ async def test_a_tool_that_fails_gives_a_result_that_says_so(error: Exception, t
 
 
 @requirement("SHELL-08", "WIRE-13")
-async def test_what_breaks_below_a_tool_is_one_internal_error() -> None:
+@pytest.mark.parametrize("error", [RuntimeError("secret detail"), SystemExit(2)])
+async def test_what_breaks_below_a_tool_is_one_internal_error(error: BaseException) -> None:
     class Broken(Demo):
         def list_prompts(self) -> list[Any]:
             return [Prompt("x")]
 
         async def get_prompt(self, call: Call) -> dict[str, Any]:
-            raise RuntimeError("secret detail")
+            raise error
 
     async with pipe(serving(Broken().add("echo", echo))) as caller:
         await caller.initialize()

@@ -74,6 +74,16 @@ async def test_only_the_streams_of_this_session_can_be_resumed() -> None:
 
 
 @requirement("SHELL-19")
+async def test_a_stream_that_was_heard_to_its_end_is_not_resumed() -> None:
+    """Published clients ask for the rest once an answer was an error, and give up on the session if there is none."""
+    async with http(server()) as client:
+        session = await client.initialize()
+        answer = await session.send("tools/call", {"name": "demo__busy", **TOKEN}).whole()
+        assert (await session.stream(answer.events[-1].id or "").whole()).status == 405
+        assert (await session.stream(answer.events[-2].id or "").whole()).messages == answer.messages[-1:]
+
+
+@requirement("SHELL-19")
 async def test_a_tool_may_let_the_caller_poll() -> None:
     gate = Gate()
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mcp_types.methods import validate_server_result
 
+from clawft.errors import JsonRpcFailure
 from clawft.gateway.core import Gateway
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all
 from clawft.model import Call, Caller, Grant, Reply
@@ -95,6 +96,18 @@ async def test_statuses_and_codes(
     async with http(server()) as client:
         answer = await client.stateless(method, params, 7, headers).whole()
         assert (answer.status, answer.json["error"]["code"], answer.json["id"]) == (status, code, 7)
+
+
+@requirement("SHELL-19", "WIRE-03")
+async def test_a_method_that_a_server_does_not_know_is_no_page_of_ours_that_is_missing() -> None:
+    """The official TypeScript client reads 404 as a failure of the connection, and its person never hears the error."""
+
+    async def refuse(call: Call) -> Reply:
+        raise JsonRpcFailure(-32601, "not here", {"n": 1})
+
+    async with http(serving(Demo().add("refuse", refuse))) as client:
+        answer = await client.stateless("tools/call", modern(name="demo__refuse")).whole()
+        assert (answer.status, answer.json["error"]) == (200, {"code": -32601, "message": "not here", "data": {"n": 1}})
 
 
 @requirement("SHELL-18")

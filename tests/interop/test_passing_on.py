@@ -213,3 +213,22 @@ async def test_a_model_gets_tools_only_where_the_agent_says_that_it_can_use_them
             assert json.loads(text_of(told))["error"]["code"] == -32601
         else:
             assert [key in told["params"] for key in ("tools", "toolChoice")] == [bool(can)] * 2
+
+
+@requirement("RES-08", "RES-13")
+@pytest.mark.parametrize("can", [{}, {"tools": {}}])
+async def test_a_model_is_told_what_tools_said_only_where_the_agent_says_that_it_can_use_them(
+    can: Json, tmp_path: Path
+) -> None:
+    told = [{"type": "tool_result", "toolUseId": "u", "content": [{"type": "text", "text": "rain"}]}]
+    question = {
+        "method": "sampling/createMessage",
+        "params": {**SAMPLING, "messages": [{"role": "user", "content": told}]},
+    }
+    async with connected("handshake", "handshake", tmp_path, sampling=can) as one:
+        await one.pipe.send(call(1, "ask", question))
+        asked = await one.pipe.read()
+        if can:
+            assert asked["params"]["messages"] == [{"role": "user", "content": told}]
+        else:
+            assert json.loads(text_of(asked))["error"]["code"] == -32601

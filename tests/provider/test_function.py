@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -396,6 +397,25 @@ async def test_a_crash_is_told_without_its_traceback(offer: Offer, caplog: pytes
         await offer(crash).call_tool("crash", {})
     assert str(told.value) == "crash: ZeroDivisionError: by nought"
     assert "Traceback" in caplog.text
+
+
+@requirement("PROV-02", "SHELL-08")
+async def test_a_function_that_exits_ends_its_call_only(offer: Offer) -> None:
+    """As those do that were written for a command line."""
+
+    @tool
+    def parse() -> str:
+        sys.exit(2)
+
+    @tool
+    async def leave() -> str:
+        sys.exit("no such file")
+
+    provider = offer(parse, leave)
+    with pytest.raises(ExecutionFailed, match="parse: SystemExit: 2"):
+        await provider.call_tool("parse", {})
+    with pytest.raises(ExecutionFailed, match="leave: SystemExit: no such file"):
+        await provider.call_tool("leave", {})
 
 
 @requirement("PROV-02")

@@ -40,6 +40,9 @@ class Odd:
 
 class Numbered(Odd):
     namespace = 17
+
+class Taken(Odd):
+    namespace = "git"
 """
 
 
@@ -49,7 +52,9 @@ def packages(tmp_path: Path) -> Path:
     metadata = folder / "odd-1.0.dist-info"
     metadata.mkdir(parents=True)
     (folder / "odd_provider.py").write_text(MODULE)
-    entries = "[clawft.providers]\nodd = odd_provider:Odd\nnumbered = odd_provider:Numbered\n"
+    entries = (
+        "[clawft.providers]\nodd = odd_provider:Odd\nnumbered = odd_provider:Numbered\ntaken = odd_provider:Taken\n"
+    )
     (metadata / "entry_points.txt").write_text(entries)
     return folder
 
@@ -74,6 +79,7 @@ def asked(weft: list[str], packages: Path, workspace: Path, *requests: tuple[str
     )
     assert "printed as it is loaded\n" in ran.stderr
     assert "provider numbered: " in ran.stderr
+    assert "provider taken: odd_provider:Taken: there is already a provider for the namespace 'git'" in ran.stderr
     said = [json.loads(line) for line in ran.stdout.splitlines()]
     return {sent[each["id"]][0]: each["result"] for each in said if "id" in each}
 

@@ -200,11 +200,11 @@ class App:
     def _register_outside(self) -> None:
         found = outside_providers(self.settings.workspace)
         self.problems += [f"{broken.name}: {broken.reason}" for broken in found.broken]
-        for provider in found.providers:
+        for entry, provider in zip(found.entries, found.providers, strict=True):
             try:
                 self.gateway.register(provider)
             except InvalidConfig as wrong:
-                self.problems.append(f"{provider.namespace}: {wrong}")
+                self.problems.append(f"{entry.name}: {entry.target}: {wrong}")
         for problem in self.problems:
             log.warning("provider %s", problem)
 

@@ -214,7 +214,7 @@ def holder(name: str) -> Vault:
 def no_such(name: str) -> LoginFailed:
     own = vault()
     near = nearest(name, [*own.names(), *own.servers.names()])
-    hint = f"did you mean {near}?" if near else f"weft auth login {name}"
+    hint = f"did you mean {near}?" if near else f"weft auth status, or weft auth login {name}"
     return LoginFailed(f"there is no login for {name}", hint=hint)
 
 

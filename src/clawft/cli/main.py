@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Never raises for what a user can cause."""
     words = list(sys.argv[1:] if argv is None else argv)
     gc.disable()  # what is loaded from here on stays; `app.run` turns it on again
+    _open_what_is_closed()
     _print_anything()
     try:
         code = _run(words)
@@ -58,6 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if code is None:
             raise
     return code
+
+
+def _open_what_is_closed() -> None:
+    """Where a stream was closed before we began, the next file or socket would take its place, and be written into."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _print_anything() -> None:
@@ -194,7 +203,6 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
 def _of_the_machine(failure: OSError) -> ClawftError | None:
     """What is wrong around us, and no bug of ours."""
     import errno  # only if something went wrong
-    import os
 
     from clawft.errors import ClawftError
 
@@ -220,7 +228,5 @@ def _of_words(words: Sequence[str]) -> ClawftError | None:
 
 def _nobody_reads() -> int:
     """`weft tools list | head -1`: the reader had enough. Python would complain once more when it closes stdout."""
-    import os  # only here
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OK

@@ -136,7 +136,8 @@ class Desk:
             )
         lacking = {} if job.model else await asyncio.to_thread(self.missing, job.caller)
         if job.target in lacking:
-            raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint="weft doctor")
+            hint = "weft agent --explain -p TASK says who could take it"
+            raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint=hint)
         with _deeper():
             context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker))
             if job.target is Target.FLOW and job.model is None:

@@ -31,7 +31,7 @@ def as_reply(end: Next, finish: Finish, shared: SharedUris) -> Next:
             reply = Reply.error(str(failed))
         except (ClawftError, RecursionError):
             raise
-        except Exception as broken:
+        except (Exception, SystemExit) as broken:  # a tool that exits ends its call, and not us
             log.exception("%s broke", call.name)
             reply = Reply.error(f"{call.name}: {type(broken).__name__}: {broken}")
         if shared.any:

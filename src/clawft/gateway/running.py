@@ -183,7 +183,7 @@ class Running:
 
     def _instead(self, job: Job, me: asyncio.Task[Any], ended: BaseException) -> bytes:
         """The answer where there is no result: exactly one, whatever broke."""
-        if isinstance(ended, Exception):
+        if isinstance(ended, Exception | SystemExit):  # what a prompt or a resource exits from is its own work
             return failure_of(job.id, ended, job.code_of)
         if isinstance(ended, asyncio.CancelledError) and job.cancelled and me.cancelling() <= 1:
             return NOTHING
@@ -269,7 +269,7 @@ def answered_now(id: bytes, work: Callable[[], bytes], code_of: CodeOf) -> bytes
         return failure_of(id, error, code_of)
 
 
-def failure_of(id: bytes, error: Exception, code_of: CodeOf) -> bytes:
+def failure_of(id: bytes, error: Exception | SystemExit, code_of: CodeOf) -> bytes:
     """Our own errors in full; of anything else the log gets all and the caller nothing of our insides."""
     if isinstance(error, ClawftError):
         return jsonrpc.failure_of(id, error, code_of(error))

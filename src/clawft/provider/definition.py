@@ -118,7 +118,7 @@ def _runner(function: Callable[..., Any], name: str, signature: Signature, outpu
             return render(await invoke(*values))
         except (ToolError, RequestRefused):
             raise
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:
             raise _failed(name, failure) from failure
 
     return run
@@ -161,7 +161,7 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
     return in_thread
 
 
-def _failed(name: str, failure: Exception) -> ExecutionFailed:
+def _failed(name: str, failure: Exception | SystemExit) -> ExecutionFailed:
     """What the caller may know. The traceback goes to the log, not to the caller."""
     if isinstance(failure, ClawftError):
         return ExecutionFailed(f"{name}: {failure.message}", hint=failure.hint)

@@ -40,20 +40,24 @@ class Broken(Struct, frozen=True):
 
 class Found(Struct, frozen=True):
     providers: tuple[Provider, ...] = ()
+    entries: tuple[EntryPoint, ...] = ()
+    """Where each of them comes from."""
     broken: tuple[Broken, ...] = ()
 
 
 def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> Found:
     """Load every entry point. One that does not work is reported and never stops the others."""
     providers: list[Provider] = []
+    entries: list[EntryPoint] = []
     broken: list[Broken] = []
     for entry in entry_points(sys.path if paths is None else paths):
         try:
             with _printing_to_stderr():
                 providers.append(_load(entry, workspace))
+            entries.append(entry)
         except (Exception, SystemExit) as failure:  # noqa: BLE001 - foreign code may raise anything
             broken.append(Broken(entry.name, f"{entry.target}: {type(failure).__name__}: {failure}"))
-    return Found(tuple(providers), tuple(broken))
+    return Found(tuple(providers), tuple(entries), tuple(broken))
 
 
 @contextmanager

@@ -13,8 +13,9 @@ STATUS = {
     errors.HEADER_MISMATCH: 400,
     errors.MISSING_CAPABILITY: 400,
     errors.UNSUPPORTED_REVISION: 400,
-    errors.METHOD_NOT_FOUND: 404,
 }
+"""Not -32601: a method we do not have is refused before it is answered, and a server's own is no 404 of ours, which
+clients take for the end of the line."""
 
 _ABOUT_OUR_REQUEST = frozenset(
     {

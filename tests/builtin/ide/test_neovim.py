@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ async def start(tmp_path: Path) -> AsyncGenerator[Start]:
     yield started
     for process in running:
         for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
-            child.kill()
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                child.kill()
         process.kill()
         process.wait()
 
@@ -193,6 +195,19 @@ async def test_selection_open_editors_and_a_text_changed_behind_its_back(
         assert await ours.problems("main.py") == []
         lines = await lua(socket, "return vim.api.nvim_buf_get_lines(0, 0, -1, false)")
         assert lines == ["fresh = 1"]
+
+
+@requirement("IDE-09", "IDE-11")
+async def test_a_text_that_no_language_server_knows_is_not_said_to_be_analysed(
+    project: Path, home: Path, start: Start
+) -> None:
+    (project / "notes.txt").write_text("milk\n")
+    async with agent(project, home, NVIM=await start(project)) as ours:
+        found = await ours.ide("diagnostics", path="notes.txt", wait_ms=0)
+        assert (found["fresh"], found["pending"], found["result"]) == (False, False, [])
+        said = await ours.refused("hover", path="notes.txt", line=0, character=0)
+        assert "no language server in this Neovim" in said
+        assert "does not answer" not in said
 
 
 @requirement("IDE-15")

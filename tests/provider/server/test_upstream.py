@@ -210,7 +210,11 @@ async def test_an_error_answer_passes_whole(tmp_path: Path) -> None:
             {"code": -32042, "message": "log in", "data": {"elicitations": [{"url": "https://x.example/go"}]}},
             "open https://x.example/go in a browser",
         ),
-        ({"code": -32021, "message": "no", "data": {"requiredCapabilities": {"sampling": {}}}}, "needs sampling"),
+        ({"code": -32021, "message": "no", "data": {"requiredCapabilities": {"sampling": {}}}}, "needs sampling,"),
+        (
+            {"code": -32021, "message": "no", "data": {"requiredCapabilities": {"elicitation": {"url": {}}}}},
+            "needs elicitation.url,",
+        ),
         ({"code": -32022, "message": "no"}, "disagree about the protocol"),
     ],
 )

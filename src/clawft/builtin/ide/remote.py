@@ -170,7 +170,8 @@ def failure(code: str, message: str, path: str = "") -> IdeError | PermissionDen
         case "outside_workspace":
             return PermissionDenied("ide", message)
         case "not_ready":
-            return IdeNotConnected(f"not_ready: {message}", hint="the window does not answer: look at it, or reload it")
+            hint = "look at the window: it may be busy, or have no language server for this"
+            return IdeNotConnected(f"not_ready: {message}", hint=hint)
         case "untrusted":
             return IdeFailed(message, kind=code, hint="trust the workspace in the editor first")
         case "rejected":

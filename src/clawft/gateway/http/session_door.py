@@ -140,6 +140,9 @@ class SessionDoor:
         if stream is None:
             await _refuse(visit.send, BadParams("this stream is no longer kept"))  # 404 would mean: open a new session
             return
+        if stream.is_told(after):  # some clients take an error for no answer, and an empty stream for a lost one
+            await asgi.answer(visit.send, 405, b"this stream has ended", [TEXT, (b"allow", b"POST, DELETE")])
+            return
         await _pump(stream, stream.resume(after), visit)
 
     def name_of(self, visit: Visit) -> str:

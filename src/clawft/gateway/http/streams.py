@@ -235,6 +235,10 @@ class EventStream:
                 self._wait(event)
         return me
 
+    def is_told(self, upto: int) -> bool:
+        """Has it ended, with nothing after this event?"""
+        return self.ended and upto >= self._count
+
     def leave(self, me: int) -> None:
         """This reader is gone; a resumable stream goes on without one, or with the one that has come since."""
         if self._reader == me:

@@ -13,6 +13,6 @@ log = logging.getLogger("clawft.gateway")
 def listed_by(owner: str, things: str, ask: Callable[[], Sequence[T]]) -> tuple[T, ...]:
     try:
         return tuple(ask())
-    except Exception:
+    except (Exception, SystemExit):
         log.exception("the provider %s could not list its %s", owner, things)
         return ()

@@ -10,13 +10,15 @@ from msgspec import Raw
 from clawft.model import Capabilities
 from clawft.upstream.spec import UpstreamSpec
 
+_ALL = Capabilities(elicit_form=True, elicit_url=True, sampling=True, sampling_tools=True, sampling_context=True)
+
 
 def declared(spec: UpstreamSpec) -> dict[str, Any]:
     """To a server of the handshake era, once and for everybody who will ever call: all that it may ask.
 
     What the agent of a call cannot do is refused when it is asked.
     """
-    return _told(spec, Capabilities(elicit_form=True, elicit_url=True, sampling=True), {"listChanged": True})
+    return _told(spec, _ALL, {"listChanged": True})
 
 
 def declared_for(spec: UpstreamSpec, agent: Capabilities) -> dict[str, Any]:

@@ -366,6 +366,18 @@ async def test_what_a_server_may_not_ask_is_neither_declared_nor_passed_on(tmp_p
 
 
 @requirement("RES-10", "SESS-21")
+async def test_a_handshake_server_hears_of_everything_that_can_be_passed_on(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path)) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize()
+        (hello,) = [each for each in mine.heard() if each.get("method") == "initialize"]
+        assert hello["params"]["capabilities"] == {
+            "roots": {"listChanged": True},
+            "sampling": {"tools": {}, "context": {}},
+            "elicitation": {"form": {}, "url": {}},
+        }
+
+
+@requirement("RES-10", "SESS-21")
 @pytest.mark.parametrize(
     ("agent", "told"),
     [
@@ -495,6 +507,23 @@ async def test_a_person_on_the_way_is_not_asked_twice_and_the_agent_hears_of_the
         told = await caller.notice("notifications/elicitation/complete")
         assert told["params"]["elicitationId"] == question["params"]["elicitationId"]
         assert not any(message.get("method") == "elicitation/create" for message in caller.messages)
+
+
+@requirement("RES-10")
+async def test_two_visits_to_one_address_are_two(tmp_path: Path) -> None:
+    async with house(tmp_path, curious(tmp_path, "stateless")) as mine, pipe(mine.gateway) as caller:
+        await caller.initialize(capabilities=CAN)
+        calls = [caller.send("tools/call", {"name": "curious__url", "arguments": {"token": "t"}}) for _ in range(2)]
+        asked = [await caller.notice("elicitation/create") for _ in calls]
+        assert asked[0]["params"]["url"] == asked[1]["params"]["url"]
+        ids = [each["params"]["elicitationId"] for each in asked]
+        assert len(set(ids)) == 2
+        for question in asked:
+            caller.write({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        told = [await caller.notice("notifications/elicitation/complete") for _ in calls]
+        assert {each["params"]["elicitationId"] for each in told} == set(ids)
+        for id in calls:
+            await caller.answer(id)
 
 
 @requirement("RES-10")

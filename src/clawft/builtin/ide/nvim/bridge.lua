@@ -232,8 +232,8 @@ function ops.diagnostics(params, answer)
       if now() < wait then return vim.defer_fn(look, 50) end
     end
     local fresh, told = is_fresh(buffer), state(buffer)
-    answer({ items = problems_of(buffer), fresh = fresh, pending = not fresh, version = told.version,
-      dirty = told.dirty })
+    local pending = not fresh and #clients(buffer) > 0 -- else nobody works on it
+    answer({ items = problems_of(buffer), fresh = fresh, pending = pending, version = told.version, dirty = told.dirty })
   end
   look()
 end

@@ -85,8 +85,16 @@ def _urls(data: object) -> str:
 
 
 def _capability(data: object) -> str:
-    needed = ", ".join(_mapping(_mapping(data).get("requiredCapabilities"))) or "something of the client"
-    return f"; the tool needs {needed}, which the calling agent has not declared"
+    required = _mapping(_mapping(data).get("requiredCapabilities"))
+    needed = [name for kind, ways in required.items() for name in _spelled(kind, ways)]
+    return (
+        f"; the tool needs {', '.join(needed) or 'something of the client'}, which the calling agent has not declared"
+    )
+
+
+def _spelled(kind: str, ways: object) -> list[str]:
+    """An agent that fills in forms has not said that it opens addresses: `elicitation.url`."""
+    return [f"{kind}.{way}" for way in _mapping(ways)] or [kind]
 
 
 def _ours(data: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
 import msgspec
@@ -32,8 +32,11 @@ MAX_SAMPLING_BYTES = 4 * 1024 * 1024
 _params = msgspec.json.Decoder(dict[str, Any])
 
 
-def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller) -> Question:
-    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read."""
+def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller, visit: str = "") -> Question:
+    """Raises JsonRpcFailure for what the server may not ask, and for what cannot be read.
+
+    `visit` is the id of a visit to an address, where the server has none for it.
+    """
     kind = KINDS.get(method)
     if kind is None:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{method[:100]} is not served here")
@@ -49,7 +52,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller)
     told = _without_hop(told)
     if kind == "elicitation":
         _check_elicitation(told)
-        told = _elicitation(spec.name, told, agent)
+        told = _elicitation(spec.name, told, agent, visit)
     elif kind == "sampling":
         told = _sampling(told, agent)
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
@@ -89,26 +92,35 @@ def _without_hop(params: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "_meta": meta} if meta else rest
 
 
-def _elicitation(server: str, params: dict[str, Any], agent: Caller) -> dict[str, Any]:
+def _elicitation(server: str, params: dict[str, Any], agent: Caller, visit: str) -> dict[str, Any]:
     """The person sees who asks. Schema, defaults and address pass untouched."""
     told: dict[str, Any] = {"mode": "form", **params, "message": f"{server} asks: {params.get('message', '')}"}
     if told["mode"] == "url":
         id = told.pop("elicitationId", None)
         if agent.era is Era.HANDSHAKE:
-            told["elicitationId"] = elicitation_id(server, str(id or told.get("url")))
+            told["elicitationId"] = elicitation_id(server, str(id or visit or told.get("url")))
     return told
 
 
 def _sampling(params: dict[str, Any], agent: Caller) -> dict[str, Any]:
-    """A model that cannot be given tools answers without them, unless it has to use one."""
-    if agent.capabilities.sampling_tools or not any(key in params for key in _TOOLS):
+    """A model that cannot be given tools answers without them, unless it has to use one or is told that it did."""
+    if agent.capabilities.sampling_tools:
         return params
-    if _mapping(params.get("toolChoice")).get("mode") == "required":
+    if _mapping(params.get("toolChoice")).get("mode") == "required" or _tells_of_tools(params):
         raise JsonRpcFailure(METHOD_NOT_FOUND, "the calling agent has not declared that its model can use tools")
     return {key: value for key, value in params.items() if key not in _TOOLS}
 
 
 _TOOLS = ("tools", "toolChoice")
+
+
+def _tells_of_tools(params: Mapping[str, Any]) -> bool:
+    blocks = (block for message in params.get("messages", ()) for block in _blocks(message.get("content")))
+    return any(block.get("type") in ("tool_use", "tool_result") for block in blocks)
+
+
+def _blocks(content: object) -> Sequence[Mapping[str, Any]]:
+    return cast("list[Mapping[str, Any]]", content if isinstance(content, list) else [content])
 
 
 def key_of(question: Question) -> str:

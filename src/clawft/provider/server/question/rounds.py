@@ -73,7 +73,8 @@ class Rounds:
         agent = self._call.caller
         try:
             return {
-                key: read_question(self._spec, each.method, bytes(each.params), agent) for key, each in asked.items()
+                key: read_question(self._spec, each.method, bytes(each.params), agent, _new_visit())
+                for key, each in asked.items()
             }
         except JsonRpcFailure as refused:
             raise ProtocolFailure(f"the server asks what it may not: {refused.message}") from None
@@ -108,6 +109,13 @@ class Rounds:
 
     def _is_ours(self, question: Question) -> bool:
         return question.method == ROOTS and not self._call.caller.capabilities.roots
+
+
+def _new_visit() -> str:
+    """Two calls may send a person to one address, and one of them may be done before the other."""
+    from secrets import token_urlsafe  # most servers never ask
+
+    return token_urlsafe(12)
 
 
 def _by_hand(question: Question) -> str:
