@@ -275,6 +275,14 @@ def test_explain_says_which_rule_decides_and_why(run: Any, home: Path) -> None:
     assert "rule 2 ('deploy' → claude)" in shown.out
 
 
+@requirement("DELEG-03", "DELEG-21")
+def test_a_target_that_is_asked_for_has_the_tools_of_the_rule_for_the_task(run: Any, home: Path) -> None:
+    rule = '{ pattern = "deploy", target = "claude", tools = ["git__*"] }'
+    (home / "config.toml").write_text(f"[delegation]\nrules = [{rule}]\n")
+    told = [run("agent", "-p", task, "--target", "claude", "--explain", "--json").json for task in ("deploy it", "x")]
+    assert [(each["target"], each["tools"]) for each in told] == [("claude", ["git__*"]), ("claude", [])]
+
+
 @requirement("DELEG-23", "DELEG-11")
 def test_doctor_says_who_could_take_a_task(run: Any, home: Path) -> None:
     rules = 'rules = [{ pattern = "(", target = "claude" }]\n'

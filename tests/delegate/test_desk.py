@@ -151,9 +151,10 @@ async def test_a_rules_tools_are_all_that_can_be_called() -> None:
     assert outcome.state is End.DONE
 
 
-@requirement("DELEG-03")
+@requirement("DELEG-03", "DELEG-21")
+@pytest.mark.parametrize("target", ["auto", "claude"])
 async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     model = Watched(DONE)
     run = Desk.run
@@ -166,7 +167,7 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
     rules = (Rule("x", "claude", ("demo__echo", "demo__add")),)
     made = offering(DelegationConfig(claude_enabled=True, rules=rules))
     for asked_for in (["demo__echo", "demo__fail"], ["demo__fail"], None):
-        await asked(made, task="x", tools=asked_for)
+        await asked(made, task="x", target=target, tools=asked_for)
     given = [[each.name for each in request.tools] for request in model.requests]
     assert given == [["demo__echo"], [], ["demo__echo"]]
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from clawft.delegate.rules import Decision, complexity, decide, problems
+from clawft.delegate.rules import Decision, complexity, decide, problems, tools_of
 from clawft.policy.delegation import DelegationConfig, Rule, Target
 from tests.requirements import requirement
 
+OPENAI, FLOW = Target.OPENAI, Target.FLOW
 HARD = "orchestrate the research, then analyze and compare it"
 
 
@@ -43,6 +44,27 @@ def test_an_empty_pattern_matches_everything() -> None:
 def test_a_rule_names_the_tools() -> None:
     assert decided("x", Rule("x", "claude", ("git__*",))).tools == ("git__*",)
     assert Rule("x", "local").tools == ()
+
+
+@requirement("DELEG-03", "DELEG-21")
+def test_who_is_asked_for_by_name_has_the_tools_of_the_rule_for_the_task() -> None:
+    rules = (
+        Rule("x", "local"),
+        Rule("x", "claude", ("git__*",)),
+        Rule("x", "openai", ("file__*",)),
+        Rule("y", "flow"),
+        Rule("", "auto", ("memory__*",)),
+    )
+    given = {(task, target): tools_of(task, target, rules) for task in ("x", "y", "z") for target in (OPENAI, FLOW)}
+    assert given == {
+        ("x", OPENAI): ("file__*",),
+        ("x", FLOW): ("git__*",),
+        ("y", OPENAI): (),
+        ("y", FLOW): (),
+        ("z", OPENAI): ("memory__*",),
+        ("z", FLOW): ("memory__*",),
+    }
+    assert tools_of("z", OPENAI, rules[:4]) == ()
 
 
 @requirement("DELEG-09", "T-10.5", "T-10.6")

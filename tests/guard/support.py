@@ -45,7 +45,7 @@ class Lines:
     def __init__(self) -> None:
         self.batches: list[list[dict[str, Any]]] = []
 
-    def append(self, entries: Sequence[bytes]) -> None:
+    def append(self, entries: Sequence[bytes], seconds: float) -> None:
         self.batches.append([json.loads(entry) for entry in entries])
 
     @property

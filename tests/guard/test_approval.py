@@ -18,6 +18,7 @@ from clawft.guard.approvals import Approvals
 from clawft.guard.consent import SHOWN_CHARS, Subject, question
 from clawft.model import Annotations, Call, Caller, Origin, Said, Tool
 from clawft.policy.approval import Approval
+from tests.gateway.asking import ADA, greet
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, texts
 from tests.requirements import requirement
 
@@ -273,6 +274,38 @@ async def test_nobody_answers_a_question_that_was_not_asked(house: House) -> Non
         other = {**params, "arguments": {"b": 2}, "requestState": first["requestState"]}
         assert "error" in await client.ask("tools/call", {**other, "inputResponses": {key: says("always")}})
     assert (house.demo.called, house.approved()) == ([], [])
+
+
+@requirement("POOL-18")
+async def test_once_is_once_in_the_stateless_era_too(house: House) -> None:
+    async with pipe(house.gateway) as client:
+        params = modern(CAN_FILL, name="stranger__run", arguments={})
+        first = (await client.ask("tools/call", params))["result"]
+        (key,) = first["inputRequests"]
+        again = {**params, "requestState": first["requestState"], "inputResponses": {key: says("once")}}
+        assert texts(await client.ask("tools/call", again)) == ["{}"]
+        replayed = (await client.ask("tools/call", again))["result"]
+        assert replayed["resultType"] == "input_required"
+        assert house.demo.called == ["run"]
+        anew = {**again, "requestState": replayed["requestState"]}
+        assert texts(await client.ask("tools/call", anew)) == ["{}"]
+
+
+@requirement("POOL-18", "SHELL-18")
+async def test_once_holds_for_all_rounds_of_one_call(house: House) -> None:
+    """A call that asks for more after it was allowed goes on; only one that has gone on does not go on again."""
+    house.demo.add("greet", greet)
+    async with pipe(house.gateway) as client:
+        params = modern(CAN_FILL, name="stranger__greet", arguments={})
+        first = (await client.ask("tools/call", params))["result"]
+        (key,) = first["inputRequests"]
+        allowed = {**params, "requestState": first["requestState"], "inputResponses": {key: says("once")}}
+        second = (await client.ask("tools/call", allowed))["result"]
+        assert list(second["inputRequests"]) == ["who"]
+        told = {**params, "requestState": second["requestState"], "inputResponses": {"who": ADA}}
+        assert texts(await client.ask("tools/call", told)) == ["hello ada"]
+        for replayed in (allowed, told):
+            assert list((await client.ask("tools/call", replayed))["result"]["inputRequests"]) == [key]
 
 
 @requirement("POOL-18", "POOL-19")

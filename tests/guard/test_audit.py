@@ -2,11 +2,12 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
 
-from clawft.errors import ExecutionFailed, ToolNotFound
+from clawft.errors import Busy, ExecutionFailed, ToolNotFound
 from clawft.guard import audit
 from clawft.guard.audit import Audit
 from clawft.model import Caller, InputRequired, Kind, Reply
@@ -107,7 +108,7 @@ async def test_a_batch_is_written_by_itself_after_a_moment(monkeypatch: pytest.M
     loop = asyncio.get_running_loop()
 
     class Telling(Lines):
-        def append(self, entries: object) -> None:
+        def append(self, entries: object, seconds: float) -> None:
             loop.call_soon_threadsafe(written.set)
 
     guard = Audit(Telling())
@@ -149,10 +150,71 @@ async def test_a_burst_costs_time_and_never_a_line(monkeypatch: pytest.MonkeyPat
 @requirement("GUARD-11")
 async def test_a_sink_that_fails_does_not_fail_the_call(caplog: pytest.LogCaptureFixture) -> None:
     class Full(Lines):
-        def append(self, entries: object) -> None:
+        def append(self, entries: object, seconds: float) -> None:
             raise OSError("disk full")
 
     guard = Audit(Full())
     assert await guard(call(), answers(Reply.text("ok"))) == Reply.text("ok")
     guard.close()
     assert "disk full" in caplog.text
+
+
+class HeldUp(Lines):
+    """Somebody else holds the journal for as long as `held` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = True
+        self.patience: list[float] = []
+        self.tried: asyncio.Queue[bool] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+
+    def append(self, entries: Sequence[bytes], seconds: float) -> None:
+        self.patience.append(seconds)
+        self._loop.call_soon_threadsafe(self.tried.put_nowait, not self.held)
+        if self.held:
+            raise Busy("held")
+        super().append(entries, seconds)
+
+
+@requirement("GUARD-11")
+async def test_lines_wait_for_whoever_holds_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "FLUSH_SECONDS", 0)
+    lines = HeldUp()
+    guard = Audit(lines)
+    async with asyncio.timeout(5):
+        for _ in range(3):
+            await guard(call(), answers(Reply.text("")))
+            await lines.tried.get()
+        lines.held = False
+        while not await lines.tried.get():
+            pass
+    guard.close()
+    assert [int(line["id"].rpartition("-")[2]) for line in lines.all] == [1, 2, 3]
+
+
+@requirement("GUARD-11", "SHELL-14")
+async def test_the_end_does_not_wait_long_for_whoever_holds_the_journal(caplog: pytest.LogCaptureFixture) -> None:
+    lines = HeldUp()
+    guard = Audit(lines)
+    for _ in range(3):
+        await guard(call(), answers(Reply.text("")))
+    guard.close()
+    assert sum(lines.patience) + audit.PATIENCE_SECONDS < 1.0
+    assert "3 lines could not be written: held" in caplog.text
+
+
+@requirement("GUARD-11", "QUAL-12")
+async def test_lines_that_are_held_up_have_a_bound(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(audit, "FLUSH_SECONDS", 0)
+    monkeypatch.setattr(audit, "MAX_WAITING", 3)
+    lines = HeldUp()
+    guard = Audit(lines)
+    async with asyncio.timeout(5):
+        while "lines could not be written: held" not in caplog.text:
+            await guard(call(), answers(Reply.text("")))
+            await lines.tried.get()
+    guard.close()
+    assert audit.PATIENCE_SECONDS in lines.patience

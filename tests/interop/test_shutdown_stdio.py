@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from clawft.gateway.running import MAX_IN_FLIGHT
+from clawft.store.home import locked, private_dir
 from tests.requirements import requirement
 from tests.security.siege import hostile
 from tests.servers.pipe import Json, Pipe, call, mcp_server, request, text_of
@@ -71,6 +72,18 @@ async def test_the_end_of_input_ends_it(tmp_path: Path) -> None:
         await pipe.open()
         assert await asyncio.wait_for(pipe.end(), AT_ONCE_S) == 0
         assert pipe.stderr() == ""
+
+
+@requirement("SHELL-14", "GUARD-11")
+async def test_whoever_holds_the_audit_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """A process that was stopped in the middle of writing, say: each batch of lines waited ten seconds for it."""
+    lock = private_dir(tmp_path / "home" / "audit") / "audit.lock"
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        with locked(lock):
+            await pipe.is_well()
+            assert await asyncio.wait_for(pipe.end(), AT_ONCE_S) == 0
+        assert "audit: 1 lines could not be written" in pipe.stderr()
 
 
 @requirement("SHELL-14")

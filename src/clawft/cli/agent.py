@@ -136,9 +136,9 @@ def _decided(desk: Desk, app: App, options: Options) -> Decision:
     from clawft.delegate.rules import Decision  # loaded with the desk
     from clawft.policy.delegation import Target
 
-    decision = desk.decide(options.task, app.caller)
     if options.target != "auto":
-        return Decision(Target(options.target), f"--target {options.target}", complexity=decision.complexity)
+        return desk.asked_for(options.task, Target(options.target), f"--target {options.target}")
+    decision = desk.decide(options.task, app.caller)
     if decision.rule:
         return decision
     missing = desk.missing(app.caller)

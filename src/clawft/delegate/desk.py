@@ -88,6 +88,12 @@ class Desk:
         here = [target not in lacking for target in (Target.CLAUDE, Target.FLOW, Target.OPENAI)]
         return rules.decide(task, self._config, *here)
 
+    def asked_for(self, task: str, target: Target, reason: str) -> Decision:
+        """Somebody was asked for by name. Rules do not say who it is then; they still say with which tools."""
+        return Decision(
+            target, reason, tools=rules.tools_of(task, target, self._config.rules), complexity=rules.complexity(task)
+        )
+
     def warnings(self) -> Iterator[str]:
         """Who is switched on and cannot take tasks, and which rules do not count. Of servers others tell."""
         told = self._config

@@ -61,6 +61,16 @@ def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, 
     return Decision(target, reason, number, rule.tools, hard, skipped)
 
 
+def tools_of(task: str, target: Target, rules: Sequence[Rule]) -> tuple[str, ...]:
+    """What the rules leave of all tools to somebody who is asked for by name; nothing said, nothing left out.
+
+    The first rule for the task that names them speaks; else the first that hands it to anybody.
+    """
+    handing = [rule for _, rule in _matching(task[:MAX_LOOKED_AT], rules) if Target(rule.target) is not Target.LOCAL]
+    named = [rule for rule in handing if Target(rule.target) is target]
+    return next((rule.tools for rule in (*named, *handing)), ())
+
+
 def problems(rules: Sequence[Rule]) -> Iterator[str]:
     """What is wrong with rules; each of these is skipped, the others count."""
     for number, rule in enumerate(rules, 1):

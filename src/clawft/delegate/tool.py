@@ -10,8 +10,9 @@ from clawft.delegate.budget import End
 from clawft.delegate.desk import Desk, Job
 from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
 from clawft.delegate.loop import checked
+from clawft.delegate.rules import Decision
 from clawft.delegate.turns import Entry
-from clawft.model import Talk
+from clawft.model import Caller, Talk
 from clawft.policy.delegation import Target
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, tool
@@ -80,17 +81,20 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         tools: Annotated[list[str] | None, "globs of the tools it may use; all if left out"] = None,
     ) -> Delegated:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
-        chosen, within, reason = Target(target), (), "you said so"
-        if chosen is Target.AUTO:
-            decision = await asyncio.to_thread(desk.decide, task, ctx.caller)  # a secret may come from a program
-            chosen, within, reason = decision.target, decision.tools, decision.reason
+        decision = await asyncio.to_thread(_decided, desk, task, Target(target), ctx.caller)
+        chosen = decision.target
         if chosen is Target.LOCAL:
-            return Delegated("local", f"this task stays with you: {reason}")
+            return Delegated("local", f"this task stays with you: {decision.reason}")
         reports = Reports(ctx.talk)
-        job = Job(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), within, talk=ctx.talk)
+        job = Job(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), decision.tools, talk=ctx.talk)
         return _told(chosen, checked(await desk.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())
+
+
+def _decided(desk: Desk, task: str, target: Target, caller: Caller) -> Decision:
+    """Beside the loop: there may be many rules, and a secret may come from a program."""
+    return desk.decide(task, caller) if target is Target.AUTO else desk.asked_for(task, target, "you said so")
 
 
 def _told(target: Target, outcome: Outcome) -> Delegated:

@@ -1,7 +1,7 @@
 """Questions of the stateless era: a tool asks, the caller is answered with `input_required` and calls again.
 
 Nothing is remembered between the two calls. What was answered so far travels in `requestState`: signed, expiring, and
-bound to the caller and to the very call it belongs to.
+bound to the caller and to the very call it belongs to. Only that it was used is remembered, if it has allowed a thing.
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from clawft.errors import BadParams, ProtocolFailure
+from clawft.gateway.spent import Spent
 from clawft.model import Caller, Kind, Question, Reply
 from clawft.wire.visible import make_visible
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
+NONCE_BYTES = 12
 
 Answers = Mapping[str, Mapping[str, Any]]
 
@@ -41,6 +45,11 @@ class _State(Struct):
     """What the run that ended here left for the next."""
     proof: str = ""
     """With which rights it began, where servers are called in people's names."""
+    nonce: bytes = b""
+
+
+def _allows_nothing() -> bool:
+    return False
 
 
 class Opened(Struct, frozen=True):
@@ -49,6 +58,8 @@ class Opened(Struct, frozen=True):
     answers: Answers = {}
     asked: frozenset[str] = frozenset()
     carry: bytes = b""
+    spend: Callable[[], bool] = _allows_nothing
+    """Takes the right to allow something from the state; False if it had none left."""
 
 
 OURS = "weft_"
@@ -73,13 +84,23 @@ class Seal:
     def __init__(self, key: bytes, lifetime: float = LIFETIME_SECONDS) -> None:
         self._key = key
         self._lifetime = lifetime
+        self._spent = Spent()
 
     def close(
         self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = (), carry: bytes = b""
     ) -> str:
         """Raises ProtocolFailure if what a server wants kept is more than a caller can be asked to carry."""
         known = {key: dict(answer) for key, answer in answers.items()}
-        state = _State(known, time.time() + self._lifetime, caller.principal, digest, list(asked), carry, caller.proof)
+        state = _State(
+            known,
+            time.time() + self._lifetime,
+            caller.principal,
+            digest,
+            list(asked),
+            carry,
+            caller.proof,
+            os.urandom(NONCE_BYTES),
+        )
         body = msgspec.json.encode(state)
         sealed = base64.urlsafe_b64encode(self._sign(body) + body).decode()
         if len(sealed) > MAX_STATE_BYTES:
@@ -95,7 +116,8 @@ class Seal:
             raise BadParams("requestState has expired", hint="call again without it")
         if (read.principal, read.proof, read.digest) != (caller.principal, caller.proof, digest):
             raise BadParams("requestState belongs to another call")
-        return Opened(read.answers, frozenset(read.asked), read.carry)
+        spend = partial(self._spent.spend, read.nonce, read.principal, read.expires)
+        return Opened(read.answers, frozenset(read.asked), read.carry, spend)
 
     def _read(self, state: str) -> _State | None:
         if len(state) > MAX_STATE_BYTES:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from clawft.gateway.questions import Answers, Detached, Opened, given, read_answers
+from clawft.gateway.questions import OURS, Answers, Detached, Opened, given, read_answers
 from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
 from clawft.wire.asking import answers_it, require
@@ -130,6 +131,7 @@ class StatelessTalk(Reports):
         super().__init__(caller, outlet, token, level)
         if opened.carry:
             self.carried = opened.carry
+        self._opened = opened
         self._answers = opened.answers if responses is NO_RESPONSES else given(responses, opened)
         self._brought = responses if opened.carry or (responses and opened is NOT_ASKED) else None
         self.used: Answers = NO_ANSWERS
@@ -158,4 +160,10 @@ class StatelessTalk(Reports):
             raise Detached
 
     def _answered(self, key: str, question: Question) -> bool:
-        return key in self._answers and answers_it(question, self._answers[key])
+        known = key in self._answers and answers_it(question, self._answers[key])
+        return known and (not key.startswith(OURS) or self._is_first_run)
+
+    @cached_property
+    def _is_first_run(self) -> bool:
+        """Whoever allows something allows one run. In a second one with the same state they are asked again."""
+        return self._opened.spend()

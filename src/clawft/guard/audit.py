@@ -26,6 +26,13 @@ FLUSH_SECONDS = 0.1
 MAX_WAITING = 20_000
 """Lines held before a batch is written at once: a burst costs time, never a line."""
 
+PATIENCE_SECONDS = 0.2
+"""How long a batch waits for somebody who holds the journal, before it is joined by the next and tries again."""
+BURST_SECONDS = 10.0
+"""The same where no more lines can be held."""
+LAST_SECONDS = 0.7
+"""The same at the end, where calls and servers have had their time and a second is left."""
+
 log = logging.getLogger("clawft.audit")
 
 _now, _clock = time.time, time.perf_counter
@@ -36,7 +43,9 @@ _COMPLETE = Kind.COMPLETE  # found once, and not for each call
 class Sink(Protocol):
     """Where lines go: a hash-chained journal."""
 
-    def append(self, entries: Sequence[bytes]) -> None: ...
+    def append(self, entries: Sequence[bytes], seconds: float) -> None:
+        """Raises Busy, with nothing written, if others hold it for so long."""
+        ...
 
 
 class _Happened(Struct, gc=False):
@@ -56,6 +65,8 @@ class Audit:
         self._sink = sink
         self._values = values
         self._waiting: list[_Happened] = []
+        self._held_up: list[bytes] = []
+        """Lines whose batch could not be written in time; touched by whoever writes, and nobody else."""
         self._timer: asyncio.TimerHandle | None = None
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
@@ -98,12 +109,19 @@ class Audit:
     def _flush_aside(self) -> None:
         """Write the batch in the writer thread; one at a time, in order."""
         self._timer = None
+        if self._writing is not None and not self._writing.done():
+            self._look_again()
+            return
         batch, self._waiting = self._waiting, []
-        if batch:
+        if batch or self._held_up:
             writer = self._writer = self._writer or _new_writer()
-            self._writing = writer.submit(self._write, batch)
+            self._writing = writer.submit(self._write_or_hold, batch)
+            self._look_again()
 
-    def flush(self) -> None:
+    def _look_again(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush_aside)
+
+    def flush(self, seconds: float = BURST_SECONDS) -> None:
         """Write everything that waits, now, behind what the writer thread has begun."""
         if self._timer is not None:
             self._timer.cancel()
@@ -111,23 +129,43 @@ class Audit:
         if self._writing is not None:
             self._writing.result()
         batch, self._waiting = self._waiting, []
-        if batch:
-            self._write(batch)
+        if batch or self._held_up:
+            self._write(batch, seconds)
 
     def close(self) -> None:
-        self.flush()
+        self.flush(LAST_SECONDS)
         if self._writer is not None:
             self._writer.shutdown()
 
-    def _write(self, batch: list[_Happened]) -> None:
+    def _write_or_hold(self, batch: list[_Happened]) -> None:
         try:
-            self._sink.append([self._line(happened) for happened in batch])
-        except OSError as failed:  # the disk is full: no call that has nothing to do with it fails
-            log.error("audit: %d lines could not be written: %s", len(batch), failed.strerror or failed)
+            self._append(batch, PATIENCE_SECONDS)
         except Busy as held:
-            log.error("audit: %d lines could not be written: %s", len(batch), held)
+            if len(self._held_up) >= MAX_WAITING:
+                self._give_up(held)
+
+    def _write(self, batch: list[_Happened], seconds: float) -> None:
+        try:
+            self._append(batch, seconds)
+        except Busy as held:
+            self._give_up(held)
+
+    def _append(self, batch: list[_Happened], seconds: float) -> None:
+        """Raises Busy, and then the lines are held up."""
+        try:
+            self._held_up += map(self._line, batch)
+            self._sink.append(self._held_up, seconds)
+        except Busy:
+            raise
+        except OSError as failed:  # the disk is full: no call that has nothing to do with it fails
+            log.error("audit: %d lines could not be written: %s", len(self._held_up), failed.strerror or failed)
         except Exception:  # the same for whatever else breaks here
-            log.exception("audit: %d lines could not be written", len(batch))
+            log.exception("audit: %d lines could not be written", len(self._held_up))
+        self._held_up = []
+
+    def _give_up(self, held: Busy) -> None:
+        log.error("audit: %d lines could not be written: %s", len(self._held_up), held)
+        self._held_up = []
 
     def _line(self, happened: _Happened) -> bytes:
         """One JSON object, put together from parts that hardly ever change: this runs for every call there is."""

@@ -19,7 +19,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entries, read_link, seal
-from clawft.store.home import PRIVATE_FILE, check_plain, locked, open_plain, private_dir, read_plain, write_all
+from clawft.store.home import (
+    LOCK_SECONDS,
+    PRIVATE_FILE,
+    check_plain,
+    locked,
+    open_plain,
+    private_dir,
+    read_plain,
+    write_all,
+)
 
 ROTATE_BYTES = 64 * 1024 * 1024
 KEEP_FILES = 10
@@ -54,15 +63,18 @@ class Journal:
         self._end = START
         self._seen: tuple[int, int, int] | None = None
 
-    def append(self, entries: Sequence[bytes | Mapping[str, Any]]) -> None:
-        """Write JSON objects as one batch behind whatever others have written meanwhile. Blocks."""
+    def append(self, entries: Sequence[bytes | Mapping[str, Any]], seconds: float = LOCK_SECONDS) -> None:
+        """Write JSON objects as one batch behind whatever others have written meanwhile.
+
+        Blocks. Raises Busy, with nothing written, if somebody else holds the journal for so long.
+        """
         encoded = check_entries(
             [entry if isinstance(entry, bytes) else msgspec.json.encode(entry) for entry in entries]
         )
         if not encoded:
             return
         private_dir(self._path.parent)
-        with locked(_lock(self._path)):
+        with locked(_lock(self._path), seconds):
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, PRIVATE_FILE)
             try:
                 check_plain(descriptor, self._path)

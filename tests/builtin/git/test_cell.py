@@ -7,13 +7,14 @@ import pytest
 
 from clawft.builtin.git import GitSettings, cell
 from clawft.builtin.git.cell import Held, Work, cell_of, held
-from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
+from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.sandbox.bounds import access_to
 from clawft.sandbox.probe import Means
 from tests.builtin.escaping import EVERYTHING, escaping, needs_bubblewrap
-from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools
+from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, new, said, save
 from tests.requirements import requirement
 
+UNSEEN = r"git does not see '\.aws/credentials' where it runs"
 WHO = {"author_name": NAME, "author_email": EMAIL}
 
 
@@ -59,6 +60,43 @@ async def test_a_clone_goes_out_by_the_door_to_its_host_alone(workspace: Path) -
         with pytest.raises(PermissionDenied, match=r"network '127\.0\.0\.1'"):
             await Tools(workspace)("clone", url=url, target_path="copy")
     assert heard.empty()
+
+
+@requirement("PLUG-04", "GIT-04")
+@pytest.mark.slow
+@needs_bubblewrap
+async def test_our_own_folder_is_not_staged_nor_said_to_be(
+    tools: Tools, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "own").mkdir()
+    (repo / "own/state.key").write_text("k\n")
+    (repo / "new.txt").write_text("n\n")
+    monkeypatch.setenv("CLAWFT_HOME", str(repo / "own"))
+    with pytest.raises(InvalidArguments, match=r"nothing to stage at 'own/state\.key'"):
+        await tools("add", repo_path="r", paths=["own/state.key"])
+    assert await tools("add", repo_path="r", paths=["."]) == {"paths": ["new.txt"]}
+    assert said(repo, "diff", "--cached", "--name-only") == "new.txt"
+
+
+@requirement("PLUG-04", "GIT-04")
+@pytest.mark.slow
+@needs_bubblewrap
+async def test_a_file_that_git_does_not_see_is_not_staged_as_deleted(
+    workspace: Path, trusting: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a trusted home its cell keeps secrets from git: they look deleted to it."""
+    monkeypatch.setenv("HOME", str(workspace))
+    home = new(workspace)
+    (home / ".aws").mkdir()
+    (home / ".aws/credentials").write_text("k\n")
+    save(home, gone_txt="g\n")
+    (home / "gone.txt").unlink()
+    for paths in ([".aws/credentials"], ["."]):
+        with pytest.raises(ExecutionFailed, match=UNSEEN):
+            await trusting("add", repo_path=".", paths=paths)
+    assert said(home, "diff", "--cached", "--name-only") == ""
+    assert await trusting("add", repo_path=".", paths=["gone.txt"]) == {"paths": ["gone.txt"]}
+    assert said(home, "diff", "--cached", "--name-status") == "D\tgone.txt"
 
 
 @requirement("PLUG-04")

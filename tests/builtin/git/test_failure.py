@@ -15,6 +15,7 @@ from tests.requirements import requirement
         ("fatal: ambiguous argument 'a..b': unknown revision or path not in\n", "t: unknown revision 'a..b'"),
         ("fatal: invalid reference: nope\n", "t: unknown revision 'nope'"),
         ("fatal: Unable to create '/r/.git/index.lock': File exists.\n", "another git is at work here"),
+        ("fatal: Unable to create '/r/.git/index.lock': Read-only file system\n", "Read-only file system"),
         (
             "ssh: Could not resolve hostname github.com: x\nfatal: Could not read\n",
             "the host 'github.com' is not known",

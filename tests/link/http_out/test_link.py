@@ -259,6 +259,20 @@ async def test_a_notice_that_is_refused_is_logged_not_raised(caplog: pytest.LogC
 
 
 @requirement("LINK-19")
+async def test_a_notification_that_is_not_taken_in_time_is_told_with_the_time(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def never(asked: Asked) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr("clawft.link.http_out.link.ASIDE_SECONDS", 0.05)
+    async with linked(never) as (link, seen, _):
+        await link.notify("notifications/x")
+        assert f"{seen.url} took no notification within 0.05 s" in caplog.text
+
+
+@requirement("LINK-19")
 async def test_a_notice_that_is_refused_is_shown_in_the_status_of_the_server(tmp_path: Path) -> None:
     hello: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
     results: dict[str, Any] = {"initialize": hello, "tools/list": {"tools": []}}

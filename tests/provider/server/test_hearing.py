@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.model import Call, Caller, Origin, Silent, Tool
-from clawft.provider.server.hearing import belongs_to, read_said
+from clawft.provider.server.hearing import belongs_to, is_wanted, read_said
 from clawft.upstream.flights import Flight
 from tests.requirements import requirement
 
@@ -36,6 +36,14 @@ def test_on_a_pipe_only_one_call_may_come_into_question() -> None:
     assert belongs_to([mine, deaf], None, per_request=False) is None
     assert belongs_to([mine, other], None, per_request=True) is None
     assert belongs_to([], None, per_request=True) is None
+
+
+def test_a_stateless_server_speaks_only_where_it_was_asked() -> None:
+    mine, deaf = flight(), flight(listens=False)
+    assert is_wanted([mine, mine, deaf], per_request=True)
+    assert not is_wanted([deaf], per_request=True)
+    assert not is_wanted([], per_request=True)
+    assert is_wanted([], per_request=False)
 
 
 @pytest.mark.parametrize("params", [b"", b"[]", b'{"level":"loud","data":1}', b'{"level":"info"}'])

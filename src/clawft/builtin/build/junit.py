@@ -1,15 +1,21 @@
 """pytest, by the JUnit XML it writes: each test with its ending and what it complained about."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clawft.builtin.build.report import Case, Ending, Report
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
+if TYPE_CHECKING:  # only where tests of this kind are run
+    from xml.parsers.expat import XMLParserType
+
 MAX_CASES = 50_000
 MAX_DEPTH = 100
 """Of elements in elements; a report has four."""
+MAX_TAG_BYTES = 1024 * 1024
+"""With all its attributes. One tag is read in one go, and while that lasts nothing else goes on: here, some 0.1 s."""
+PIECE_BYTES = 64 * 1024
 
 _PERCENT = re.compile(r"\[ *(\d{1,3})%\]$")
 _ENDINGS: dict[str, Ending] = {"failure": "failed", "error": "failed", "skipped": "ignored"}
@@ -47,14 +53,24 @@ def read_junit(xml: bytes) -> tuple[Case, ...] | None:
     parser.CharacterDataHandler = reader.text
     parser.EntityDeclHandler = _refuse_entity
     try:
-        parser.Parse(xml, True)
+        _read(parser, xml)
     except (expat.ExpatError, _Unfit):
         return None
     return tuple(reader.cases)
 
 
+def _read(parser: "XMLParserType", xml: bytes) -> None:
+    """Piece by piece: others have their turn in between."""
+    for begin in range(0, len(xml), PIECE_BYTES):
+        piece = xml[begin : begin + PIECE_BYTES]
+        parser.Parse(piece, False)
+        if begin + len(piece) - parser.CurrentByteIndex > MAX_TAG_BYTES:
+            raise _Unfit
+    parser.Parse(b"", True)
+
+
 class _Unfit(Exception):
-    """A report has no use for entities and for endless depth, and both can blow up a reader."""
+    """A report has no use for entities, endless tags and endless depth, and all of them can blow up a reader."""
 
 
 def _refuse_entity(*_: Any) -> None:

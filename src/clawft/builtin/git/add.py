@@ -22,7 +22,7 @@ class PathsResult(Struct, frozen=True):
     paths: list[str]
 
     def text(self) -> str:
-        return lines_of(f"{len(self.paths)} paths", self.paths, None)
+        return lines_of("1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths", self.paths, None)
 
 
 @git_tool(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)

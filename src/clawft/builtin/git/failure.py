@@ -18,6 +18,9 @@ class Reason(Struct, frozen=True):
     hint: str = ""
 
 
+_UNSEEN = "git does not see '{0}' where it runs"
+_OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
+
 _REASONS: Sequence[Reason] = (
     Reason(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
     Reason(
@@ -27,9 +30,10 @@ _REASONS: Sequence[Reason] = (
         "git__branch and git__log name what there is",
     ),
     Reason(r"Needed a single revision|not a commit|unknown revision", "unknown revision", "git__log names commits"),
+    Reason(r"error: (.*): does not exist and --remove not passed", _UNSEEN, _OTHERS),
     Reason(r"no such path '?([^'\n]*?)'? in", "no file '{0}' in that revision", "paths start at the repository's top"),
     Reason(
-        r"Unable to create '([^']*\.lock)'",
+        r"Unable to create '([^']*\.lock)': File exists",
         "another git is at work here: '{0}' exists",
         "wait for it; if no git is running, remove the lock",
     ),
@@ -76,6 +80,11 @@ def failed(tool: str, said: Output) -> ExecutionFailed:
         if found := re.search(reason.pattern, said.err):
             return ExecutionFailed(f"{tool}: {reason.message.format(*found.groups())}", hint=reason.hint)
     return ExecutionFailed(f"{tool}: {_own_words(said.err) or f'git ended with {said.code}'}")
+
+
+def unseen(tool: str, path: str) -> ExecutionFailed:
+    """The error for a file that is there, and not where git runs."""
+    return ExecutionFailed(f"{tool}: {_UNSEEN.format(path)}", hint=_OTHERS)
 
 
 def _own_words(err: str) -> str:

@@ -20,6 +20,7 @@ from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, places
+from clawft.sandbox.bounds import is_within
 
 MOST_REMEMBERED = 256
 NO_TREE = os.devnull
@@ -101,6 +102,10 @@ class Repo:
             self._remember(known)
         self._findings = known[1]
         check(self.tool, self._findings, work)
+
+    def is_ours(self, path: str) -> bool:
+        """Is it in our own folder? In a cell git sees nothing of that, where a workspace holds it."""
+        return is_within(os.path.join(self.place.top, path), self._found.held.around.state)
 
     async def ask(self, *args: str, stdin: bytes | None = None, write: bool = False) -> bytes:
         """What git says; ExecutionFailed if it does not end well."""

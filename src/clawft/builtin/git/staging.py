@@ -1,7 +1,10 @@
 """Putting changes into the index: exactly the files that `git status` names, one by one."""
 
+import asyncio
+import os
 from collections.abc import Sequence
 
+from clawft.builtin.git.failure import unseen
 from clawft.builtin.git.hostile import untrusted
 from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Repo
@@ -17,17 +20,22 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
 
     Not by `git add`: that looks into submodules, with their configuration, which nobody checked.
     """
-    changes = [each for each in (await read_status(repo, renames=False)).changes if not _is_draft(each)]
+    known = (await read_status(repo, renames=False)).changes
+    changes = [each for each in known if not _is_draft(each) and not repo.is_ours(text(each.path))]
     chosen = changes if paths is None else _chosen(repo.tool, changes, paths)
     if paths is None:
         check_resolved(repo.tool, changes)
-    names = [change.path.rstrip(b"/") for change in chosen if change.untracked or change.worktree != "."]
-    if names:
-        await _check_filters(repo, names)
-        await repo.ask(
-            "update-index", "-z", "--add", "--remove", "--stdin", stdin=b"\0".join(names) + b"\0", write=True
-        )
-    return [text(name) for name in names]
+    changed = [change for change in chosen if change.untracked or change.worktree != "."]
+    gone = [change.path for change in changed if change.gone]
+    there = [change.path.rstrip(b"/") for change in changed if not change.gone]
+    await _check_seen(repo, gone)
+    if there:
+        await _check_filters(repo, there)
+    # Apart, and those that are gone first: a file that git does not see in its cell would count as one of them.
+    for how, names in (("--remove", gone), ("--add", there)):
+        if names:
+            await repo.ask("update-index", "-z", how, "--stdin", stdin=b"\0".join(names) + b"\0", write=True)
+    return [text(change.path.rstrip(b"/")) for change in changed]
 
 
 def check_resolved(tool: str, changes: Sequence[Change]) -> None:
@@ -51,10 +59,29 @@ def _chosen(tool: str, changes: Sequence[Change], paths: Sequence[str]) -> list[
         found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]
         if not found:
             raise InvalidArguments(
-                f"{tool}: nothing to stage at '{path}'", hint="unchanged, ignored or not there; see git__status"
+                f"{tool}: nothing to stage at '{path}'",
+                hint="unchanged, ignored, weft's own, or not there; see git__status",
             )
         chosen += found
     return list({change.path: change for change in chosen}.values())
+
+
+async def _check_seen(repo: Repo, gone: Sequence[bytes]) -> None:
+    """What git does not see in its cell is gone to it, and would be gone from the next commit."""
+    hidden = await asyncio.to_thread(_first_there, os.fsencode(repo.place.top), gone) if gone else None
+    if hidden is not None:
+        raise unseen(repo.tool, text(hidden))
+
+
+def _first_there(top: bytes, paths: Sequence[bytes]) -> bytes | None:
+    top = os.path.realpath(top)
+    return next((path for path in paths if _is_file(os.path.join(top, path))), None)
+
+
+def _is_file(path: bytes) -> bool:
+    """Not by way of a link: what is behind one is no file of the repository."""
+    folder = os.path.dirname(path)
+    return os.path.realpath(folder) == folder and os.path.lexists(path) and not os.path.isdir(path)
 
 
 async def _check_filters(repo: Repo, names: Sequence[bytes]) -> None:

@@ -13,6 +13,8 @@ RepoPath = Annotated[str, Meta(description="folder of the repository, relative t
 
 UNTRACKED = "untracked"
 CONFLICTED = "conflicted"
+NO_FILE = b"000000"
+"""The mode of what is not there."""
 WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "C": "added", "T": "typechange"}
 
 
@@ -52,6 +54,8 @@ class Change(Struct, frozen=True):
     worktree: str
     old_path: bytes | None = None
     submodule: bool = False
+    gone: bool = False
+    """It is not in the work tree any more."""
 
     @property
     def untracked(self) -> bool:
@@ -134,7 +138,8 @@ def _change(record: bytes, following: Iterator[bytes]) -> Change:
         case b"?":
             return Change(record[2:], "?", "?")
         case b"u":
-            return Change(record.split(b" ", 10)[10], "U", "U")
+            fields = record.split(b" ", 10)
+            return Change(fields[10], "U", "U", gone=fields[6] == NO_FILE)
         case b"2":
             fields = record.split(b" ", 9)
             return _tracked(fields, fields[9], next(following))
@@ -145,7 +150,8 @@ def _change(record: bytes, following: Iterator[bytes]) -> Change:
 
 def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Change:
     letters = fields[1].decode()
-    return Change(path, letters[0], letters[1], old_path, submodule=fields[2].startswith(b"S"))
+    submodule, gone = fields[2].startswith(b"S"), fields[5] == NO_FILE
+    return Change(path, letters[0], letters[1], old_path, submodule, gone)
 
 
 def _entry(change: Change) -> StatusEntry:

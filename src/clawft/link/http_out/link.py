@@ -178,8 +178,10 @@ class HttpLink:
             async with asyncio.timeout(ASIDE_SECONDS), self._post(message, None) as response:
                 if response.status >= NO_ANSWER_STATUS:
                     self._note(f"{self._url} answered a notification with status {response.status}")
-        except (LinkError, TimeoutError) as failed:
+        except LinkError as failed:
             self._note(f"{self._url} took no notification: {failed}")
+        except TimeoutError:
+            self._note(f"{self._url} took no notification within {ASIDE_SECONDS:g} s")
 
     def _note(self, refused: str) -> None:
         self.refused_notice = refused

@@ -60,6 +60,11 @@ def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: 
     return found[0] if len(found) == 1 and found[0].call.talk.level else None
 
 
+def is_wanted(flights: Collection[Flight], *, per_request: bool) -> bool:
+    """Whether somebody can have asked for it. Some servers speak on account of a request, which is under way then."""
+    return not per_request or any(flight.call.talk.level for flight in flights)
+
+
 def pass_on(flight: Flight, said: Said, params: bytes) -> None:
     talk, data = flight.call.talk, cast("Any", said.data)
     if isinstance(talk, Courier) and len(params) <= MAX_SAID_BYTES:

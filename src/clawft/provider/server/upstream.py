@@ -129,20 +129,21 @@ class UpstreamProvider:
 
     def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
         """To the call it belongs to; else to the conversations of the only principal that uses this server."""
-        from clawft.provider.server.hearing import MAX_SAID_BYTES, belongs_to, pass_on, read_said  # few say anything
+        from clawft.provider.server import hearing  # few say anything
 
-        said = read_said(params)
+        said = hearing.read_said(params)
         if said is None:
             return
-        flight = belongs_to(upstream.flights, stream, per_request=upstream.logs_per_request)
+        flights, per_request = upstream.flights, upstream.logs_per_request
+        flight = hearing.belongs_to(flights, stream, per_request=per_request)
         if flight is not None:
-            pass_on(flight, said, params)
+            hearing.pass_on(flight, said, params)
             return
         if stream is not None:
             return  # on the stream of a call that did not ask for it
-        principal = self._relaying.only_principal
+        principal = self._relaying.only_principal if hearing.is_wanted(flights, per_request=per_request) else ""
         if self._changes is not None and principal and upstream is self._upstream:
-            told = params if len(params) <= MAX_SAID_BYTES else _encode(said)
+            told = params if len(params) <= hearing.MAX_SAID_BYTES else _encode(said)
             self._changes.log(said.level, make_visible(told), principal)
         else:
             log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
