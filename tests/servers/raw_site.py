@@ -150,10 +150,9 @@ async def raw_site(
 
 @asynccontextmanager
 async def deaf_site(longest: int) -> AsyncGenerator[RawSite]:
-    """One that does not read what is longer, and has little room for it."""
+    """One that does not read what is longer, and has hardly any room for it."""
     with socket.socket() as sock:
-        # With less room than this the kernel may drop short requests, too, and tries again for up to a minute.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.bind(("127.0.0.1", 0))
         site = RawSite(lambda asked: asked.answer({}), longest=longest)
         async with listening(site.serve, sock=sock) as origin:
