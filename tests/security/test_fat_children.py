@@ -4,6 +4,7 @@ Memory stays bounded, and everybody else is answered while we read it.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -25,9 +26,9 @@ PATIENCE_S = 120.0
 
 
 @asynccontextmanager
-async def serving(folder: Path) -> AsyncGenerator[Pipe]:
+async def serving(folder: Path, *options: str) -> AsyncGenerator[Pipe]:
     """At the end: memory was bounded."""
-    async with mcp_server(folder) as pipe:
+    async with mcp_server(folder, *options) as pipe:
         await pipe.open()
         yield pipe
         assert pipe.peak() < RSS_LIMIT, f"{pipe.peak() // 1024**2} MiB"
@@ -84,3 +85,66 @@ async def test_half_a_million_branches(tmp_path: Path) -> None:
     async with serving(tmp_path) as pipe:
         answer = await called(pipe, "git__branch", repo_path="r")
         assert answer["result"]["structuredContent"]["next_cursor"]
+
+
+REPORTER = """#!{python}
+import sys
+[file] = [word.split("=", 1)[1] for word in sys.argv if word.startswith(("--outputFile=", "--junitxml="))]
+open(file, "w").write({text})
+"""
+JUNIT = "'<testsuite><testcase name=\"a\"><failure message=\"m\">' + {} + '</failure></testcase></testsuite>'"
+REPORTS = {
+    "short lines": ("pytest", JUNIT.format("'a\\n' * 8_300_000")),
+    "elements": ("pytest", JUNIT.format("'a<b/>' * 3_300_000")),
+    "wide letters": ("pytest", JUNIT.format("'a' * 16_000_000 + chr(0x1F600)")),
+    "cases": ("pytest", "'<testsuite>' + '<testcase/>' * 1_500_000 + '</testsuite>'"),
+    "too large": ("pytest", "'<testsuite>' + 'a' * 20_000_000 + '</testsuite>'"),
+    "objects": ("jest", "'{\"testResults\":[' + '{},' * 499_000 + '{}]}'"),
+    "more objects": ("jest", "'{\"testResults\":[' + '{},' * 5_500_000 + '{}]}'"),
+    "letters": ("jest", "'{\"testResults\":[{\"name\":\"' + 'a' * 16_000_000 + chr(0x1F600) + '\"}]}'"),
+}
+
+
+@asynccontextmanager
+async def working(folder: Path, runner: str) -> AsyncGenerator[tuple[Pipe, Path]]:
+    """In a workspace that its owner trusts, with a task `fat`."""
+    workspace, home = folder / "workspace", folder / "home"
+    (workspace / ".clawft").mkdir(parents=True)
+    (workspace / ".clawft" / "tasks.toml").write_text(f'[tasks.fat]\nrunner = "{runner}"\n')
+    home.mkdir(mode=0o700)
+    (home / "trusted").write_text(f"{workspace}\n")
+    (home / "trusted").chmod(0o600)
+    async with serving(folder, "--workspace", str(workspace)) as pipe:
+        yield pipe, workspace
+
+
+@requirement("QUAL-03", "QUAL-12")
+@pytest.mark.parametrize("kind", REPORTS)
+async def test_a_report_that_is_made_to_fill_our_memory(tmp_path: Path, kind: str) -> None:
+    runner, text = REPORTS[kind]
+    async with working(tmp_path, runner) as (pipe, workspace):
+        program = workspace / {"pytest": "venv/bin/python", "jest": "node_modules/.bin/jest"}[runner]
+        program.parent.mkdir(parents=True)
+        program.write_text(REPORTER.format(python=sys.executable, text=text))
+        program.chmod(0o755)
+        answer = await called(pipe, "build__run", task="fat")
+        assert answer["result"]["structuredContent"]["success"], answer
+
+
+LINES = {
+    "findings": "print(f'a:{n}:1: error: {n}' + 'x' * 900_000)",
+    "short": "print('xx\\n' * 20_000)",
+    "no end": "print('x' * 900_000, end='')",
+    "numbers": "print('a:' + '9' * 900_000 + ': error: x')",
+}
+
+
+@requirement("QUAL-03", "QUAL-12")
+@pytest.mark.parametrize("kind", LINES)
+async def test_a_builder_that_never_stops_talking(tmp_path: Path, kind: str) -> None:
+    async with working(tmp_path, "make") as (pipe, workspace):
+        (workspace / "Makefile").write_text(f"all:\n\t@{sys.executable} talk.py\n")
+        (workspace / "talk.py").write_text(f"for n in range(250):\n    {LINES[kind]}\nprint()\nprint('the end')\n")
+        answer = await called(pipe, "build__run", task="fat")
+        assert answer["result"]["structuredContent"]["stdout"].endswith("the end\n"), answer
+    assert "Traceback" not in pipe.stderr()
