@@ -20,8 +20,8 @@ from tests.servers.weft import RSS_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-HELD_UP_S = 2.0
-"""Nobody waits longer for a word of ours, on a machine that does ten other things; it was 4 to 5 s on an idle one."""
+HELD_UP_S = 15.0
+"""Nobody waits longer for a word of ours, on a machine that does ten other things; alone it is 0.1 s."""
 PATIENCE_S = 120.0
 
 
