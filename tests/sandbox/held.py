@@ -39,6 +39,8 @@ def means(level: str) -> Means:
         pytest.skip(f"no Landlock: {found.reason}")
     if level == "landlock":
         return replace(found, alone=())
+    if level == "landlock-bare":
+        return replace(found, alone=(), leash=(), limits=(), inner_limits=())
     if not found.alone:
         pytest.skip("no namespace of processes without bubblewrap")
     return found

@@ -341,6 +341,17 @@ def test_keys_privileges_and_descriptors(house: House, level: str) -> None:
         assert not house.attack(level, "keys")
 
 
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", ["landlock", "landlock-bare"])
+def test_our_variables_are_ours_alone(house: House, level: str) -> None:
+    """A root user's powers reach past Landlock; they are gone without a program that takes them away, too."""
+    argv = [sys.executable, "-c", f"print(len(open('/proc/{os.getpid()}/environ').read()))"]
+    assert house.run("free", argv).returncode == 0
+    refused = house.run(level, argv)
+    assert refused.returncode != 0
+    assert "PermissionError" in refused.stderr
+
+
 @requirement("POOL-22", "POOL-21")
 @pytest.mark.parametrize("level", LEVELS)
 def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import Table
@@ -71,6 +72,15 @@ for line in sys.stdin:
         (b"CONNECT a.example:443\r\n\r\n", None),
         (b"GET ftp://a.example/ HTTP/1.1\r\n\r\n", None),
         (b"CONNECT http://a.example:443 HTTP/1.1\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\nHost:other.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nX: y\nHost: other.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\nX: y\rHost: other.example\r\n\r\n", None),
+        (b"GET http://a.example/ HTTP/1.1\r\n keep-alive\r\n\r\n", None),
+        (b"GET\t/b\tHTTP/1.1\nHost:other.example\n\n http://a.example/ HTTP/1.1\r\n\r\n", None),
+        (
+            b"GET http://a.example/b?c HTTP/1.1\r\nHost\t: other.example\r\n\r\n",
+            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
+        ),
     ],
 )
 def test_where_a_client_wants_to_go(head: bytes, wish: Wish | None) -> None:
@@ -194,6 +204,31 @@ async def test_a_name_that_was_pointed_here_is_refused(monkeypatch: pytest.Monke
         assert await asks(door, f"127.0.0.1:{good}") == "HTTP/1.1 200 Connection established"
         assert await asks(door, f"rebound.example:{good}") == "HTTP/1.1 502 Bad Gateway"
         assert told == ["rebound.example leads to this machine, which is not in the sandbox's network list"]
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("name", ["a..example", f"{'a' * 100}.example"])
+async def test_a_name_that_cannot_be_one_is_told(name: str) -> None:
+    async with doorway(["*.example"], []) as door:
+        assert await asks(door, f"{name}:443") == "HTTP/1.1 502 Bad Gateway"
+
+
+@requirement("POOL-22")
+def test_tunnels_that_break_off_leave_no_trace() -> None:
+    """On the loop that weft runs on, which says so in another way."""
+    wrong: list[Any] = []
+
+    async def break_off() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: wrong.append(told))
+        async with listener() as good, doorway(["127.0.0.1"], []) as door:
+            for _ in range(20):
+                reader, writer = await asyncio.open_connection("127.0.0.1", door)
+                writer.write(f"CONNECT 127.0.0.1:{good} HTTP/1.1\r\n\r\nping".encode())
+                await reader.readline()
+                writer.transport.abort()
+
+    uvloop.run(break_off())
+    assert wrong == []
 
 
 @requirement("POOL-22")

@@ -91,6 +91,8 @@ def test_the_table_has_what_was_used_and_no_secret() -> None:
         ("/home/me/.local/bin/git", "decides what runs at your next login"),
         ("/home/me/.cargo/bin/cargo", "decides what runs at your next login"),
         ("/home/me/.cargo/x", "decides what runs at your next login"),
+        ("/home/other/.ssh/authorized_keys", "lies in the home of somebody else"),
+        ("/root/x", "lies in the home of somebody else"),
         ("/var/evil", "holds folders of the system"),
         ("/home/me/\u202egnp.exe", "has letters in its name that cannot be shown"),
         ("/home/me/\udcff", "has letters in its name that cannot be shown"),
@@ -120,7 +122,9 @@ def test_a_flood_is_bounded() -> None:
     notes = [NOTES[4], *(opened(f"/home/me/{number}", "O_WRONLY") for number in range(MAX_SEEN + 1000))]
     seen = read_notes(notes, "/usr/bin/server", "/home/me/work")
     assert len(seen.wrote) == MAX_SEEN
-    assert len(propose(seen, AROUND).table.write) == MAX_NAMED
+    proposal = propose(seen, AROUND)
+    assert len(proposal.table.write) == MAX_NAMED
+    assert f"{MAX_SEEN - MAX_NAMED} more places or hosts" in proposal.notes[0]
     noted = propose(Seen(set(), {f"/home/me/.vim{name}/x" for name in range(1000)}, set(), set(), set()), AROUND)
     assert len(noted.table.write) == MAX_NAMED
 
@@ -136,6 +140,14 @@ def test_addresses_without_names_are_told() -> None:
 )
 def test_who_is_asked_for(packet: bytes, name: str) -> None:
     assert question(packet) == name
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("address", [b"127.0.0.1", b"169.254.169.254", b"10.0.0.1", b"0x7f.1", b"x.localhost", b"1.2"])
+def test_who_asks_for_an_address_is_not_proposed_it(address: bytes) -> None:
+    """In a list of hosts it would open this machine."""
+    labels = b"".join(bytes([len(label)]) + label for label in address.split(b"."))
+    assert question(ASKED[:12] + labels + b"\0\0\x01\0\x01") == ""
 
 
 @pytest.mark.parametrize("line", ["", "garbage", "12 openat(", '12 openat(AT_FDCWD, "', "x" * 10_000])

@@ -88,6 +88,8 @@ DECIDING = (
 
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - where the system keeps them; a child gets its own in their place
 SYSTEM = tuple(f"/{name}" for name in "bin boot dev etc lib lib64 proc run sbin sys usr var/lib".split())
+HOMES = ("/home", "/root")
+"""Where people have theirs."""
 RUNNING = "/run"
 """Sockets of other programs: whoever reaches a session bus or a container daemon has left every sandbox."""
 NAME_LOOKUP = (
@@ -179,7 +181,7 @@ def _closed(
     around: Around, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
 ) -> Bounds:
     """No home and no network but what is named; the system's own folders may be read."""
-    rules = _rules(around, ("/home", "/root", around.home), read, write)
+    rules = _rules(around, (*HOMES, around.home), read, write)
     return Bounds(rules, network, required, around.own, around.workspace)
 
 

@@ -106,7 +106,7 @@ class Cell(Struct, frozen=True):
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         limits = means.limits if tended else means.inner_limits
-        before = (*means.leash, *means.alone, *limits, *_powerless(means.leash))
+        before = (*means.leash, *means.alone, *limits)
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
         env = {"TMPDIR": temporary, **with_own(bounds, env)}
         return Start(argv, env, parcel, temporary, walled=tended, ends=ends, tended=tended)
@@ -180,11 +180,6 @@ def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:
     """
     folders = {"XDG_CACHE_HOME": "", "npm_config_cache": "/npm", "CLAWFT_HOME": "/clawft"} if bounds.own else {}
     return {**{name: bounds.own + folder for name, folder in folders.items()}, **env}
-
-
-def _powerless(leash: Sequence[str]) -> tuple[str, ...]:
-    """A root user keeps none of his powers."""
-    return (leash[0], "--bounding-set", "-all", "--inh-caps", "-all", "--") if leash and os.getuid() == 0 else ()
 
 
 def lacks(bounds: Bounds, means: Means) -> str:

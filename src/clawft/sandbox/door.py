@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -44,7 +44,9 @@ def variables(hosts: Sequence[str]) -> dict[str, str]:
 # ── where to; pure ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_OURS_TO_SAY = (b"host:", b"host ", b"connection:", b"proxy-connection:")
+_OURS_TO_SAY = (b"host", b"connection", b"proxy-connection")
+_LINE = re.compile(rb"[^\r\n\0]*")
+_VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
 _HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
 
 
@@ -58,10 +60,10 @@ class Wish(Struct, frozen=True):
 
 
 def read_wish(head: bytes) -> Wish | None:
-    """From the head of a request to a proxy; None if it is none."""
-    line, _, rest = head.partition(b"\r\n")
-    words = line.split(b" ")
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+    """From the head of a request to a proxy; None if it is none, or others might read something else in it."""
+    first, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    words = first.split(b" ")
+    if len(words) != 3 or words[2] not in _VERSIONS or not words[0].isalpha() or not all(map(_is_clear, headers)):
         return None
     method, target, version = words
     try:
@@ -77,16 +79,20 @@ def read_wish(head: bytes) -> Wish | None:
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     told = b"Host: " + parts.netloc.rpartition("@")[2].encode()
-    first = (b" ".join((method, path.encode(), version)), told, b"Connection: close", _others(rest))
-    return Wish(host, port or 80, tunnel=False, first=b"\r\n".join(first))
+    lines = (b" ".join((method, path.encode(), version)), told, b"Connection: close", *_others(headers), b"", b"")
+    return Wish(host, port or 80, tunnel=False, first=b"\r\n".join(lines))
 
 
-def _others(headers: bytes) -> bytes:
+def _is_clear(header: bytes) -> bool:
+    """One header to everybody: some take a bare line feed for its end, and an indented line for a part of the last."""
+    return _LINE.fullmatch(header) is not None and not header.startswith((b" ", b"\t"))
+
+
+def _others(headers: Sequence[bytes]) -> Iterator[bytes]:
     """Without another host, which may have what is not listed there; and without a word about further requests, as
     each would name its address whole.
     """
-    lines = headers.split(b"\r\n")
-    return b"\r\n".join(line for line in lines if not line.lower().startswith(_OURS_TO_SAY))
+    return (each for each in headers if each.partition(b":")[0].strip().lower() not in _OURS_TO_SAY)
 
 
 def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
@@ -174,6 +180,8 @@ class Door:
             await self._pass(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # either side may leave at any moment
+        except asyncio.CancelledError:
+            pass  # we close; nobody waits for this task, and some loops tell its end as a fault
         finally:
             self._open.discard(task)
             writer.close()
@@ -195,7 +203,7 @@ class Door:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 far, out = await self._reach(wish)
-        except (OSError, TimeoutError) as failed:
+        except (OSError, TimeoutError, UnicodeError) as failed:  # the last: a name that cannot be one
             writer.write(_answer("502 Bad Gateway", f"{wish.host}:{wish.port} cannot be reached: {failed}"))
             return
         try:
@@ -237,7 +245,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(piece)
             await writer.drain()
         writer.write_eof()
-    except OSError:
+    except (OSError, RuntimeError):  # the latter by uvloop, of one that was closed in the meantime
         writer.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from clawft.sandbox.bounds import RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, is_within, may_be_opened
+from clawft.sandbox.bounds import HOMES, RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, is_within, may_be_opened
 from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.watched import Seen
 
@@ -35,7 +35,13 @@ def propose(seen: Seen, around: Around) -> Proposal:
     table = Table(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
-    return Proposal(table, tuple(_notes(seen, around)))
+    return Proposal(table, (*_left_out(read, wrote, seen.names), *_notes(seen, around)))
+
+
+def _left_out(*kinds: set[str]) -> Iterator[str]:
+    more = sum(max(0, len(each) - MAX_NAMED) for each in kinds)
+    if more:
+        yield f'it used {more} more places or hosts than a table has room for; sandbox = "auto" suits it better'
 
 
 def _outermost(paths: set[str]) -> set[str]:
@@ -78,11 +84,18 @@ def _refused(unit: str, around: Around, *, writing: bool) -> str:
         return "is much more than one program needs"
     if not unit.isprintable():
         return "has letters in its name that cannot be shown"
+    if writing and _is_of_others(unit, around):
+        return "lies in the home of somebody else"
     if writing and runs_later(unit, around.home):
         return "decides what runs at your next login, or later"
     if writing and any(is_within(each, unit) for each in (*TEMPORARY, RUNNING, *SYSTEM)):
         return "holds folders of the system"
     return ""
+
+
+def _is_of_others(unit: str, around: Around) -> bool:
+    ours = is_within(unit, around.home) or _in_workspace(unit, around)
+    return not ours and any(is_within(unit, each) for each in HOMES)
 
 
 def _counts(path: str, around: Around, *, writing: bool) -> bool:

@@ -11,6 +11,7 @@ from itertools import chain
 
 from msgspec import Struct
 
+from clawft.policy.address import literal_addresses, looks_numeric
 from clawft.sandbox.bounds import expand
 
 CALLS = "%file,connect,sendto,sendmsg,sendmmsg"
@@ -31,6 +32,7 @@ _CHANGE = ("creat mkdir mkdirat rename renameat renameat2 unlink unlinkat rmdir 
            "chmod fchmodat chown fchownat utimensat mknod mknodat").split()  # fmt: skip
 _REFUSED = ("EROFS", "EACCES", "EPERM")
 _DNS = "53"
+_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Seen(Struct):
@@ -136,7 +138,10 @@ def _whole(path: str, cwd: str) -> str:
 
 
 def question(packet: bytes) -> str:
-    """The name that a DNS packet asks for; nothing if it is none."""
+    """The name that a DNS packet asks for; nothing if it is none.
+
+    Nobody asks for the name `127.0.0.1`, but a list of hosts with that in it opens this machine.
+    """
     labels: list[str] = []
     at = 12
     if len(packet) < at + 5 or packet[4:6] != b"\0\1":
@@ -146,4 +151,4 @@ def question(packet: bytes) -> str:
         labels.append(packet[at + 1 : at + 1 + size].decode("ascii", "replace"))
         at += size + 1
     name = ".".join(labels).lower()
-    return name if re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+", name) else ""
+    return name if _NAME.fullmatch(name) and not looks_numeric(name) and not literal_addresses(name) else ""

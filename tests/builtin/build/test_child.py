@@ -16,6 +16,7 @@ from clawft.builtin import process
 from clawft.builtin.build import child
 from clawft.builtin.build.child import Ended, Lines, Start, run_lines
 from tests.builtin.build.trusting import gone, until
+from tests.growth import grows_linearly
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
@@ -134,3 +135,14 @@ def test_a_line_too_long_is_cut_and_the_next_is_whole(monkeypatch: pytest.Monkey
     for piece in (b"x" * 8, b"y" * 8, b"z" * 8, b"\nnext\n"):
         lines.add(piece)
     assert heard == ["xxxxxxxxyy", "next"]
+
+
+@requirement("QUAL-12")
+def test_a_line_without_end_is_looked_at_once() -> None:
+    def hear(pieces: int) -> None:
+        lines = Lines(lambda _: None)
+        for _ in range(pieces):
+            lines.add(b"x" * 4096)
+        lines.end()
+
+    assert grows_linearly(hear, 60)

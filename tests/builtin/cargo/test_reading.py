@@ -8,7 +8,7 @@ import pytest
 
 from clawft.builtin.build.report import Case, Diagnostic, Edit, Span, Suggestion
 from clawft.builtin.build.run import Keep
-from clawft.builtin.cargo.libtest import MAX_FAILURE_LINES, Libtest, header
+from clawft.builtin.cargo.libtest import MAX_FAILURE_BYTES, Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
@@ -183,10 +183,13 @@ def test_no_test_program_means_no_report() -> None:
 
 @requirement("CARGO-03")
 def test_output_of_a_failed_test_has_a_bound() -> None:
-    lines = "\n".join(f"line {number}" for number in range(MAX_FAILURE_LINES + 10))
+    lines = "\n".join(f"line {number}" for number in range(MAX_FAILURE_BYTES))
     cases = heard(f"running 1 test\ntest a ... FAILED\n---- a stdout ----\n{lines}\nfailures:\n").cases([""])
     assert cases is not None
-    assert cases[0].output.splitlines()[0] == "line 10"
+    left_out, *kept = cases[0].output.splitlines()
+    assert left_out.endswith("lines are left out]")
+    assert kept[-1] == f"line {MAX_FAILURE_BYTES - 1}"
+    assert len("\n".join(kept)) <= MAX_FAILURE_BYTES
 
 
 @requirement("CARGO-06")
@@ -239,3 +242,45 @@ def test_findings_for_people_count_where_there_is_no_json() -> None:
     assert parser.report(None).diagnostics == (told,)
     parser.stdout(message())
     assert [each.code for each in parser.report(None).diagnostics] == ["unused_variables"]
+
+
+@requirement("CARGO-06")
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"    Building [==> ] {'9' * 5000}/{'9' * 5000}: app",
+        f"  --> src/lib.rs:{'9' * 5000}:1",
+        "   Compiling x" + " (/" * 100_000,
+        "     Running " + "x" * 100_000,
+    ],
+)
+def test_no_line_is_too_much(line: str) -> None:
+    listener = Listener()
+    parser = CargoParser(listener.progress, json=False)
+    parser.stderr("error: oh")
+    parser.stderr(line)
+    assert parser.report(None).diagnostics == ()
+    assert all(len(message) < 1000 for _, _, message in listener.heard)
+
+
+@requirement("CARGO-06")
+def test_what_is_kept_of_a_run_has_a_bound() -> None:
+    """A test that prints what looks like results, and a compiler that is another program."""
+    fat = "x" * 500_000
+    parser = CargoParser(Listener().progress)
+    tests = CargoParser(Listener().progress, json=False)
+    for number in range(100):
+        parser.stdout(f'{{"reason": "{number}", "text": "{fat}"}}')
+        parser.stdout(f'{{"reason": "compiler-message", "message": {{"level": "error", "message": "{number}{fat}"}}}}')
+        tests.stdout(f"test {number}{fat} ... FAILED")
+        tests.stdout(f"---- {number} stdout ----")
+        tests.stdout(fat)
+        tests.stdout("failures:")
+        tests.stderr(f"error: {number}{fat}")
+        tests.stderr(" --> src/lib.rs:1:1")
+    tests.stdout("running 1 test")
+    report = tests.report(None)
+    assert len(parser.messages) == 1
+    assert len(parser.report(None).diagnostics) < 10
+    assert len(report.diagnostics) < 10
+    assert len(report.tests or ()) < 10

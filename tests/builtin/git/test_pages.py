@@ -137,7 +137,7 @@ def test_one_item_always_fits() -> None:
 def test_pieces_of_a_hunk_say_the_same(lines: list[str], most: int) -> None:
     removed = sum(line[0] in " -" for line in lines)
     added = sum(line[0] in " +" for line in lines)
-    found = pieces([Hunk(5, removed, 9, added, "", lines)], most)
+    found = list(pieces(Hunk(5, removed, 9, added, "", []), lines, most))
     assert [line for piece in found for line in piece.lines] == lines
     old, new = 5, 9
     for piece in found:

@@ -14,7 +14,7 @@ MAX_LINE_BYTES = 1024 * 1024
 Hear = Callable[[str], None]
 """Gets each line, without its end."""
 
-_END = re.compile(rb"\r\n|\n|\r(?!\Z)")  # a return at the very end may have its line feed still to come
+_END = re.compile(rb"\r\n|\n|\r")
 
 
 class Start(Struct, frozen=True):
@@ -53,19 +53,27 @@ class Lines:
     def __init__(self, hear: Hear, secret: str = "") -> None:
         self._hear = hear
         self._secret = secret
-        self._rest = b""
+        self._line = bytearray()
+        self._held = b""
+        """A return at the very end: its line feed may still be to come."""
 
     def add(self, data: bytes) -> None:
-        *whole, rest = _END.split(self._rest + data)
-        for line in whole:
-            self._tell(line)
-        self._rest = rest[: MAX_LINE_BYTES + 1]
+        data = self._held + data
+        self._held = b"\r" if data.endswith(b"\r") else b""
+        first, *others = _END.split(data.removesuffix(b"\r"))
+        self._grow(first)
+        for piece in others:
+            self._tell()
+            self._grow(piece)
 
     def end(self) -> None:
-        if self._rest:
-            self._tell(self._rest.removesuffix(b"\r"))
-        self._rest = b""
+        if self._line:
+            self._tell()
 
-    def _tell(self, line: bytes) -> None:
-        text = line[:MAX_LINE_BYTES].decode("utf-8", "replace")
+    def _grow(self, piece: bytes) -> None:
+        self._line += piece[: MAX_LINE_BYTES - len(self._line)]
+
+    def _tell(self) -> None:
+        text = self._line.decode("utf-8", "replace")
+        self._line.clear()
         self._hear(text.replace(self._secret, "[secret]") if self._secret else text)

@@ -24,10 +24,10 @@ _encode = msgspec.json.encode
 
 def last_of(text: str, limit: int = MAX_TEXT_BYTES) -> str:
     """The end of a text, from the beginning of a line where there is one."""
-    if _size(text) <= limit:
+    if size_of(text) <= limit:
         return text
     kept = text[-limit:]
-    while kept and (size := _size(kept)) > limit:
+    while kept and (size := size_of(kept)) > limit:
         fewer = max(0, min(len(kept) - 1, len(kept) * limit // size))
         kept = kept[len(kept) - fewer :]
     _, newline, whole_lines = kept.partition("\n")
@@ -38,7 +38,7 @@ def first_of(items: Iterable[T], limit: int) -> tuple[T, ...]:
     """As many as fit; one that does not fit ends it."""
     kept: list[T] = []
     for item in items:
-        limit -= _size(item) + 1
+        limit -= size_of(item) + 1
         if limit < 0:
             break
         kept.append(item)
@@ -56,7 +56,7 @@ def fit_tests(report: Tests) -> Tests:
 
 
 def _modest(each: Diagnostic) -> Diagnostic:
-    if _size(each) <= MAX_DIAGNOSTIC_BYTES:
+    if size_of(each) <= MAX_DIAGNOSTIC_BYTES:
         return each
     message = each.message[:MAX_MESSAGE_CHARS]
     return Diagnostic(each.level, message, each.code, each.file[:MAX_MESSAGE_CHARS], each.line, each.column)
@@ -66,5 +66,6 @@ def _shortened(case: Case) -> Case:
     return msgspec.structs.replace(case, output=last_of(case.output, MAX_CASE_OUTPUT_BYTES))
 
 
-def _size(value: object) -> int:
+def size_of(value: object) -> int:
+    """Bytes of JSON."""
     return len(_encode(value))

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from clawft.builtin.build.report import Case, Ending, Report
+from clawft.builtin.build.room import MAX_OUTPUT_CHARS, Room
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -48,6 +49,7 @@ def read_junit(xml: bytes) -> tuple[Case, ...] | None:
 
     reader = _Reader()
     parser = expat.ParserCreate()
+    parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
@@ -85,6 +87,8 @@ class _Reader:
         self._attributes: dict[str, str] = {}
         self._ending: Ending = "passed"
         self._words: list[str] = []
+        self._size = 0
+        self._room = Room(MAX_CASES)
         self._inside = False
         self._depth = 0
 
@@ -93,24 +97,35 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise _Unfit
         if name == "testcase":
-            self._attributes, self._ending, self._words = attributes, "passed", []
+            self._attributes, self._ending, self._words, self._size = attributes, "passed", [], 0
         elif name in _ENDINGS:
             self._ending = "failed" if "failed" in (self._ending, _ENDINGS[name]) else _ENDINGS[name]
             self._inside = True
-            self._words.append(attributes.get("message", "") + "\n")
+            self._say(attributes.get("message", "") + "\n")
 
     def end(self, name: str) -> None:
         self._depth -= 1
         if name in _ENDINGS:
             self._inside = False
-        elif name == "testcase" and len(self.cases) < MAX_CASES:
-            told = self._attributes
-            output = "".join(self._words).strip("\n")
-            self.cases.append(Case(told.get("name", ""), self._ending, told.get("classname", ""), output))
+        elif name == "testcase":
+            self._add_case(self._attributes.get("name", ""), self._attributes.get("classname", ""))
 
     def text(self, text: str) -> None:
         if self._inside:
-            self._words.append(text)
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        """Cut now and then, so that a long complaint costs as much as a short one, and each word the same."""
+        self._words.append(text)
+        self._size += len(text) + 1
+        if self._size > 2 * MAX_OUTPUT_CHARS:
+            self._words = ["".join(self._words)[-MAX_OUTPUT_CHARS:]]
+            self._size = MAX_OUTPUT_CHARS
+
+    def _add_case(self, name: str, suite: str) -> None:
+        output = "".join(self._words).strip("\n")[-MAX_OUTPUT_CHARS:]
+        if self._room.take(len(name) + len(suite) + len(output)):
+            self.cases.append(Case(name, self._ending, suite, output))
 
 
 PYTEST = Template(

@@ -11,6 +11,8 @@ from clawft.builtin.confine import place
 
 FOLDER = ".clawft/logs"
 MAX_LOG_BYTES = 4 * 1024 * 1024
+MAX_LINES = 100_000
+"""Of one log: short ones take more room in memory than in a file."""
 MAX_LOGS = 8
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -29,7 +31,7 @@ class Log:
     def add(self, line: str) -> None:
         self._lines.append(line)
         self._size += _bytes(line)
-        while self._size > self._limit and len(self._lines) > 1:
+        while len(self._lines) > 1 and (self._size > self._limit or len(self._lines) > MAX_LINES):
             self._size -= _bytes(self._lines.popleft())
             self._lost += 1
 

@@ -3,6 +3,7 @@
 import re
 
 from clawft.builtin.build.report import Diagnostic, Level, Report, Span, unique
+from clawft.builtin.build.room import Room
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -11,16 +12,16 @@ MAX_DIAGNOSTICS = 5_000
 _FINDINGS = (
     # compilers of C and many linters: main.c:3:5: error: …
     re.compile(
-        r"(?P<file>[^\s:()][^:()]*):(?P<line>\d+):(?:(?P<column>\d+):)? "
+        r"(?P<file>[^\s:()][^:()]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)? "
         r"(?:fatal )?(?P<level>error|warning|note)(?:\[(?P<code>[\w-]+)\])?: (?P<message>.+)$"
     ),
     # tsc: src/a.ts(3,5): error TS2322: …
     re.compile(
-        r"(?P<file>[^\s:()][^:()]*)\((?P<line>\d+),(?P<column>\d+)\): "
+        r"(?P<file>[^\s:()][^:()]*)\((?P<line>\d{1,9}),(?P<column>\d{1,9})\): "
         r"(?P<level>error|warning) (?P<code>\w+): (?P<message>.+)$"
     ),
     # make itself: make: *** [Makefile:3: all] Error 1
-    re.compile(r"\w*make(?:\[\d+\])?: \*\*\* \[(?P<file>[^:\]]+):(?P<line>\d+): (?P<message>[^\]]+\] .+)$"),
+    re.compile(r"\w*make(?:\[\d+\])?: \*\*\* \[(?P<file>[^:\]]+):(?P<line>\d{1,9}): (?P<message>[^\]]+\] .+)$"),
 )
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "note": "note"}
 
@@ -30,10 +31,11 @@ class PlainParser:
 
     def __init__(self, tell: TellProgress) -> None:
         self._found: list[Diagnostic] = []
+        self._room = Room(MAX_DIAGNOSTICS)
 
     def stdout(self, line: str) -> Keep:
-        finding = read_finding(line) if len(self._found) < MAX_DIAGNOSTICS else None
-        if finding is not None:
+        finding = read_finding(line) if self._room.is_left() else None
+        if finding is not None and self._room.take(len(line)):
             self._found.append(finding)
         return Keep.SHOWN
 

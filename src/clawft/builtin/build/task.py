@@ -10,7 +10,7 @@ import msgspec
 
 from clawft.builtin.build.child import Start
 from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
-from clawft.builtin.build.output import fields_of
+from clawft.builtin.build.output import fields_of, noted
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import Task
@@ -24,7 +24,7 @@ from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
 from clawft.sandbox.bounds import Rule
 
-MAX_REPORT_BYTES = 32 * 1024 * 1024
+MAX_REPORT_BYTES = 16 * 1024 * 1024
 
 
 def environment(task: Task, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -78,7 +78,10 @@ async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: Tool
     except SpawnFailed as refused:
         raise ExecutionFailed(f"{name}: {refused.message}", hint=refused.hint) from None
     written = await asyncio.to_thread(_read_report, scratch / runner.report) if runner.report else None
-    told, whole = await asyncio.to_thread(output_of, start, ended, heard, written)
+    too_large = written is not None and len(written) > MAX_REPORT_BYTES
+    told, whole = await asyncio.to_thread(output_of, start, ended, heard, None if too_large else written)
+    if too_large:
+        told = noted(told, f"its report has more than {MAX_REPORT_BYTES} bytes and was not read")
     if not whole:
         told = await with_log(told, ctx, f"build-{name}", heard.log)
     return BuildOutput(**fields_of(told), task=name)
@@ -90,10 +93,9 @@ def _read_report(file: Path) -> bytes | None:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as written:
             check_regular(os.fstat(descriptor).st_mode)
-            content = written.read(MAX_REPORT_BYTES + 1)
+            return written.read(MAX_REPORT_BYTES + 1)
     except OSError:
         return None
-    return content if len(content) <= MAX_REPORT_BYTES else None
 
 
 @contextmanager

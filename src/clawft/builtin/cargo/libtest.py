@@ -8,11 +8,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from clawft.builtin.build.log import Log
 from clawft.builtin.build.report import Case, Ending
+from clawft.builtin.build.room import Room
 
 MAX_CASES = 50_000
-MAX_FAILURE_LINES = 2_000
-"""Lines kept of what one failed test printed: the last of them."""
+MAX_FAILURE_BYTES = 8 * 1024
+"""Kept of what one failed test printed: the last of it."""
+MAX_FAILURES = 200
+"""Failed tests of which that is kept; a result has no room for more."""
 
 _BEGIN = re.compile(r"running (\d+) tests?$")
 _CASE = re.compile(r"test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<ending>ok|FAILED|ignored)(?:, (?P<why>.*))?$")
@@ -29,19 +33,20 @@ class Libtest:
     def __init__(self) -> None:
         self.programs = 0
         self._cases: dict[tuple[int, str], Case] = {}
-        self._outputs: dict[tuple[int, str], list[str]] = {}
-        self._section: list[str] | None = None
+        self._room = Room(MAX_CASES)
+        self._outputs: dict[tuple[int, str], Log] = {}
+        self._section: Log | None = None
 
     def hear(self, line: str) -> None:
         if _BEGIN.match(line):
             self.programs += 1
             self._section = None
         elif section := _SECTION.match(line):
-            self._section = self._outputs.setdefault((self.programs, section["name"]), [])
+            self._section = self._output_of(section["name"])
         elif line == "failures:" or _RESULT.match(line):
             self._section = None
         elif self._section is not None:
-            self._add_output(self._section, line)
+            self._section.add(line[-MAX_FAILURE_BYTES:])
         elif case := _CASE.match(line):
             self._add_case(case)
 
@@ -56,17 +61,18 @@ class Libtest:
         )
 
     def _add_case(self, found: re.Match[str]) -> None:
-        if len(self._cases) < MAX_CASES:
+        if self._room.take(len(found[0])):
             case = Case(found["name"], _ENDINGS[found["ending"]], output=found["why"] or "")
             self._cases[self.programs, case.name] = case
 
-    def _add_output(self, section: list[str], line: str) -> None:
-        section.append(line)
-        if len(section) > MAX_FAILURE_LINES:
-            del section[0]
+    def _output_of(self, name: str) -> Log:
+        """Where the lines of this test go; of one too many, nowhere."""
+        kept = Log(MAX_FAILURE_BYTES)
+        return self._outputs.setdefault((self.programs, name), kept) if len(self._outputs) < MAX_FAILURES else kept
 
     def _output(self, program: int, case: Case) -> str:
-        return "\n".join(self._outputs.get((program, case.name), ())).strip("\n") or case.output
+        kept = self._outputs.get((program, case.name))
+        return (kept.text().strip("\n") if kept else "") or case.output
 
 
 def header(line: str) -> str:

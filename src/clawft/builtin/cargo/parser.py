@@ -3,14 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from clawft.builtin.build.fit import size_of
 from clawft.builtin.build.report import Diagnostic, Report, unique
+from clawft.builtin.build.room import Room
 from clawft.builtin.build.run import Keep
 from clawft.builtin.cargo.libtest import Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
-from clawft.builtin.cargo.stderr import Findings, Progress, is_bar
+from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, Findings, Progress, is_bar
 
 MAX_MESSAGES = 10_000
-MAX_DIAGNOSTICS = 5_000
+MAX_MESSAGES_CHARS = 64 * 1024
+"""Of their lines, as cargo wrote them; a result shows less."""
+MAX_PROGRAMS = 1_000
+"""Test programs of one run whose names are kept."""
 
 TellProgress = Callable[[float, float | None, str], None]
 
@@ -26,6 +31,9 @@ class CargoParser:
         self._diagnostics: list[Diagnostic] = []
         self._tests = Libtest()
         self._programs: list[str] = []
+        self._room_of_messages = Room(MAX_MESSAGES, MAX_MESSAGES_CHARS)
+        self._room_of_findings = Room(MAX_DIAGNOSTICS)
+        self._room_of_programs = Room(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
         self._progress = Progress()
         self._findings = Findings()
 
@@ -34,10 +42,10 @@ class CargoParser:
         if message is None:
             self._tests.hear(line)
             return Keep.SHOWN
-        if len(self.messages) < MAX_MESSAGES:
+        if self._room_of_messages.take(len(line)):
             self.messages.append(message)
-        finding = read_diagnostic(line) if len(self._diagnostics) < MAX_DIAGNOSTICS else None
-        if finding is not None:
+        finding = read_diagnostic(line) if self._room_of_findings.is_left() else None
+        if finding is not None and self._room_of_findings.take(size_of(finding)):
             self._diagnostics.append(finding)
         return Keep.LOGGED
 
@@ -46,10 +54,9 @@ class CargoParser:
             self._tell(self._progress.reached, self._progress.all, self._progress.message)
         if is_bar(line):
             return Keep.DROPPED
-        if program := header(line):
+        if (program := header(line)) and self._room_of_programs.take(len(program)):
             self._programs.append(program)
-        if len(self._findings.found) < MAX_DIAGNOSTICS:
-            self._findings.hear(line)
+        self._findings.hear(line)
         return Keep.SHOWN
 
     def report(self, written: bytes | None) -> Report:

@@ -5,16 +5,19 @@ import re
 from msgspec import Struct
 
 from clawft.builtin.build.report import Diagnostic, Level, Span
+from clawft.builtin.build.room import Room
+
+MAX_DIAGNOSTICS = 5_000
 
 _STEP = re.compile(
     r"\s*(?P<verb>Blocking|Compiling|Checking|Documenting|Downloading|Downloaded|Fresh|Running|Doc-tests|Packaging|Packaged"
-    r"|Verifying|Uploading|Published) (?P<rest>.+)"
+    r"|Verifying|Uploading|Published) (?P<rest>.{1,300})"
 )
-_BAR = re.compile(r"\s*(?:Building|Downloading) \[[=> ]*\] (?P<done>\d+)/(?P<total>\d+)")
+_BAR = re.compile(r"\s*(?:Building|Downloading) \[[=> ]*\] (?P<done>\d{1,9})/(?P<total>\d{1,9})")
 _BAR_LINE = re.compile(r"\s*\w+ \[[=> ]*\] ")
 _PATH = re.compile(r" \((?:/|[A-Za-z]:\\).*\)$")
 _FINDING = re.compile(r"(?P<level>error|warning)(?:\[(?P<code>\w+)\])?: (?P<message>.+)$")
-_PLACE = re.compile(r"\s*--> (?P<file>.+?):(?P<line>\d+):(?P<column>\d+)$")
+_PLACE = re.compile(r"\s*--> (?P<file>.+?):(?P<line>\d{1,9}):(?P<column>\d{1,9})$")
 
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning"}
 
@@ -64,11 +67,15 @@ class Findings:
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
+        self._room = Room(MAX_DIAGNOSTICS)
         self._open: re.Match[str] | None = None
 
     def hear(self, line: str) -> None:
+        if not self._room.is_left():
+            return
         place = _PLACE.match(line)
         if place and self._open is not None:
+            self._room.take(len(self._open[0]) + len(line))
             self.found.append(_diagnostic(self._open, place))
             self._open = None
         elif finding := _FINDING.match(line):

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
 from clawft.builtin.git.repo import Git
+from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.git.told import git_tool
 
@@ -38,7 +39,7 @@ async def branch(
     wanted = words.word(git.tool, "pattern", pattern) if pattern else ""
     async with git.open(repo_path) as repo:
         said = await repo.ask("for-each-ref", FORMAT, "refs/heads/", "refs/remotes/")
-    names, current = parse_branches(said)
+    names, current = await understood(parse_branches, said)
     shown, after = page([name for name in names if wanted in name], offset, limit)
     return BranchResult(shown, current, after)
 
@@ -46,6 +47,10 @@ async def branch(
 def parse_branches(said: bytes) -> tuple[list[str], str | None]:
     """All names, and the one that is checked out. `origin/HEAD` is only another name for a branch of the remote."""
     fields = text(said).replace("\0\n", "\0").split("\0")
-    records = [fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS, FIELDS)]
-    names = [name for name, _, alias in records if not alias]
-    return names, next((name for name, mark, _ in records if mark == "*"), None)
+    names: list[str] = []
+    current = None
+    for at in range(0, len(fields) - FIELDS, FIELDS):
+        name, mark, alias = fields[at : at + FIELDS]
+        names += [] if alias else [name]
+        current = name if mark == "*" else current
+    return names, current

@@ -1,6 +1,5 @@
 """Differences between commits, the index and the work tree."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -11,14 +10,12 @@ from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
-from clawft.builtin.git.patch import Changed, Hunk, parse_counts, parse_patch, pieces
+from clawft.builtin.git.patch import Changed, Hunk, Shown, Wanted, parse_counts, parse_patch
 from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.git.told import git_tool
 from clawft.errors import ExecutionFailed, InvalidArguments
-
-LARGE = 256 * 1024
-"""Output above this is read in a thread: it would hold everybody else up."""
 
 Scope = Literal["all", "staged", "unstaged"]
 Paths = Annotated[list[str], Meta(description="only these files or folders, relative to the top of the repository")]
@@ -87,29 +84,26 @@ async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     if revision and scope == "unstaged":
         raise InvalidArguments(f"{git.tool}: 'scope' unstaged has no revision", hint="leave one of the two out")
     ends = [words.revision(git.tool, "revision", revision)] if revision else []
+    wanted = Wanted(context if hunks else None, offset, limit)
     async with git.open(repo_path) as repo:
-        changed = await _changed(repo, ends, scope, where, context if hunks else None)
-    return told(changed, offset, limit)
+        return told(await _changed(repo, ends, scope, where, wanted))
 
 
-async def _changed(
-    repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], context: int | None
-) -> list[Changed]:
+async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: Wanted) -> Shown:
     if scope == "unstaged":
-        return await changes(repo, ["--ours"], [], where, context)
+        return await changes(repo, ["--ours"], [], where, wanted)
     options = ["--cached"] if scope == "staged" else []
     try:
-        return await changes(repo, options, ends or ["HEAD"], where, context)
+        return await changes(repo, options, ends or ["HEAD"], where, wanted)
     except ExecutionFailed:
         if ends or await head_of(repo):
             raise
-    return await changes(repo, options, [await empty_tree(repo)], where, context)
+    return await changes(repo, options, [await empty_tree(repo)], where, wanted)
 
 
-async def changes(
-    repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], context: int | None
-) -> list[Changed]:
+async def changes(repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: Wanted) -> Shown:
     """What `git diff` says; without `context` only names and counts."""
+    context = wanted.context
     shape = ["--numstat"] if context is None else ["--patch", f"-U{context}", "--inter-hunk-context=0"]
     submodules = [] if repo.trusted else ["--ignore-submodules=dirty"]
     args = ["diff", *COMMON, *shape, *submodules, *options, "--end-of-options", *ends, "--", *where]
@@ -117,7 +111,7 @@ async def changes(
     if said.code != 0:
         raise failed(repo.tool, said)
     parse = parse_counts if context is None else parse_patch
-    return parse(said.out) if len(said.out) < LARGE else await asyncio.to_thread(parse, said.out)
+    return await understood(lambda out: parse(out, wanted), said.out)
 
 
 async def empty_tree(repo: Repo) -> str:
@@ -125,18 +119,18 @@ async def empty_tree(repo: Repo) -> str:
     return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
 
 
-def told(changed: Sequence[Changed], offset: int, limit: int) -> DiffResult:
+def told(shown: Shown) -> DiffResult:
     """One page. It is cut between pieces of hunks, so a cursor counts pieces and not files."""
-    units = [(each, piece) for each in changed for piece in (pieces(each.hunks) or [None])]
-    rest = units[offset : offset + limit]
-    count = fitting([_unit(*unit) for unit in rest], limit)
+    files, offset = shown.files, shown.wanted.offset
+    units = [(files[number], piece) for number, piece in shown.units]
+    count = fitting([_unit(*unit) for unit in units], shown.wanted.limit)
     end = offset + count
     return DiffResult(
-        _grouped(rest[:count]),
-        files=len(changed),
-        additions=sum(each.additions for each in changed),
-        deletions=sum(each.deletions for each in changed),
-        next_cursor=str(end) if end < len(units) else None,
+        _grouped(units[:count]),
+        files=len(files),
+        additions=sum(each.additions for each in files),
+        deletions=sum(each.deletions for each in files),
+        next_cursor=str(end) if end < shown.count else None,
     )
 
 

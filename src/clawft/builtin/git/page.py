@@ -1,6 +1,6 @@
 """Long results in pages: bounded in items and in bytes, with a cursor for the rest. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Annotated, TypeVar
 
@@ -10,6 +10,7 @@ from msgspec import Meta
 from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import InvalidArguments
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 Limit = Annotated[int, Meta(ge=1, le=BOUNDS.page_items, description="most items of one page")]
@@ -39,10 +40,15 @@ def fitting(items: Sequence[T], limit: int, room: int = BOUNDS.page_bytes) -> in
 
 def page(items: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | None]:
     """The items of one page, and the cursor of the next."""
-    rest = items[offset : offset + limit]
+    return page_of(items, lambda item: item, offset, limit)
+
+
+def page_of(items: Sequence[S], tell: Callable[[S], T], offset: int, limit: int) -> tuple[list[T], str | None]:
+    """The same of what is told of each item: there may be a million, and a page has room for few."""
+    rest = [tell(item) for item in items[offset : offset + limit]]
     count = fitting(rest, limit)
     end = offset + count
-    return list(rest[:count]), str(end) if end < len(items) else None
+    return rest[:count], str(end) if end < len(items) else None
 
 
 def shorten(line: str, most: int = BOUNDS.line_chars) -> str:

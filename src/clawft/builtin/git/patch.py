@@ -1,11 +1,13 @@
 """Reading what `git diff` prints: files from its raw part, lines from its patch. Pure.
 
-Names come from the raw part, which never quotes; the patch only adds hunks, section by section in the same order.
+Names come from the raw part, which never quotes; the patch only adds hunks, section by section in the same order. A
+commit of a few kilobytes can have a patch of millions of lines, so it is read line by line, and of its hunks only those
+are kept that the page asked for has room for.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
 
 import msgspec
 from msgspec import Struct
@@ -44,26 +46,55 @@ class Changed(Struct, frozen=True):
     additions: int = 0
     deletions: int = 0
     binary: bool = False
-    hunks: list[Hunk] = []
 
 
-def parse_patch(said: bytes) -> list[Changed]:
+class Wanted(Struct, frozen=True):
+    """Which part of a long list of files and pieces of their hunks; without `context`, of files alone."""
+
+    context: int | None
+    offset: int
+    limit: int
+
+
+class Shown:
+    """What is wanted of it, as far as one page has room."""
+
+    def __init__(self, wanted: Wanted, room: int = BOUNDS.page_bytes) -> None:
+        self.wanted = wanted
+        self.files: list[Changed] = []
+        """All of them."""
+        self.units: list[tuple[int, Hunk | None]] = []
+        """The number of a file, and a piece of it if it has any."""
+        self.count = 0
+        """How many units there are in the whole list."""
+        self._room = room
+
+    def add(self, file: int, piece: Hunk | None = None) -> None:
+        if 0 <= self.count - self.wanted.offset < self.wanted.limit and self._room > 0:
+            self.units.append((file, piece))
+            self._room -= 0 if piece is None else sum(map(len, piece.lines))
+        self.count += 1
+
+
+def parse_patch(said: bytes, wanted: Wanted) -> Shown:
     """`git diff --raw -z --patch`."""
+    shown = Shown(wanted)
     raw, _, patch = said.partition(b"\0\0") if said.startswith(b":") else (b"", b"", said)
-    sections = _sections(patch.split(b"\n"))
-    return [_with_lines(each, sections) for each in _files(iter(raw.split(b"\0")))]
+    lines = _Lines(patch)
+    for number, each in enumerate(_files(iter(raw.split(b"\0")))):
+        shown.files.append(_with_lines(each, number, lines, shown))
+    return shown
 
 
-def parse_counts(said: bytes) -> list[Changed]:
+def parse_counts(said: bytes, wanted: Wanted) -> Shown:
     """`git diff --raw -z --numstat`."""
+    shown = Shown(wanted)
     words = said.split(b"\0")
     end = _raw_end(words)
-    return _counted(list(_files(iter(words[:end]))), list(_counts(iter(words[end:]))))
-
-
-def pieces(hunks: Sequence[Hunk], most: int = BOUNDS.piece_bytes) -> list[Hunk]:
-    """The same hunks, long ones in several."""
-    return [piece for hunk in hunks for piece in _split(hunk, most)]
+    shown.files = _counted(list(_files(iter(words[:end]))), list(_counts(iter(words[end:]))))
+    for number in range(len(shown.files)):
+        shown.add(number)
+    return shown
 
 
 # ── the raw part ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -115,78 +146,82 @@ def _counted(files: Sequence[Changed], counts: Sequence[tuple[str, int, int, boo
 # ── the patch ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Section(Struct):
-    hunks: list[Hunk] = []
+SECTIONS = {"Unmerged": 0, "TypeChanged": 2}
+"""A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
+
+
+class _Lines:
+    """One line after the other, with a look at the next."""
+
+    def __init__(self, patch: bytes) -> None:
+        self._rest = BytesIO(patch)
+        self.next = self._rest.readline()
+        """With its end; nothing behind the last."""
+
+    def take(self) -> bytes:
+        line = self.next
+        self.next = self._rest.readline()
+        return line.removesuffix(b"\n")
+
+    def in_section(self) -> bool:
+        return bool(self.next) and not self.next.startswith(b"diff --git ")
+
+
+class _Tally(Struct):
     additions: int = 0
     deletions: int = 0
+    pieces: int = 0
     binary: bool = False
 
 
-def _sections(lines: Sequence[bytes]) -> Iterator[_Section]:
-    """What stands below each `diff --git`. Lines of hunks are counted, so none of them is taken for something else."""
-    section: _Section | None = None
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        at += 1
-        if line.startswith(b"diff --git "):
-            if section is not None:
-                yield section
-            section = _Section()
-        elif section is not None and line.startswith(b"@@ "):
-            at = _hunk(section, line, lines, at)
-        elif section is not None and line.startswith((b"Binary files ", b"GIT binary patch")):
-            section.binary = True
-    if section is not None:
-        yield section
+def _with_lines(changed: Changed, number: int, lines: _Lines, shown: Shown) -> Changed:
+    tally = _Tally()
+    for _ in range(SECTIONS.get(changed.status, 1)):
+        for piece in _section(lines, tally):
+            tally.pieces += 1
+            shown.add(number, piece)
+    if not tally.pieces:
+        shown.add(number)
+    added, deleted = (0, 0) if tally.binary else (tally.additions, tally.deletions)
+    return msgspec.structs.replace(changed, additions=added, deletions=deleted, binary=tally.binary)
 
 
-def _hunk(section: _Section, head: bytes, lines: Sequence[bytes], at: int) -> int:
-    """Read one hunk that begins at line `at`; returns where it ends."""
-    found = _HUNK.fullmatch(head)
-    if found is None:
-        return at
-    old, new = int(found[2] or 1), int(found[4] or 1)
-    left, right, begin = old, new, at
-    while left > 0 or right > 0:
-        sign = lines[at][:1]
+def _section(lines: _Lines, tally: _Tally) -> Iterator[Hunk]:
+    """What stands below one `diff --git`."""
+    while lines.in_section():
+        lines.take()
+    lines.take()
+    while lines.in_section():
+        line = lines.take()
+        found = _HUNK.fullmatch(line)
+        if found is not None:
+            empty = Hunk(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1), text(found[5]), [])
+            yield from pieces(empty, _lines_of(empty, lines, tally))
+        elif line.startswith((b"Binary files ", b"GIT binary patch")):
+            tally.binary = True
+
+
+def _lines_of(hunk: Hunk, lines: _Lines, tally: _Tally) -> Iterator[str]:
+    """Those of one hunk. They are counted, so none of them is taken for something else."""
+    left, right = hunk.old_lines, hunk.new_lines
+    while lines.next and (left > 0 or right > 0 or lines.next.startswith(b"\\")):
+        line = lines.take()
+        sign = line[:1]
         left -= sign in (b" ", b"-")
         right -= sign in (b" ", b"+")
-        section.deletions += sign == b"-"
-        section.additions += sign == b"+"
-        at += 1
-    if lines[at][:1] == b"\\":
-        at += 1
-    told = [shorten(text(line)) for line in lines[begin:at]]
-    section.hunks.append(Hunk(int(found[1]), old, int(found[3]), new, text(found[5]), told))
-    return at
-
-
-def _with_lines(changed: Changed, sections: Iterator[_Section]) -> Changed:
-    """A change of type is told as a deletion and an addition; of what is unmerged there is nothing to tell."""
-    count = {"Unmerged": 0, "TypeChanged": 2}.get(changed.status, 1)
-    own = list(islice(sections, count))
-    binary = any(section.binary for section in own)
-    return msgspec.structs.replace(
-        changed,
-        additions=0 if binary else sum(section.additions for section in own),
-        deletions=0 if binary else sum(section.deletions for section in own),
-        binary=binary,
-        hunks=[hunk for section in own for hunk in section.hunks],
-    )
+        tally.deletions += sign == b"-"
+        tally.additions += sign == b"+"
+        yield shorten(text(line))
 
 
 # ── long hunks ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _split(hunk: Hunk, most: int) -> Iterator[Hunk]:
-    """Consecutive hunks that say the same, each with its true line numbers."""
-    if sum(map(len, hunk.lines)) <= most:
-        yield hunk
-        return
+def pieces(hunk: Hunk, lines: Iterable[str], most: int = BOUNDS.piece_bytes) -> Iterator[Hunk]:
+    """A hunk with these lines. A long one in several that say the same, each with its true line numbers."""
     old, new, size = hunk.old_start, hunk.new_start, 0
     part: list[str] = []
-    for line in hunk.lines:
+    for line in lines:
         if part and size + len(line) > most:
             yield (piece := _piece(hunk, old, new, part))
             old, new, size, part = old + piece.old_lines, new + piece.new_lines, 0, []

@@ -32,7 +32,7 @@ class Bounds(Struct, frozen=True):
     """Deadline of one git process on this machine."""
     network_seconds: float = 600.0
     """Deadline of clone, fetch and push."""
-    output_bytes: int = 64 * 1024 * 1024
+    output_bytes: int = 8 * 1024 * 1024
     """What git may say in one run; more is an error, never a part of it."""
     error_bytes: int = 64 * 1024
     """Of what git says on stderr the last bytes are kept."""

@@ -1,5 +1,8 @@
 """One commit, or one file as it was."""
 
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -7,7 +10,8 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, told
 from clawft.builtin.git.log import LogEntry, commit_of, read_log
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
+from clawft.builtin.git.patch import Wanted
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.git.told import git_tool
@@ -57,8 +61,8 @@ async def show(
         if file:
             return _file(commit, await content_of(repo, commit.oid, file), offset, limit)
         before = commit.parents[0] if commit.parents else await empty_tree(repo)
-        changed = await changes(repo, [], [before, commit.oid], [], context if hunks else None)
-    found = told(changed, offset, limit)
+        wanted = Wanted(context if hunks else None, offset, limit)
+        found = told(await changes(repo, [], [before, commit.oid], [], wanted))
     return ShowResult(commit, found.result, None, found.files, found.additions, found.deletions, found.next_cursor)
 
 
@@ -73,5 +77,15 @@ async def content_of(repo: Repo, commit: str, file: str) -> bytes:
 
 def _file(commit: LogEntry, data: bytes, offset: int, limit: int) -> ShowResult:
     """Line by line, so that a long file can be read on."""
-    shown, after = page([shorten(line) for line in text(data).split("\n")], offset, limit)
-    return ShowResult(commit, content="\n".join(shown), next_cursor=after)
+    shown = [shorten(text(line)) for line in islice(_lines(data), offset, offset + limit + 1)]
+    count = fitting(shown, limit)
+    after = str(offset + count) if count < len(shown) else None
+    return ShowResult(commit, content="\n".join(shown[:count]), next_cursor=after)
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """As if split at every line feed: behind the last one there is an empty line."""
+    for line in BytesIO(data):
+        yield line.removesuffix(b"\n")
+    if not data or data.endswith(b"\n"):
+        yield b""

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
+from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
 from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.run import understood
 from clawft.builtin.git.told import git_tool
 
 RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
@@ -46,8 +47,8 @@ class StatusResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{where}{away}: {what}", [_line(each) for each in self.result], self.next_cursor)
 
 
-class Change(Struct, frozen=True):
-    """One record of `git status`, names as bytes."""
+class Change(Struct, frozen=True, gc=False):
+    """One record of `git status`, names as bytes. There may be a million, so each is as small as can be."""
 
     path: bytes
     index: str
@@ -99,7 +100,7 @@ async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Curs
     offset = offset_of(git.tool, cursor)
     async with git.open(repo_path) as repo:
         read = await read_status(repo)
-    shown, after = page([_entry(change) for change in read.changes], offset, limit)
+    shown, after = page_of(read.changes, _entry, offset, limit)
     ahead, behind = _distance(read.heads.get("branch.ab", ""))
     return StatusResult(
         shown, read.branch, read.head, read.heads.get("branch.upstream"), ahead, behind, len(read.changes), after
@@ -116,14 +117,14 @@ async def read_status(repo: Repo, *, renames: bool = True) -> Read:
         "--find-renames" if renames else "--no-renames",
         f"--ignore-submodules={'none' if repo.trusted else 'dirty'}",
     )
-    return parse_status(said)
+    return await understood(parse_status, said)
 
 
 def parse_status(said: bytes) -> Read:
     """`git status --porcelain=v2 -z --branch`."""
     changes: list[Change] = []
     heads: dict[str, str] = {}
-    records = iter(said.split(b"\0"))
+    records = _records(said)
     for record in records:
         if record.startswith(b"# "):
             key, _, value = text(record[2:]).partition(" ")
@@ -131,6 +132,15 @@ def parse_status(said: bytes) -> Read:
         elif record:
             changes.append(_change(record, records))
     return Read(changes, heads)
+
+
+def _records(said: bytes) -> Iterator[bytes]:
+    """One after the other: all at once they would be a list as long again."""
+    at = 0
+    while at < len(said):
+        end = said.index(b"\0", at)
+        yield said[at:end]
+        at = end + 1
 
 
 def _change(record: bytes, following: Iterator[bytes]) -> Change:

@@ -9,6 +9,7 @@ from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, text
 from clawft.builtin.git.repo import Git, Repo
+from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.git.told import git_tool
 from clawft.errors import InvalidArguments
@@ -62,7 +63,7 @@ async def tag(
             await _create(repo, wanted, await commit_of(repo, begin), said)
         elif action == "delete":
             await repo.ask("tag", "--delete", "--", wanted, write=True)
-        found = parse_tags(await repo.ask("for-each-ref", FORMAT, "refs/tags/"))
+        found = await understood(parse_tags, await repo.ask("for-each-ref", FORMAT, "refs/tags/"))
     fits = [each for each in found if (wanted in each.name if action == "list" else wanted == each.name)]
     return TagResult(*page(fits, offset, limit))
 
