@@ -11,7 +11,6 @@ from msgspec import Raw, Struct
 
 from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads, second
 from clawft.model import Next, Origin, Shortcut, Tool
-from clawft.wire import links
 
 
 def _none(tool: Tool) -> Shortcut | None:
@@ -240,6 +239,8 @@ def without_words(entry: Entry, note: str) -> Entry:
 
 def with_pages(entry: Entry, spell: Callable[[str], str]) -> Entry:
     """The same tool with the page it is shown with spelled so."""
+    from clawft.wire import links  # only where URIs are shared
+
     wire = links.in_definition(entry.tool.wire, spell)
     if wire is entry.tool.wire:
         return entry

@@ -24,42 +24,38 @@ _answer = msgspec.json.Decoder(dict[str, Any])
 
 
 class Asking:
-    """What was asked and is not answered yet, and where the person was sent. `aside` belongs to no request.
+    """What was asked and is not answered yet, and where the person was sent. `aside` belongs to no request."""
 
-    `revision` is what the caller speaks.
-    """
-
-    def __init__(self, aside: Outlet, seconds: float, revision: Revision) -> None:
+    def __init__(self, aside: Outlet, seconds: float) -> None:
         self._aside = aside
         self._seconds = seconds
-        self.revision = revision
         self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
         self._visits: dict[str, None] = {}
         """Addresses the person was sent to, by their id; the last of them."""
 
-    async def ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
+    async def ask(self, outlet: Outlet, question: Question, revision: Revision) -> Mapping[str, Any]:
         """One request to the caller, on the stream of the call it belongs to, for as long as that is read."""
         outlet = self._aside if outlet.over else outlet
         self._sent_to(question.params.get("elicitationId"))
-        answer = await self._answered(outlet, question)
+        answer = await self._answered(outlet, question.method, _fit(question, revision))
         if isinstance(answer, Failure):
             raise ExecutionFailed(f"the client could not answer {question.method}: {answer.read().message}")
         try:
-            return _refit(question, _answer.decode(answer.result), self.revision)
+            return _refit(question, _answer.decode(answer.result), revision)
         except msgspec.DecodeError:
             raise ExecutionFailed(f"the client's answer to {question.method} is no object") from None
 
-    async def _answered(self, outlet: Outlet, question: Question) -> Response | Failure:
+    async def _answered(self, outlet: Outlet, method: str, params: Mapping[str, Any]) -> Response | Failure:
         """As it came. Whoever waits for it no longer says so."""
         waiter: asyncio.Future[Response | Failure] = asyncio.get_running_loop().create_future()
         id = self._asked.open(waiter)
-        outlet.send(jsonrpc.request(id, question.method, make_visible(_encode(_fit(question, self.revision)))))
+        outlet.send(jsonrpc.request(id, method, make_visible(_encode(params))))
         try:
             async with asyncio.timeout(self._seconds):
                 return await waiter
         except TimeoutError:
             outlet.send(_cancelled(id))
-            raise RequestTimeout(question.method, int(self._seconds * 1000)) from None
+            raise RequestTimeout(method, int(self._seconds * 1000)) from None
         except asyncio.CancelledError:
             outlet.send(_cancelled(id))
             raise

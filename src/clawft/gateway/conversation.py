@@ -11,7 +11,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadParams, UrlElicitationRequired
 from clawft.gateway import dispatch
-from clawft.gateway.asking import Asking
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, Target
 from clawft.gateway.events import (
@@ -35,7 +34,8 @@ from clawft.wire.meta import RANK, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
-if TYPE_CHECKING:  # loaded with the first call, and with the first task
+if TYPE_CHECKING:  # loaded with the first question, the first call, and the first task
+    from clawft.gateway.asking import Asking
     from clawft.gateway.errand import Errands
     from clawft.gateway.task.older_tasks import OlderTasks
 
@@ -54,7 +54,6 @@ class Conversation:
         self._aside = aside
         self._level: str | UnsetType = UNSET
         self._watched: dict[str, Release] = {}
-        self._asking = Asking(aside, gateway.question_seconds, REVISIONS[base.revision])
         self._leave = gateway.events.subscribe(self._tell)
         self.running = Running()
         self.caller = base
@@ -72,6 +71,12 @@ class Conversation:
         from clawft.gateway.errand import Errands  # loaded with the first call
 
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from clawft.gateway.asking import Asking  # most callers are asked nothing
+
+        return Asking(self._aside, self._gateway.question_seconds)
 
     @cached_property
     def _tasks(self) -> OlderTasks:
@@ -117,7 +122,7 @@ class Conversation:
         if quick is not None:
             return quick(self, request)
         if method in _OLDER_TASKS and REVISIONS[self.caller.revision].core_tasks:
-            return await self._tasks.answer(request, self.caller, partial(self._asking.ask, outlet))
+            return await self._tasks.answer(request, self.caller, partial(self._ask, outlet))
         slow = _SLOW.get(method)
         if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
@@ -157,11 +162,11 @@ class Conversation:
         token = read_meta(target.meta).progress_token if target.meta else UNSET
         if token is UNSET and outlet is self._aside:
             return self._plain_talk or self._settle_talk()
-        return HandshakeTalk(self.caller, outlet, token, self._level, self._asking.ask)
+        return HandshakeTalk(self.caller, outlet, token, self._level, self._ask)
 
     def _settle_talk(self) -> HandshakeTalk:
         """On a pipe the calls that want no progress may share one: nothing in it is about one of them."""
-        self._plain_talk = HandshakeTalk(self.caller, self._aside, UNSET, self._level, self._asking.ask)
+        self._plain_talk = HandshakeTalk(self.caller, self._aside, UNSET, self._level, self._ask)
         return self._plain_talk
 
     def _list(self, request: Request) -> bytes:
@@ -185,7 +190,7 @@ class Conversation:
         self._seen = Seen(self._gateway, self.caller)
         self._plain_talk = None
         self._gateway.folders.enter(self)
-        revision = self._asking.revision = REVISIONS[hello.revision]
+        revision = REVISIONS[hello.revision]
         self._narrows = narrow.is_needed(revision)
         capabilities = _told_to(revision)
         return handshake.initialize_result(
@@ -214,7 +219,7 @@ class Conversation:
         self._watched[uri] = _nothing
         try:
             await self._gateway.settle(self.caller)
-            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._asking.ask))
+            by = Reader(self.caller, HandshakeTalk(self.caller, outlet, UNSET, self._level, self._ask))
             release = await self._gateway.resources.watch(uri, by, self._updated)
         except BaseException:
             self._watched.pop(uri, None)
@@ -268,7 +273,10 @@ class Conversation:
 
     async def ask_aside(self, question: Question) -> Mapping[str, Any]:
         """One that belongs to no call."""
-        return await self._asking.ask(self._aside, question)
+        return await self._ask(self._aside, question)
+
+    async def _ask(self, outlet: Outlet, question: Question) -> Mapping[str, Any]:
+        return await self._asking.ask(outlet, question, REVISIONS[self.caller.revision])
 
     def fill(self, answer: Response | Failure) -> None:
         """An answer to a question of ours."""
@@ -283,7 +291,8 @@ class Conversation:
             self._watched.popitem()[1]()
         if self.caller.session:
             self._gateway.events.publish(ConversationEnded(self.caller.session))
-        self._asking.close()
+        if "_asking" in self.__dict__:
+            self._asking.close()
         self.running.cancel_all()
 
 

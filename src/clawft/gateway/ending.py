@@ -12,7 +12,6 @@ from clawft.errors import ClawftError, MissingCapability, ToolError
 from clawft.gateway.offer.shared import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import Call, Caller, Era, Finish, Kind, Next, Reply, Tool
-from clawft.wire import links
 from clawft.wire.meta import NEEDED
 
 MAX_SPELLED_HERE = 32 * 1024
@@ -54,6 +53,8 @@ async def _spelled(call: Call, reply: Reply, spelled: Spelled | None) -> Reply:
     """With the resources it names as this caller can read them."""
     if spelled is None or not may_name(reply):
         return reply
+    from clawft.wire import links  # only where URIs are shared
+
     work = partial(links.in_result, reply.result, spelled)
     result = work() if len(reply.result) <= MAX_SPELLED_HERE else await in_turn(call.origin.server, work)
     return reply if result is reply.result else msgspec.structs.replace(reply, result=result)

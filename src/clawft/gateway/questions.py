@@ -12,16 +12,18 @@ import hmac
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
 
 from clawft.errors import BadParams, ProtocolFailure
-from clawft.gateway.spent import Spent
 from clawft.model import Caller, Kind, Question, Reply
 from clawft.wire.visible import make_visible
+
+if TYPE_CHECKING:  # loaded with the first answer to a question
+    from clawft.gateway.spent import Spent
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
@@ -84,7 +86,12 @@ class Seal:
     def __init__(self, key: bytes, lifetime: float = LIFETIME_SECONDS) -> None:
         self._key = key
         self._lifetime = lifetime
-        self._spent = Spent()
+
+    @cached_property
+    def _spent(self) -> Spent:
+        from clawft.gateway.spent import Spent  # loaded with the first answer to a question
+
+        return Spent()
 
     def close(
         self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = (), carry: bytes = b""

@@ -33,7 +33,6 @@ from clawft.model import (
 )
 from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
-from clawft.wire import links
 
 NO_VALUES = Completion((), 0, has_more=False)
 
@@ -118,6 +117,8 @@ class Prompts:
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         spelled = self._shared.spelled(found.origin, caller)
         if spelled is not None:
+            from clawft.wire import links  # only where URIs are shared
+
             result = await worked_on(result, found.origin.server, partial(links.in_prompt, result, spelled))
         return await self._passing(f"the prompt {found.name}", found.origin, result)
 

@@ -32,7 +32,6 @@ from clawft.model import (
 )
 from clawft.policy.beside import RESOURCES
 from clawft.provider.base import AskingResources, Changed, ResourceProvider
-from clawft.wire import links
 
 log = logging.getLogger("clawft.gateway")
 MAX_WATCHED = 20_000
@@ -131,6 +130,8 @@ class Resources:
             if read is not None:
                 spell = self._spell(known, by.caller, native, "" if wrapped is None else uri)
                 if spell is not None:
+                    from clawft.wire import links  # only where URIs are shared
+
                     read = await worked_on(read, known.origin.server, partial(links.in_contents, read, spell))
                 return await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
         raise ResourceNotFound(uri)
