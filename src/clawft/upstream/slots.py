@@ -91,6 +91,8 @@ class Slots:
                 self._queue.remove(waiter)
                 if not waiter.turn.done():
                     waiter.turn.set_result(None)
+            elif not waiter.holder.private:
+                return  # whoever stands behind it could not come in either
 
     def _take(self, holder: Holder) -> bool:
         if len(self._holders) >= self.limit:
