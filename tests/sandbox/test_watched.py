@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.sandbox.bounds import Around, Table
+from clawft.sandbox.bounds import HOMES, Around, Table
 from clawft.sandbox.proposal import MAX_NAMED, propose
 from clawft.sandbox.watched import MAX_SEEN, Seen, question, read_notes
 from tests.requirements import requirement
@@ -92,7 +92,7 @@ def test_the_table_has_what_was_used_and_no_secret() -> None:
         ("/home/me/.cargo/bin/cargo", "decides what runs at your next login"),
         ("/home/me/.cargo/x", "decides what runs at your next login"),
         ("/home/other/.ssh/authorized_keys", "lies in the home of somebody else"),
-        ("/root/x", "lies in the home of somebody else"),
+        *((f"{homes}/other/x", "lies in the home of somebody else") for homes in HOMES),
         ("/var/evil", "holds folders of the system"),
         ("/home/me/\u202egnp.exe", "has letters in its name that cannot be shown"),
         ("/home/me/\udcff", "has letters in its name that cannot be shown"),
