@@ -69,7 +69,7 @@ class Gateway:
 
     def list_tools(self) -> list[Tool]:
         """What callers see, each under the name they see."""
-        return [msgspec.structs.replace(e.tool, name=e.name) for e in self._app.gateway.listed(self._app.caller)]
+        return [msgspec.structs.replace(e.tool, name=e.name) for e in self._app.gateway.tools.listed(self._app.caller)]
 
     async def call_tool(self, name: str, /, **arguments: Any) -> CallToolResult:
         """Run one tool through the guards, by any spelling of its name."""

@@ -48,7 +48,7 @@ def gateway(*, server: str = "") -> Gateway:
     """The tools `demo__echo`, `demo__fail` and `demo__hang`, of a server if one is named."""
 
     def names_of(call: Call) -> tuple[str, ...]:
-        return made.names_of(call.name, call.caller)
+        return made.tools.names_of(call.name, call.caller)
 
     made = Gateway([Permission(names_of)])
     provider = FunctionProvider("demo", [echo, fail, hang], workspace=Path.cwd(), store=MemoryStore())
@@ -57,7 +57,7 @@ def gateway(*, server: str = "") -> Gateway:
 
 
 def named(made: Gateway, name: str) -> Listed:
-    found = made.find(name)
+    found = made.tools.find(name)
     assert found is not None
     return found
 

@@ -52,7 +52,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 async def looped(model: Model, listener: Listener, bounds: Bounds = Bounds()) -> Outcome:  # noqa: B008 - frozen
     made = gateway()
-    tools = [spec_of(entry) for entry in made.visible(CONTEXT.caller)]
+    tools = [spec_of(entry) for entry in made.tools.visible(CONTEXT.caller)]
     loop = Loop(model, live(made), CONTEXT, bounds, tell=listener.tell, record=listener.record)
     try:
         return await loop.run([Task("say hi")], "Be kind.", tools)

@@ -46,7 +46,7 @@ class Watched(Scripted):
 
 
 def desk_of(made: Gateway, config: DelegationConfig, connected: Sequence[Connected] = ()) -> Desk:
-    house = House(made, made.search, lambda: None, lambda: connected, Path("/workspace"))
+    house = House(made, lambda: None, lambda: connected, Path("/workspace"))
     return Desk(config, house)
 
 
@@ -175,7 +175,7 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
 async def test_too_many_tools_are_searched() -> None:
     made = gateway()
     offered: list[bool] = []
-    house = House(made, made.search, lambda: offered.append(True), lambda: (), Path.cwd())
+    house = House(made, lambda: offered.append(True), lambda: (), Path.cwd())
     model = Watched(DONE)
     await Desk(DelegationConfig(tool_tokens=10), house).run(job("x", Listener(), model=model))
     assert offered
@@ -249,7 +249,7 @@ async def asked(made: Gateway, **given: Any) -> tuple[bool, dict[str, Any]]:
 
 @requirement("DELEG-20", "T-12.1", "T-12.2")
 def test_its_schema_asks_for_a_task() -> None:
-    entry = offering(DelegationConfig(claude_enabled=True)).find("delegate__task")
+    entry = offering(DelegationConfig(claude_enabled=True)).tools.find("delegate__task")
     assert entry is not None
     schema = msgspec.json.decode(entry.tool.input_schema)
     assert schema["required"] == ["task"]

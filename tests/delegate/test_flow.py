@@ -45,7 +45,7 @@ def made(*states: str) -> tuple[Gateway, list[dict[str, Any]]]:
 
 def desk_of(gateway: Gateway, server: str = "ruflo") -> Desk:
     config = DelegationConfig(claude_flow_enabled=True, claude_flow_server=server, rules=(Rule("swarm", "flow"),))
-    return Desk(config, House(gateway, gateway.search, lambda: None, lambda: (), Path.cwd()))
+    return Desk(config, House(gateway, lambda: None, lambda: (), Path.cwd()))
 
 
 @requirement("DELEG-19", "DELEG-21", "T-12.5", "DELEG-08")

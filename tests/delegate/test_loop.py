@@ -22,7 +22,7 @@ from tests.requirements import requirement
 async def looped(script: str, listener: Listener, bounds: Bounds = Bounds()) -> Outcome:  # noqa: B008 - frozen
     made = gateway()
     loop = Loop(Scripted(scenario(script)), live(made), CONTEXT, bounds, tell=listener.tell, record=listener.record)
-    return await loop.run([Task("go")], "", [spec_of(entry) for entry in made.visible(CONTEXT.caller)])
+    return await loop.run([Task("go")], "", [spec_of(entry) for entry in made.tools.visible(CONTEXT.caller)])
 
 
 @requirement("AGENT-04")

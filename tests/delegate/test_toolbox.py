@@ -42,7 +42,7 @@ def test_results_are_blocks() -> None:
 
 @requirement("DELEG-07", "T-9.6", "T-9.7", "T-9.8", "DELEG-17")
 def test_tools_are_filtered_by_any_of_their_names() -> None:
-    entries = gateway().visible(Caller())
+    entries = gateway().tools.visible(Caller())
 
     def left(include: list[str], exclude: list[str]) -> list[str]:
         return [entry.name for entry in filter_tools(entries, include, exclude)]

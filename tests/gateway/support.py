@@ -59,7 +59,7 @@ def serving(*providers: Any, guards: Sequence[Guard] = (), **options: Any) -> Ga
     """A gateway with permission first, then these guards, serving these providers."""
 
     def names_of(call: Call) -> Sequence[str]:
-        return gateway.names_of(call.name, call.caller)
+        return gateway.tools.names_of(call.name, call.caller)
 
     gateway = Gateway([Permission(names_of), *guards], **options)
     for provider in providers:

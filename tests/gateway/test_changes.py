@@ -67,7 +67,7 @@ def test_two_providers_cannot_have_one_namespace() -> None:
     served = serving(Demo("a").add("echo", echo))
     with pytest.raises(InvalidConfig, match="'a'"):
         served.register(Demo("a"))
-    assert len(served.entries) == 1
+    assert len(served.tools.entries) == 1
 
 
 @requirement("PROV-04")

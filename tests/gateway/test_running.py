@@ -240,4 +240,4 @@ async def test_a_provider_that_breaks_does_not_hide_the_others() -> None:
     served.register(Demo("good").add("echo", echo))
     served.register(Broken("bad"))
     served.register(Demo("late").add("echo", echo))
-    assert [entry.name for entry in served.entries] == ["good__echo", "late__echo"]
+    assert [entry.name for entry in served.tools.entries] == ["good__echo", "late__echo"]

@@ -24,7 +24,7 @@ def app_with(home: Path, workspace: Path, form: Form, **more: Any) -> App:
 
 
 def listed(app: App) -> set[str]:
-    return {entry.canonical for entry in app.gateway.listed(app.caller)}
+    return {entry.canonical for entry in app.gateway.tools.listed(app.caller)}
 
 
 async def asked(app: App, tool: str, /, caller: Caller | None = None, **given: Any) -> tuple[bool, Any]:

@@ -4,7 +4,8 @@ import pytest
 
 from clawft.errors import ToolNotFound
 from clawft.guard.permission import Permission, unknown
-from clawft.guard.pipeline import Finish, Guard, ListGuard
+from clawft.guard.pipeline import Finish, Guard
+from clawft.guard.sides import ListGuard
 from clawft.model import Call, Caller, Grant, Next, Origin, Reply, Tool
 from tests.guard.support import answers, call, way
 from tests.requirements import requirement

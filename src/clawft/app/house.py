@@ -134,7 +134,7 @@ class App:
         return guards if settings.audit else guards[1:]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
-        return self.gateway.names_of(call.name, call.caller)
+        return self.gateway.tools.names_of(call.name, call.caller)
 
     def _relist(self) -> None:
         self.gateway.tools_changed()
@@ -215,8 +215,7 @@ class App:
         """Where tasks are handed in."""
         from clawft.delegate.desk import Desk, House  # most gateways delegate nothing
 
-        tools = self.gateway
-        house = House(tools, tools.search, self._own.offer_search, self._connected, self.settings.workspace)
+        house = House(self.gateway, self._own.offer_search, self._connected, self.settings.workspace)
         return Desk(self.settings.delegation, house)
 
     def _connected(self) -> list[Connected]:

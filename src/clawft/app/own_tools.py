@@ -54,10 +54,10 @@ class OwnTools:
         from clawft.builtin.finding import finding_tools  # most callers are listed everything
 
         gateway = self._gateway
-        if gateway.find("weft__search_tools") is not None:
+        if gateway.tools.find("weft__search_tools") is not None:
             return
         provider = self._provider or self._begin_bare()
-        for function in finding_tools(gateway.search, gateway.call, gateway.find):
+        for function in finding_tools(gateway.tools.search, gateway.call, gateway.tools.find):
             provider.add(function)
 
     def _begin_bare(self) -> FunctionProvider:

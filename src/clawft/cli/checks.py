@@ -210,14 +210,14 @@ def audit(folder: Path) -> Iterator[Finding]:
 
 
 def tools(app: App) -> Iterator[Finding]:
-    entries = app.gateway.entries
-    hidden = len(entries) - len(app.gateway.visible(app.caller))
+    entries = app.gateway.tools.entries
+    hidden = len(entries) - len(app.gateway.tools.visible(app.caller))
     yield ok("tools", f"{len(entries)} offered" + (f", {hidden} of them hidden by allow/deny" if hidden else ""))
     if app.files.name_any:
         _recall(app)
-    for clash in app.gateway.clashes:
+    for clash in app.gateway.tools.clashes:
         yield warn("tools", f"{clash.name} is left out: {clash.reason}", "rename one of the two, or use --names plain")
-    for entry in app.gateway.entries:
+    for entry in app.gateway.tools.entries:
         if _is_shortened(entry):
             yield warn(
                 "tools", f"{entry.canonical} is offered as {entry.name}", "its own name is too long or has odd letters"

@@ -174,4 +174,4 @@ async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> Non
 
 def _is_built_in(app: App, tool: str) -> bool:
     """Among bare names a server's tool would win, so there the servers must be known."""
-    return bool(tool) and app.settings.names.value != "bare" and app.gateway.find(tool) is not None
+    return bool(tool) and app.settings.names.value != "bare" and app.gateway.tools.find(tool) is not None

@@ -59,7 +59,7 @@ def _print_told(explained: Explained, options: Options) -> int:
 async def explain(app: App, options: Options) -> Explained:
     from clawft.policy.verdict import strictest  # only where something is explained
 
-    entry = app.gateway.find(options.name)
+    entry = app.gateway.tools.find(options.name)
     if entry is None:
         raise not_found(app, options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any])

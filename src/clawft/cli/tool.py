@@ -25,7 +25,7 @@ Schema = Mapping[str, Any]
 
 def find(app: App, name: str) -> Entry:
     """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
-    entry = app.gateway.find_visible(name, app.caller)
+    entry = app.gateway.tools.find_visible(name, app.caller)
     if entry is None:
         raise not_found(app, name)
     return entry
@@ -35,7 +35,7 @@ def not_found(app: App, name: str) -> ToolNotFound:
     absent = why_absent(app, name)
     if absent is not None:
         return ToolNotFound(f"{name}: {absent[0]}", hint=absent[1])
-    near = nearest(name, [spelling for entry in app.gateway.visible(app.caller) for spelling in entry.names])
+    near = nearest(name, [spelling for entry in app.gateway.tools.visible(app.caller) for spelling in entry.names])
     return ToolNotFound(f"unknown tool: {name}", hint=f"did you mean {near}?" if near else "weft tools list")
 
 
@@ -180,7 +180,7 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
     """
     from clawft.cli.asking import way_back  # only where a call runs
 
-    entry = app.gateway.find(options.name)
+    entry = app.gateway.tools.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}
     given = arguments(options.pairs, options.args, schema)
     caller, waiting = way_back(options.name, app.caller)

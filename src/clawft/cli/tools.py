@@ -39,7 +39,7 @@ def _table_options(parser: Parser) -> None:
 
 def _list(options: Options) -> int:
     async def work(app: App) -> tuple[list[Entry], str]:
-        listed = [entry for entry in app.gateway.listed(app.caller) if _is_of(entry, tuple(options.only))]
+        listed = [entry for entry in app.gateway.tools.listed(app.caller) if _is_of(entry, tuple(options.only))]
         return listed, "" if listed else _no_tools(app, options)
 
     if completing.is_completing():
@@ -49,7 +49,7 @@ def _list(options: Options) -> int:
 
 
 async def _complete(app: App) -> int:
-    listed = (entry.name for entry in app.gateway.listed(app.caller))
+    listed = (entry.name for entry in app.gateway.tools.listed(app.caller))
     return completing.print_names([*listed, *completing.remembered(app)])
 
 
@@ -76,7 +76,7 @@ def _search_options(parser: Parser) -> None:
 
 def _search(options: Options) -> int:
     async def work(app: App) -> list[Entry]:
-        return app.gateway.search(app.caller, " ".join(options.words), MAX_FOUND)
+        return app.gateway.tools.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     nothing = "nothing found; `weft tools list` shows all tools"
     return shown(options, work, lambda found: _print_entries(found, options, nothing))

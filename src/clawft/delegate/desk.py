@@ -17,7 +17,7 @@ from clawft.catalog.surface import Form, Surface
 from clawft.delegate import rules, sdk
 from clawft.delegate.budget import Bounds
 from clawft.delegate.events import Outcome, Tell
-from clawft.delegate.executor import ExecutionContext, ToolExecutor, Tools, live
+from clawft.delegate.executor import ExecutionContext, Served, ToolExecutor, live
 from clawft.delegate.flow import Flow, entry_tool
 from clawft.delegate.key import Key, read_key
 from clawft.delegate.local import Local
@@ -38,8 +38,7 @@ _depth: ContextVar[int] = ContextVar("delegation_depth", default=0)
 class House(Struct, frozen=True):
     """What a desk needs to know of the house it stands in."""
 
-    tools: Tools
-    search: Callable[[Caller, str, int], Sequence[Entry]]
+    gateway: Served
     offer_search: Callable[[], None]
     connected: Callable[[], Sequence[Connected]]
     workspace: Path
@@ -125,7 +124,7 @@ class Desk:
             return _off("claude_flow_enabled")
         if not told.claude_flow_server:
             return "delegation.claude_flow_server names no server"
-        if self._house.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
+        if self._house.gateway.tools.find_visible(entry_tool(told.claude_flow_server), caller) is None:
             return (
                 f"the server {told.claude_flow_server} is not connected (weft servers test {told.claude_flow_server})"
             )
@@ -148,13 +147,13 @@ class Desk:
             context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker))
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
-                return await Flow(server, self._house.tools, context, self._bounds, job.tell).run(job.task)
+                return await Flow(server, self._house.gateway, context, self._bounds, job.tell).run(job.task)
             model = job.model or await asyncio.to_thread(self._model, job, context, lacking)  # a library loads slowly
             return await self._looped(job, context, model)
 
     async def _looped(self, job: Job, context: ExecutionContext, model: Model) -> Outcome:
         try:
-            executor = job.executor or live(self._house.tools)
+            executor = job.executor or live(self._house.gateway)
             loop = Loop(
                 model,
                 executor,
@@ -175,10 +174,10 @@ class Desk:
     def _given(self, caller: Caller) -> tuple[list[Entry], bool]:
         """The tools the delegate is told of, and whether it must search for the others."""
         surface = Surface(Form.AUTO, self._config.tool_tokens)
-        entries = self._house.tools.visible(caller)
+        entries = self._house.gateway.tools.visible(caller)
         if surface.searches(entries):
             self._house.offer_search()
-            entries = self._house.tools.visible(caller)
+            entries = self._house.gateway.tools.visible(caller)
         return surface.listed(entries, lambda entry: False), surface.searches(entries)
 
     def _model(self, job: Job, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
@@ -197,8 +196,8 @@ class Desk:
 
     def _local(self, job: Job, caller: Caller, lacking: dict[Target, str]) -> Local:
         return Local(
-            lambda query, limit: self._house.search(caller, query, limit),
-            lambda name: self._house.tools.find_visible(name, caller) is not None,
+            lambda query, limit: self._house.gateway.tools.search(caller, query, limit),
+            lambda name: self._house.gateway.tools.find_visible(name, caller) is not None,
             job.why,
             {target.value: fault for target, fault in lacking.items()},
         )
@@ -211,7 +210,7 @@ class Desk:
             unwanted = (*unwanted, OWN_TOOLS)
         allow = parent.grant.allow
         if job.tools or job.within:
-            left = filter_tools(self._house.tools.visible(parent), job.within, unwanted)
+            left = filter_tools(self._house.gateway.tools.visible(parent), job.within, unwanted)
             allow = tuple(entry.canonical for entry in filter_tools(left, job.tools, ()))
         return msgspec.structs.replace(
             parent,

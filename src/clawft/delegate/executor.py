@@ -51,11 +51,20 @@ class ToolExecutor(Protocol):
 
 
 class Tools(Protocol):
-    """What a delegate sees of the gateway: the tools of a caller, and the one way every call takes."""
+    """The tools of each caller."""
 
     def visible(self, caller: Caller) -> list[Entry]: ...
 
     def find_visible(self, name: str, caller: Caller) -> Entry | None: ...
+
+    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]: ...
+
+
+class Served(Protocol):
+    """What a delegate sees of the gateway: those, and the one way every call takes."""
+
+    @property
+    def tools(self) -> Tools: ...
 
     async def call(self, caller: Caller, name: str, arguments: bytes = ..., talk: Talk | None = None) -> Reply: ...
 
@@ -101,18 +110,20 @@ class McpExecutor:
 
     name = "mcp"
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, gateway: Served) -> None:
+        self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
         entry = self._find(spec.tool, ctx.caller)
-        return await _called(self._tools, entry, spec, ctx) if entry else not_found(spec.tool)
+        return await _called(self._gateway, entry, spec, ctx) if entry else not_found(spec.tool)
 
     def _find(self, name: str, caller: Caller) -> Entry | None:
-        found = self._tools.find_visible(name, caller)
+        found = self._gateway.tools.find_visible(name, caller)
         if found is not None and found.origin.server:
             return found
-        bare = (entry for entry in self._tools.visible(caller) if entry.origin.server and entry.tool.name == name)
+        bare = (
+            entry for entry in self._gateway.tools.visible(caller) if entry.origin.server and entry.tool.name == name
+        )
         return next(bare, None)
 
 
@@ -121,14 +132,14 @@ class BuiltinExecutor:
 
     name = "builtin"
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, gateway: Served) -> None:
+        self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
-        entry = self._tools.find_visible(spec.tool, ctx.caller)
+        entry = self._gateway.tools.find_visible(spec.tool, ctx.caller)
         if entry is None or entry.origin.server:
             return not_found(spec.tool)
-        return await _called(self._tools, entry, spec, ctx)
+        return await _called(self._gateway, entry, spec, ctx)
 
 
 class UnknownExecutor:
@@ -136,11 +147,11 @@ class UnknownExecutor:
 
     name = "unknown"
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, gateway: Served) -> None:
+        self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
-        return await _called(self._tools, None, spec, ctx)
+        return await _called(self._gateway, None, spec, ctx)
 
 
 class Live:
@@ -159,18 +170,20 @@ class Live:
         return not_found(spec.tool)
 
 
-def live(tools: Tools) -> Live:
-    return Live([McpExecutor(tools), BuiltinExecutor(tools), UnknownExecutor(tools)])
+def live(gateway: Served) -> Live:
+    return Live([McpExecutor(gateway), BuiltinExecutor(gateway), UnknownExecutor(gateway)])
 
 
 def not_found(tool: str) -> ToolExecutionResult:
     return ToolExecutionResult("not_found", f"tool not found: {tool}")
 
 
-async def _called(tools: Tools, entry: Entry | None, spec: ToolCallSpec, ctx: ExecutionContext) -> ToolExecutionResult:
+async def _called(
+    gateway: Served, entry: Entry | None, spec: ToolCallSpec, ctx: ExecutionContext
+) -> ToolExecutionResult:
     name, server = (entry.canonical, entry.origin.server) if entry else (spec.tool, spec.tool)
     try:
-        reply = await tools.call(ctx.caller, name, msgspec.json.encode(spec.input), ctx.talk)
+        reply = await gateway.call(ctx.caller, name, msgspec.json.encode(spec.input), ctx.talk)
     except ToolNotFound:
         return not_found(spec.tool)
     except JsonRpcFailure as refused:

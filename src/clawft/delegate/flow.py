@@ -10,7 +10,7 @@ import msgspec
 
 from clawft.delegate.budget import Bounds, End, why
 from clawft.delegate.events import Called, Calling, Outcome, Tell
-from clawft.delegate.executor import ExecutionContext, McpExecutor, ToolCallSpec, Tools
+from clawft.delegate.executor import ExecutionContext, McpExecutor, Served, ToolCallSpec
 from clawft.delegate.turns import ToolResult, ToolUse
 
 CREATE, STATUS = "task_create", "task_status"
@@ -28,9 +28,9 @@ def entry_tool(server: str) -> str:
 class Flow:
     """Hands a task over and, as long as somebody over there works on it, waits for its end."""
 
-    def __init__(self, server: str, tools: Tools, context: ExecutionContext, bounds: Bounds, tell: Tell) -> None:
+    def __init__(self, server: str, gateway: Served, context: ExecutionContext, bounds: Bounds, tell: Tell) -> None:
         self._server = server
-        self._executor = McpExecutor(tools)
+        self._executor = McpExecutor(gateway)
         self._context = context
         self._bounds = bounds
         self._tell = tell

@@ -286,7 +286,8 @@ class Conversation:
         self._plain_talk = None
         self._leave()
         self._gateway.folders.leave(self)
-        self._gateway.loudness.leave(self)
+        if self._level is not UNSET:
+            self._gateway.loudness.leave(self)
         while self._watched:
             self._watched.popitem()[1]()
         if self.caller.session:

@@ -83,7 +83,7 @@ def _template(named: Named[ResourceTemplate | ForeignTemplate], revision: Revisi
 
 
 LISTS = {
-    "tools/list": _List("tools", lambda gateway, caller: gateway.listed(caller), _tool),
+    "tools/list": _List("tools", lambda gateway, caller: gateway.tools.listed(caller), _tool),
     "prompts/list": _List("prompts", lambda gateway, caller: gateway.prompts.listed(caller), _prompt),
     "resources/list": _List("resources", lambda gateway, caller: gateway.resources.named(caller), _resource),
     "resources/templates/list": _List(

@@ -41,7 +41,7 @@ class Errands:
     def start(self, id: bytes, caller: Caller, target: Target, talk: Talk, deliver: Answer) -> bool:
         """False if this call has to go the long way; nothing has happened then."""
         name = target.name
-        entry = self.gateway.find(name, caller)
+        entry = self.gateway.tools.find(name, caller)
         short = entry.shortcut if entry is not None else None
         if entry is None or short is None or self.running.refusal(id) is not None:
             return False

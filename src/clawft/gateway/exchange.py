@@ -72,7 +72,7 @@ class Exchange:
         if request.method not in CALLS:
             return Heard(request, caller, told)
         target = dispatch.read_target(request.method, request.params)
-        entry = self._gateway.find(target.name, caller) if request.method == METHOD else None
+        entry = self._gateway.tools.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
         return Heard(_USUAL, caller, told, target, entry)  # all that was asked is in its target
@@ -87,7 +87,7 @@ class Exchange:
             return None
         target = Target(METHOD, usual.name, usual.arguments, usual.meta)
         caller = self._callers.of(told)
-        entry = self._gateway.find(usual.name, caller)
+        entry = self._gateway.tools.find(usual.name, caller)
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
         return Heard(_USUAL, caller, told, target, entry)
@@ -144,7 +144,7 @@ class Exchange:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
     def _wants_task(self, entry: Entry, target: Target, caller: Caller) -> bool:
-        if entry.tool.task in _AT_ONCE or not self._gateway.find_visible(target.name, caller):
+        if entry.tool.task in _AT_ONCE or not self._gateway.tools.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
             raise _needs_tasks(target.name)
@@ -157,7 +157,7 @@ class Exchange:
         return self._gateway.tasks.start(caller, target.name, run, known)
 
     def _check_params(self, entry: Entry, target: Target, caller: Caller, headers: Headers) -> None:
-        if b"x-mcp-header" not in entry.tool.wire or not self._gateway.find_visible(target.name, caller):
+        if b"x-mcp-header" not in entry.tool.wire or not self._gateway.tools.find_visible(target.name, caller):
             return
         found = _mirrors(entry.tool.input_schema)
         if not isinstance(found, BadMirror):

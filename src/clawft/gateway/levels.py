@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from clawft.gateway.offer.registered import Registered
 from clawft.provider.base import HeedingProvider
@@ -13,7 +13,7 @@ from clawft.wire.meta import RANK
 class Loudness:
     """One level for each conversation that has set one; servers are told the lowest."""
 
-    def __init__(self, providers: Callable[[], Iterable[Registered]]) -> None:
+    def __init__(self, providers: Iterable[Registered]) -> None:
         self._providers = providers
         self._wanted: dict[object, str] = {}
 
@@ -33,5 +33,5 @@ class Loudness:
         self._wanted.pop(who, None)
 
     async def _tell(self) -> None:
-        heeding = [known.provider for known in self._providers() if isinstance(known.provider, HeedingProvider)]
+        heeding = [known.provider for known in self._providers if isinstance(known.provider, HeedingProvider)]
         await asyncio.gather(*(provider.heed(self.lowest) for provider in heeding))

@@ -19,7 +19,7 @@ from clawft.gateway.offer.resources import Reader
 from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed import Followed
-from clawft.guard.pipeline import unasked
+from clawft.guard.sides import unasked
 from clawft.model import LOCAL, Caller, Silent
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request

@@ -20,7 +20,7 @@ from msgspec import Raw, Struct
 from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
-from clawft.guard.pipeline import Use as BesideUse
+from clawft.guard.sides import Use as BesideUse
 from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
 from clawft.policy.beside import RESOURCES_TOOL, prompts_of

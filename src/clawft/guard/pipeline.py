@@ -10,25 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import compress
 from typing import Protocol, runtime_checkable
 
-import msgspec
 from msgspec import Struct
 
-from clawft.model import Call, Caller, Capabilities, Finish, Next, Origin, Reply, Shortcut, Start, Talk, Tool, Witness
-
-
-class Use(Struct, frozen=True):
-    """A prompt or a resource of somebody that is about to be used; `method` is what has to be approved for it."""
-
-    method: str
-    origin: Origin
-    caller: Caller
-    arguments: bytes
-    talk: Talk
-
-
-def unasked(caller: Caller) -> Caller:
-    """The same caller where no question can be put: what would have to be asked about is refused."""
-    return msgspec.structs.replace(caller, capabilities=Capabilities())
+from clawft.model import Call, Finish, Next, Origin, Reply, Shortcut, Start, Tool, Witness
 
 
 class Guard(Protocol):
@@ -39,13 +23,6 @@ class Guard(Protocol):
     def __call__(self, call: Call, after: Next) -> Awaitable[Reply]:
         """Usually an `async def`. A guard that only lets pass or refuses may return `after(call)` as it is."""
         ...
-
-
-@runtime_checkable
-class ListGuard(Protocol):
-    """A guard with a list side: the same rule decides what is listed and what can be called."""
-
-    def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
 
 
 @runtime_checkable
@@ -65,37 +42,6 @@ class ReplyGuard(Protocol):
     """
 
     def finish(self, call: Call, reply: Reply) -> Reply: ...
-
-
-@runtime_checkable
-class FaceGuard(Protocol):
-    """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
-
-    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
-        """What stands in its place; empty if nothing does."""
-        ...
-
-
-@runtime_checkable
-class BesideGuard(Protocol):
-    """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
-
-    async def refuses(self, use: Use) -> str:
-        """Why it may not be used; empty if it may."""
-        ...
-
-    def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
-        """What stands in place of what it says of itself, in lists; empty if nothing does."""
-        ...
-
-
-@runtime_checkable
-class ContentsGuard(Protocol):
-    """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
-
-    async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
-        """The result as it may pass; `what` names it for people. Raises TooLarge."""
-        ...
 
 
 class _Part(Struct, frozen=True):

@@ -165,13 +165,13 @@ async def test_an_unknown_tool_is_unknown(provider: IdeProvider) -> None:
 async def test_an_editor_that_comes_and_goes_changes_no_list(provider: IdeProvider, workspace: Path) -> None:
     gateway, heard = Gateway(), list[Event]()
     gateway.register(provider)
-    before = [entry.canonical for entry in gateway.entries]
+    before = [entry.canonical for entry in gateway.tools.entries]
     assert before[:5] == [f"ide__{name}" for name in FIVE]
     gateway.events.subscribe(heard.append)
     editor = MockIde(workspace)
     provider.hub.connect(editor)
     provider.hub.disconnect(editor)
-    assert [entry.canonical for entry in gateway.entries] == before
+    assert [entry.canonical for entry in gateway.tools.entries] == before
     assert not [event for event in heard if isinstance(event, ListChanged)]
     gateway.unregister("ide")
     assert [event for event in heard if isinstance(event, ListChanged)]

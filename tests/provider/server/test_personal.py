@@ -65,7 +65,7 @@ class House:
 
     async def names(self, proof: str) -> list[str]:
         await self.gateway.settle(caller(proof))
-        return [entry.tool.name for entry in self.gateway.visible(caller(proof))]
+        return [entry.tool.name for entry in self.gateway.tools.visible(caller(proof))]
 
 
 def caller(proof: str) -> Caller:
@@ -113,7 +113,7 @@ async def test_whoever_gave_way_keeps_their_list_and_comes_back_with_the_next_ca
     async with house(tmp_path) as made:
         assert await made.names("ada") == ["whoami", "only_ada"]
         made.pool.private.end_server("ledger")
-        assert [entry.tool.name for entry in made.gateway.visible(caller("ada"))] == ["whoami", "only_ada"]
+        assert [entry.tool.name for entry in made.gateway.tools.visible(caller("ada"))] == ["whoami", "only_ada"]
         assert await made.call("ada", "only_ada") == "ada called only_ada"
         assert list(made.server.sessions.values()) == ["ada", "ada"]
 
@@ -151,9 +151,9 @@ async def test_with_the_server_go_all_sessions(tmp_path: Path) -> None:
 async def test_people_hear_of_their_own_changes_and_a_new_catalog_is_theirs_alone(tmp_path: Path) -> None:
     async with house(tmp_path) as made:
         assert (await made.names("ada"), await made.names("bob")) == (["whoami", "only_ada"], ["whoami", "only_bob"])
-        assert [entry.tool.name for entry in made.gateway.visible(Caller())] == []
-        assert made.gateway.entries == ()
-        assert made.gateway.find("ledger__only_ada", caller("bob")) is None
-        assert made.gateway.find_visible("ledger__only_ada", caller("ada")) is not None
-        found = made.gateway.search(caller("bob"), "only", 9)
+        assert [entry.tool.name for entry in made.gateway.tools.visible(Caller())] == []
+        assert made.gateway.tools.entries == ()
+        assert made.gateway.tools.find("ledger__only_ada", caller("bob")) is None
+        assert made.gateway.tools.find_visible("ledger__only_ada", caller("ada")) is not None
+        found = made.gateway.tools.search(caller("bob"), "only", 9)
         assert "ledger__only_ada" not in [entry.name for entry in found]

@@ -165,10 +165,10 @@ async def test_a_thousand_tools_of_twenty_servers_each_lead_to_their_own_under_e
         gateway = Gateway()
         UpstreamProviders(mine, gateway)
         await mine.set_servers({server: table(server) for server in servers}, seconds=20)
-        assert (len(gateway.entries), gateway.clashes) == (1000, ())
+        assert (len(gateway.tools.entries), gateway.tools.clashes) == (1000, ())
         for spelling in ("s7__t9", "mcp:s7__t9", "mcp:s7:t9", "mcp__s7__t9"):
             assert text(await gateway.call(Caller(), spelling)) == "s7 t9"
-        found = gateway.find("s7__t9")
+        found = gateway.tools.find("s7__t9")
         assert found is not None
         assert (found.canonical, found.origin) == ("mcp:s7__t9", Origin("mcp:s7", "s7", trusted=False))
 

@@ -39,7 +39,7 @@ class Status:
         in_flight = len(self._stateless.running) + sum(len(s.conversation.running) for s in sessions)
         rows = (
             ("clawft_uptime_seconds", "gauge", round(time.monotonic() - self._started, 1)),
-            ("clawft_tools", "gauge", len(self._gateway.entries)),
+            ("clawft_tools", "gauge", len(self._gateway.tools.entries)),
             ("clawft_sessions", "gauge", len(sessions)),
             ("clawft_requests_in_flight", "gauge", in_flight),
             ("clawft_calls_total", "counter", self._gateway.calls),

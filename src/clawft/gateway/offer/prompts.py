@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -10,13 +10,12 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clawft.catalog import names, uris
-from clawft.catalog.names import SURELY_FIT, Form
+from clawft.catalog.names import SURELY_FIT
 from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
-from clawft.gateway.offer.listed import listed_by
-from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered
-from clawft.gateway.offer.shared import SharedUris
-from clawft.guard.pipeline import Use, unasked
+from clawft.gateway.offer.basis import Basis
+from clawft.gateway.offer.registered import Registered, listed_by
+from clawft.guard.sides import Use, unasked
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
@@ -35,13 +34,6 @@ from clawft.policy.beside import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
 NO_VALUES = Completion((), 0, has_more=False)
-
-Shows = Callable[[Sequence[str], Caller], bool]
-"""May this caller see what goes by these names? The same rule as for tools."""
-
-
-Withheld = Callable[[Origin, Caller], str]
-"""What stands in place of what a server's prompts say of themselves; empty if nothing does."""
 
 
 class NamedPrompt(Struct, frozen=True):
@@ -63,37 +55,27 @@ class NamedPrompt(Struct, frozen=True):
 
 
 class Prompts:
-    def __init__(
-        self,
-        providers: ProvidersOf,
-        form: Form,
-        shows: Shows,
-        reaches: Reaches,
-        ensure: Ensure,
-        withheld: Withheld,
-        passing: Passing,
-        shared: SharedUris,
-    ) -> None:
-        self._providers = providers
-        self._form = form
-        self._shows = shows
-        self._reaches = reaches
-        self._ensure = ensure
-        self._withheld = withheld
-        self._passing = passing
-        self._shared = shared
+    def __init__(self, basis: Basis) -> None:
+        self._roster = basis.roster
+        self._form = basis.form
+        self._reaches = basis.reaches
+        self._shared = basis.shared
+        self._sides = basis.sides
 
     def visible(self, caller: Caller) -> list[NamedPrompt]:
-        return [named for named in self._named(caller) if self._shows(Spellings(named), caller)]
+        return [named for named in self._named(caller) if self._sides.shows(Spellings(named), caller)]
 
     def listed(self, caller: Caller) -> list[NamedPrompt]:
         """The same as they are shown: those that changed since they were approved say nothing but that."""
         visible = self.visible(caller)
-        notes = {origin: self._withheld(origin, caller) for origin in dict.fromkeys(each.origin for each in visible)}
+        notes = {
+            origin: self._sides.withheld_prompts(origin, caller)
+            for origin in dict.fromkeys(each.origin for each in visible)
+        }
         return [_without_words(each, note) if (note := notes[each.origin]) else each for each in visible]
 
     def _named(self, caller: Caller) -> Iterator[NamedPrompt]:
-        for known in self._providers(caller):
+        for known in self._roster.of(caller):
             if isinstance(known.provider, PromptProvider):
                 for prompt in listed_by(known.owner, "prompts", known.provider.list_prompts):
                     name = names.exported(known.origin, Tool(prompt.name, b""), self._form)
@@ -101,7 +83,7 @@ class Prompts:
 
     def find(self, caller: Caller, name: str) -> NamedPrompt:
         for found in self._named(caller):
-            if _is_called(found, name) and self._shows(found.names, caller):
+            if _is_called(found, name) and self._sides.shows(found.names, caller):
                 return found
         raise ToolNotFound(f"unknown prompt: {name[:MAX_TOLD]}", hint="prompts/list names the prompts there are")
 
@@ -111,7 +93,7 @@ class Prompts:
         """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
         asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
-        await self._ensure(Use(PROMPTS, found.origin, caller, asked, talk))
+        await self._sides.ensure(Use(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
@@ -120,7 +102,7 @@ class Prompts:
             from clawft.wire import links  # only where URIs are shared
 
             result = await worked_on(result, found.origin.server, partial(links.in_prompt, result, spelled))
-        return await self._passing(f"the prompt {found.name}", found.origin, result)
+        return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
 
     async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:
         """Asked of the provider that owns the prompt; for resource templates of everyone it reaches who completes.
@@ -131,13 +113,13 @@ class Prompts:
         if ref.get("type") == "ref/prompt":
             found = self.find(caller, str(ref.get("name", "")))
             ref = {**ref, "name": found.prompt.name}
-            await self._ensure(_use(PROMPTS, found.origin, caller, ref))
+            await self._sides.ensure(_use(PROMPTS, found.origin, caller, ref))
             return await self._complete(found.provider, found.origin, _about(ref, asked))
         owner, native = uris.unwrap(str(ref.get("uri", ""))) or ("", "")
         if owner:
             ref = {**ref, "uri": native}
         for known in self._completing(caller, ref, owner):
-            await self._ensure(_use(RESOURCES, known.origin, caller, ref))
+            await self._sides.ensure(_use(RESOURCES, known.origin, caller, ref))
             completion = await self._complete(known.provider, known.origin, _about(ref, asked))
             if completion.values:
                 return completion
@@ -147,13 +129,13 @@ class Prompts:
         known = await _complete(provider, asked)
         if isinstance(known, Completion):
             return known
-        return ForeignCompletion(known.values, await self._passing("the completion", origin, known.raw))
+        return ForeignCompletion(known.values, await self._sides.passing("the completion", origin, known.raw))
 
     def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[Registered]:
         """Those who may know values for a template, or the one who owns it, where that is said."""
         reached = (
             known
-            for known in self._providers(caller)
+            for known in self._roster.of(caller)
             if owner in ("", known.owner)
             and self._reaches(known, caller)
             and (owner or self._is_spelled(known, caller, str(ref.get("uri", ""))))

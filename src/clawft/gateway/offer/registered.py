@@ -1,16 +1,19 @@
-"""A provider that is offered, and where it comes from."""
+"""A provider that is offered: where it comes from, what kind it is of, and what it says that it has."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import logging
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TypeGuard
+from typing import TypeGuard, TypeVar
 
 from msgspec import Struct
 
-from clawft.guard.pipeline import Use
 from clawft.model import Caller, Next, Origin, Start
 from clawft.provider.base import PageProvider, Provider, ResourceProvider, StartingProvider, WatchedProvider, end_of
+
+T = TypeVar("T")
+log = logging.getLogger("clawft.gateway")
 
 
 class Registered(Struct, frozen=True, dict=True):
@@ -35,12 +38,6 @@ class Registered(Struct, frozen=True, dict=True):
         return self.origin.server or self.origin.namespace
 
 
-Ensure = Callable[[Use], Awaitable[None]]
-"""Raises NotApproved for what a person has to approve first."""
-Passing = Callable[[str, Origin, bytes], Awaitable[bytes]]
-"""What somebody's resource or prompt says, as the guards let it pass; the text names it. Raises TooLarge."""
-ProvidersOf = Callable[[Caller], Iterable[Registered]]
-"""All providers, as this caller has them."""
 Reaches = Callable[[Registered, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""
 
@@ -66,3 +63,12 @@ def _is(provider: object, protocol: type) -> bool:
     if key not in _kinds:
         _kinds[key] = isinstance(provider, protocol)
     return _kinds[key]
+
+
+def listed_by(owner: str, things: str, ask: Callable[[], Sequence[T]]) -> tuple[T, ...]:
+    """Nothing if it breaks while it is asked, so that what the others have is not hidden."""
+    try:
+        return tuple(ask())
+    except (Exception, SystemExit):
+        log.exception("the provider %s could not list its %s", owner, things)
+        return ()

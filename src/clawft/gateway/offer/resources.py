@@ -14,10 +14,9 @@ from msgspec import Raw, Struct
 from clawft.catalog import uris
 from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFound
 from clawft.gateway.events import Event, Events, ResourceUpdated
-from clawft.gateway.offer.listed import listed_by
-from clawft.gateway.offer.registered import Ensure, Passing, ProvidersOf, Reaches, Registered, holds, tells
-from clawft.gateway.offer.shared import SharedUris
-from clawft.guard.pipeline import Use
+from clawft.gateway.offer.basis import Basis
+from clawft.gateway.offer.registered import Registered, holds, listed_by, tells
+from clawft.guard.sides import Use
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
@@ -66,24 +65,15 @@ class Named(Struct, Generic[T], frozen=True):
 class Resources:
     """Each caller has those of the providers it reaches; the others are not there."""
 
-    def __init__(
-        self,
-        providers: ProvidersOf,
-        events: Events,
-        reaches: Reaches,
-        ensure: Ensure,
-        passing: Passing,
-        shared: SharedUris,
-    ) -> None:
-        self._providers = providers
-        self._shared = shared
+    def __init__(self, basis: Basis, events: Events) -> None:
+        self._roster = basis.roster
+        self._reaches = basis.reaches
+        self._shared = basis.shared
+        self._sides = basis.sides
         self._watched: dict[str, dict[object, tuple[Caller, Changed]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
-        self._reaches = reaches
-        self._ensure = ensure
-        self._passing = passing
 
     def named(self, caller: Caller) -> list[Named[Resource | ForeignResource]]:
         """All of them. Those of which another before has the URI are wrapped."""
@@ -133,7 +123,7 @@ class Resources:
                     from clawft.wire import links  # only where URIs are shared
 
                     read = await worked_on(read, known.origin.server, partial(links.in_contents, read, spell))
-                return await self._passing(f"the resource {native} of {known.owner}", known.origin, read)
+                return await self._sides.passing(f"the resource {native} of {known.owner}", known.origin, read)
         raise ResourceNotFound(uri)
 
     def _spell(self, known: Registered, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
@@ -191,7 +181,7 @@ class Resources:
                 continue
             if tells(provider):
                 if isinstance(provider, AskingResources) and provider.may_have(native):
-                    await self._ensure(_use(known, native, by))
+                    await self._sides.ensure(_use(known, native, by))
                 release = await provider.watch_resource(native, by.caller, partial(heard, known))
                 if release is not None:
                     return release
@@ -226,7 +216,7 @@ class Resources:
         """Does it belong to somebody whom this caller does not reach?"""
         return any(
             item.uri == uri
-            for known in self._providers(caller)
+            for known in self._roster.of(caller)
             if holds(known.provider) and not self._reaches(known, caller)
             for item in listed_by(known.owner, "resources", known.provider.list_resources)
         )
@@ -249,12 +239,12 @@ class Resources:
             return contents if isinstance(contents, bytes | None) else msgspec.json.encode({"contents": contents})
         if not provider.may_have(uri):
             return None
-        await self._ensure(_use(known, uri, by))
+        await self._sides.ensure(_use(known, uri, by))
         call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk, more=by.more)
         return await provider.read_resource_for(call)
 
     def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
-        for known in self._providers(caller):
+        for known in self._roster.of(caller):
             if holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
 

@@ -11,9 +11,8 @@ from collections.abc import Hashable, Sequence
 from msgspec import Struct
 
 from clawft.catalog.held import Held, Spelled, is_shared, roots_of
-from clawft.gateway.offer.listed import listed_by
-from clawft.gateway.offer.personal import Personal
-from clawft.gateway.offer.registered import ProvidersOf, Reaches, Registered, has_pages, holds
+from clawft.gateway.offer.registered import Reaches, Registered, has_pages, holds, listed_by
+from clawft.gateway.offer.roster import Roster
 from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
 
 _MAX_CROWDS = 256
@@ -59,12 +58,11 @@ class _Crowd:
 class SharedUris:
     """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
 
-    def __init__(self, providers: ProvidersOf, reaches: Reaches, personal: Personal) -> None:
+    def __init__(self, roster: Roster, reaches: Reaches) -> None:
         self.any = True
         """False if it is known that nothing is shared."""
-        self._providers = providers
+        self._roster = roster
         self._reaches = reaches
-        self._personal = personal
         self._seen: dict[str, dict[str, _Seen]] = {}
         """By the proof of whom the provider is for, and by its namespace."""
         self._crowds: dict[str, _Crowd] = {}
@@ -106,7 +104,7 @@ class SharedUris:
         return self._crowds[whose] if whose in self._fresh else self._look(caller)
 
     def _whose(self, caller: Caller) -> str:
-        return caller.proof if self._personal else ""
+        return caller.proof if self._roster.personal else ""
 
     def look(self, caller: Caller) -> None:
         """At all lists as they are now: not every provider tells of its changes."""
@@ -115,7 +113,7 @@ class SharedUris:
 
     def _look(self, caller: Caller) -> _Crowd:
         whose = self._whose(caller)
-        members = [known for known in self._providers(caller) if holds(known.provider)]
+        members = [known for known in self._roster.of(caller) if holds(known.provider)]
         earlier, listed = self._seen.get(whose, {}), whose in self._listed
         seen = [_look_at(known, earlier.get(known.origin.namespace), listed=listed) for known in members]
         crowd = self._crowds.get(whose)
@@ -126,7 +124,7 @@ class SharedUris:
         self._seen[whose] = {known.origin.namespace: each for known, each in zip(members, seen, strict=True)}
         self._fresh.add(whose)
         self._listed.add(whose)
-        self.any = crowd.is_shared or bool(self._personal)
+        self.any = crowd.is_shared or bool(self._roster.personal)
         return crowd
 
     def _keep(self, whose: str, crowd: _Crowd) -> _Crowd:

@@ -33,7 +33,7 @@ class Followed:
 
     def begun(self, reply: Reply, tool: str) -> Reply:
         """A task that a server has begun, under an id that leads back to it."""
-        entry = self._gateway.find(tool, self._caller)
+        entry = self._gateway.tools.find(tool, self._caller)
         if entry is None:
             return reply
         handle = Handle(entry.origin.namespace, entry.name, tasks.read(reply.result).task_id)
@@ -83,13 +83,13 @@ class Followed:
         await self._gateway.settle(self._caller)
         handle = self._gateway.handles.open(id, self._caller)
         provider = self._gateway.provider(handle.namespace, self._caller)
-        if not isinstance(provider, TaskProvider) or not self._gateway.find_visible(handle.tool, self._caller):
+        if not isinstance(provider, TaskProvider) or not self._gateway.tools.find_visible(handle.tool, self._caller):
             raise unknown_task(id)
         return handle, provider
 
     def _guarding(self, shape: bytes, id: str, handle: Handle) -> Callable[[], bytes]:
         """What is still to do, anywhere: a result that comes later passes the same guards as one that comes at once."""
-        entry = self._gateway.find(handle.tool, self._caller)
+        entry = self._gateway.tools.find(handle.tool, self._caller)
         if entry is None:
             return partial(self._shown, shape, id)
         shared = self._gateway.shared

@@ -41,7 +41,7 @@ class OlderTasks:
         self.begun: set[str] = set()
 
     def begin(self, target: Target, caller: Caller) -> bytes:
-        entry = self._gateway.find_visible(target.name, caller)
+        entry = self._gateway.tools.find_visible(target.name, caller)
         if entry is not None and entry.tool.task == "forbidden":
             raise UnknownMethod(f"{target.name} cannot run as a task", hint="call it without `task`")
 

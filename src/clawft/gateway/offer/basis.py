@@ -1,0 +1,19 @@
+"""What tools, prompts and resources have in common: who offers them, to whom, under whose eyes, by which names."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from clawft.catalog.names import Form
+from clawft.gateway.offer.registered import Reaches
+from clawft.gateway.offer.roster import Roster
+from clawft.gateway.offer.shared import SharedUris
+from clawft.guard.sides import Sides
+
+
+class Basis(Struct, frozen=True):
+    roster: Roster
+    sides: Sides
+    shared: SharedUris
+    form: Form
+    reaches: Reaches

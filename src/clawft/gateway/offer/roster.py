@@ -1,0 +1,49 @@
+"""All providers that are offered, in their order, and as each caller has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from clawft.catalog.names import Form
+from clawft.errors import InvalidConfig
+from clawft.gateway.offer.personal import Personal
+from clawft.gateway.offer.registered import Registered
+from clawft.model import Caller
+from clawft.provider.base import Provider
+
+
+class Roster:
+    """One provider for each namespace."""
+
+    def __init__(self, form: Form) -> None:
+        self.personal = Personal(form)
+        """What single people have of its own, where a provider is not the same for all."""
+        self._known: dict[str, Registered] = {}
+
+    def __iter__(self) -> Iterator[Registered]:
+        return iter(self._known.values())
+
+    def add(self, known: Registered) -> None:
+        """Raises InvalidConfig if its namespace is taken."""
+        namespace = known.origin.namespace
+        if namespace in self._known:
+            raise InvalidConfig(f"there is already a provider for the namespace {namespace!r}")
+        self._known[namespace] = known
+        self.personal.add(known)
+
+    def remove(self, namespace: str) -> Registered | None:
+        self.personal.remove(namespace)
+        return self._known.pop(namespace, None)
+
+    def arrange(self, namespaces: Sequence[str]) -> None:
+        """From now on these stand behind all others, in this order."""
+        for namespace in namespaces:
+            self._known[namespace] = self._known.pop(namespace)
+
+    def of(self, caller: Caller) -> Iterable[Registered]:
+        """All of them, as this caller has them."""
+        return self.personal.all_seen(self, caller) if self.personal else self
+
+    def provider(self, namespace: str, caller: Caller) -> Provider | None:
+        known = self._known.get(namespace)
+        return self.personal.seen(known.provider, caller) if known is not None else None

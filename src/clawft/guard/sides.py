@@ -1,0 +1,113 @@
+"""What guards do beside standing in the way of a call: lists, prompts, resources, and results that come late.
+
+A guard has any of these sides by having its methods; each is found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import NotApproved
+from clawft.guard.pipeline import Guard, ReplyGuard
+from clawft.model import Call, Caller, Capabilities, Origin, Reply, Talk, Tool
+from clawft.policy.beside import PROMPTS
+
+
+class Use(Struct, frozen=True):
+    """A prompt or a resource of somebody that is about to be used; `method` is what has to be approved for it."""
+
+    method: str
+    origin: Origin
+    caller: Caller
+    arguments: bytes
+    talk: Talk
+
+
+def unasked(caller: Caller) -> Caller:
+    """The same caller where no question can be put: what would have to be asked about is refused."""
+    return msgspec.structs.replace(caller, capabilities=Capabilities())
+
+
+@runtime_checkable
+class ListGuard(Protocol):
+    """A guard with a list side: the same rule decides what is listed and what can be called."""
+
+    def shows(self, names: Sequence[str], caller: Caller) -> bool: ...
+
+
+@runtime_checkable
+class FaceGuard(Protocol):
+    """A guard that may withhold what a tool says of itself. Asked when a list is made, and never for a call."""
+
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """What stands in its place; empty if nothing does."""
+        ...
+
+
+@runtime_checkable
+class BesideGuard(Protocol):
+    """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
+
+    async def refuses(self, use: Use) -> str:
+        """Why it may not be used; empty if it may."""
+        ...
+
+    def withholds(self, method: str, origin: Origin, caller: Caller) -> str:
+        """What stands in place of what it says of itself, in lists; empty if nothing does."""
+        ...
+
+
+@runtime_checkable
+class ContentsGuard(Protocol):
+    """A guard that sees what is read beside the tools, too: the contents of a resource, the messages of a prompt."""
+
+    async def contents(self, what: str, origin: Origin, result: bytes) -> bytes:
+        """The result as it may pass; `what` names it for people. Raises TooLarge."""
+        ...
+
+
+class Sides:
+    """Those of all guards, as one."""
+
+    def __init__(self, guards: Sequence[Guard]) -> None:
+        self._lists = [guard for guard in guards if isinstance(guard, ListGuard)]
+        self._faces = [guard for guard in guards if isinstance(guard, FaceGuard)]
+        self._beside = [guard for guard in guards if isinstance(guard, BesideGuard)]
+        self._contents = [guard for guard in reversed(guards) if isinstance(guard, ContentsGuard)]
+        self._replies = [guard for guard in reversed(guards) if isinstance(guard, ReplyGuard)]
+
+    def shows(self, names: Sequence[str], caller: Caller) -> bool:
+        """May this caller see what goes by these names?"""
+        return all(guard.shows(names, caller) for guard in self._lists)
+
+    def withheld(self, tool: Tool, origin: Origin, caller: Caller) -> str:
+        """What stands in place of what a tool says of itself; empty if nothing does."""
+        notes = (guard.withheld(tool, origin, caller) for guard in self._faces)
+        return next(filter(None, notes), "")
+
+    def withheld_prompts(self, origin: Origin, caller: Caller) -> str:
+        """The same for all prompts of a server."""
+        notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside)
+        return next(filter(None, notes), "")
+
+    async def ensure(self, use: Use) -> None:
+        """Raises NotApproved for what a person has to approve first."""
+        for guard in self._beside:
+            if why := await guard.refuses(use):
+                raise NotApproved(why)
+
+    async def passing(self, what: str, origin: Origin, result: bytes) -> bytes:
+        """What somebody's resource or prompt says, as it may pass; `what` names it for people. Raises TooLarge."""
+        for guard in self._contents:
+            result = await guard.contents(what, origin, result)
+        return result
+
+    def finish(self, call: Call, reply: Reply) -> Reply:
+        """A result that comes after its call was answered, as it may pass."""
+        for guard in self._replies:
+            reply = guard.finish(call, reply)
+        return reply
