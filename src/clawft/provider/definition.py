@@ -156,7 +156,10 @@ def _invoker(function: Callable[..., Any], keywords: tuple[str, ...]) -> Callabl
         return call
 
     async def in_thread(*values: Any) -> Any:
-        return await asyncio.to_thread(call, *values)
+        try:
+            return await asyncio.to_thread(call, *values)
+        finally:
+            await asyncio.sleep(0)  # what it told the loop comes first, even if it was done at once (Python 3.14)
 
     return in_thread
 

@@ -231,7 +231,7 @@ def decode_batch(line: bytes) -> list[bytes]:
 
 
 def _too_deep() -> ParseError:
-    return ParseError("the JSON is nested too deeply", hint="at most about 900 levels are read")
+    return ParseError("the JSON is nested too deeply", hint="about 900 levels are always read")
 
 
 def _too_many_parts(envelope: _Envelope) -> BadEnvelope:
