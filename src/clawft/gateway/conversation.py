@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -88,7 +88,7 @@ class Conversation:
 
     def answer_now(self, request: Request) -> bytes | None:
         """The answer to what needs no waiting (so that what follows in the pipe finds it done), else None."""
-        quick = _QUICK.get(request.method)
+        quick = self._quick.get(request.method)
         if quick is None and (request.method not in LISTS or not self._gateway.is_settled(self.caller)):
             return None
         work = quick or Conversation._list
@@ -118,12 +118,12 @@ class Conversation:
             return self._list(request)
         if method == "completion/complete":
             return await dispatch.complete(self._gateway, self.caller, request.params)
-        quick = _QUICK.get(method)
+        quick = self._quick.get(method)
         if quick is not None:
             return quick(self, request)
         if method in _OLDER_TASKS and REVISIONS[self.caller.revision].core_tasks:
             return await self._tasks.answer(request, self.caller, partial(self._ask, outlet))
-        slow = _SLOW.get(method)
+        slow = self._slow.get(method)
         if slow is None:
             raise dispatch.UnknownMethod(f"{method} is not served here")
         return await slow(self, request, outlet)
@@ -296,6 +296,17 @@ class Conversation:
             self._asking.close()
         self.running.cancel_all()
 
+    _quick: ClassVar[Mapping[str, Callable[..., bytes]]] = {
+        "initialize": _initialize,
+        "ping": _ping,
+    }
+    _slow: ClassVar[Mapping[str, Callable[..., Awaitable[bytes]]]] = {
+        "logging/setLevel": _set_level,
+        "resources/subscribe": _subscribe,
+        "resources/unsubscribe": _unsubscribe,
+    }
+    """What others have to be told first."""
+
 
 _ALWAYS: dict[str, Any] = {
     "tools": {"listChanged": True},
@@ -316,18 +327,6 @@ def _told_to(revision: Revision) -> bytes:
 _OLDER_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/list", "tasks/cancel"})
 """As 2025-11-25 has them."""
 _FOLDERS_KNOWN = ("notifications/initialized", "notifications/roots/list_changed")
-
-_QUICK = {
-    "initialize": Conversation._initialize,  # pyright: ignore[reportPrivateUsage]  # the table of this very class
-    "ping": Conversation._ping,  # pyright: ignore[reportPrivateUsage]  # same
-}
-
-_SLOW = {
-    "logging/setLevel": Conversation._set_level,  # pyright: ignore[reportPrivateUsage]  # same
-    "resources/subscribe": Conversation._subscribe,  # pyright: ignore[reportPrivateUsage]  # same
-    "resources/unsubscribe": Conversation._unsubscribe,  # pyright: ignore[reportPrivateUsage]  # same
-}
-"""What others have to be told first."""
 
 
 def _nothing() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import lru_cache, partial
 from io import BytesIO
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -103,7 +103,7 @@ class Exchange:
             return self._call(heard.target, heard.entry, heard.caller, heard.told, outlet)
         if heard.request.method in LISTS:
             return self._list(heard)
-        return _OTHERS[heard.request.method](self, heard.request, heard.caller, outlet)
+        return self._others[heard.request.method](self, heard.request, heard.caller, outlet)
 
     async def _list(self, heard: Heard) -> bytes:
         method = heard.request.method
@@ -204,6 +204,15 @@ class Exchange:
             payload, self._gateway.server_info, cache=stateless.cache_hint(LIST_TTL_MS, "private")
         )
 
+    _others: ClassVar[Mapping[str, Callable[..., Coroutine[Any, Any, bytes]]]] = {
+        "server/discover": _discover,
+        "completion/complete": _complete,
+        "subscriptions/listen": _listen,
+        "tasks/get": _get_task,
+        "tasks/update": _update_task,
+        "tasks/cancel": _cancel_task,
+    }
+
 
 _AT_ONCE = ("forbidden", "server")
 """Tools that are called at once; a server may still answer with a task of its own."""
@@ -214,15 +223,6 @@ _CAPABILITIES: dict[str, Any] = {
     "prompts": {"listChanged": True},
     "completions": {},
     "logging": {},
-}
-
-_OTHERS: dict[str, Callable[[Exchange, Request, Caller, Outlet], Any]] = {
-    "server/discover": Exchange._discover,  # pyright: ignore[reportPrivateUsage]  # the table of this very class
-    "completion/complete": Exchange._complete,  # pyright: ignore[reportPrivateUsage]  # same
-    "subscriptions/listen": Exchange._listen,  # pyright: ignore[reportPrivateUsage]  # same
-    "tasks/get": Exchange._get_task,  # pyright: ignore[reportPrivateUsage]  # same
-    "tasks/update": Exchange._update_task,  # pyright: ignore[reportPrivateUsage]  # same
-    "tasks/cancel": Exchange._cancel_task,  # pyright: ignore[reportPrivateUsage]  # same
 }
 
 
