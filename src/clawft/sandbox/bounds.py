@@ -18,7 +18,6 @@ Access = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare
 In a folder that is hidden: `near`, and `link` for a link as it is, to be read if it is still there; `bare`, a name of
 nothing.
 """
-Setting = Literal["auto", "off", "strict", "require"]
 
 ANY_HOST = "*"
 
