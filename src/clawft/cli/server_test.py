@@ -207,7 +207,7 @@ async def _connected(
     held = cells or Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        ways = ways_to(spec, cells=held, login_to=app.logins.credentials)
+        ways = ways_to(spec, cells=held, login_to=app.logins.to_servers.credentials)
         return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error

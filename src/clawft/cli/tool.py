@@ -12,8 +12,7 @@ from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
 from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
-from clawft.config.nearest import nearest
-from clawft.errors import JsonRpcFailure, ToolNotFound
+from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App

@@ -20,7 +20,7 @@ from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository import check_contents, current_user, find_repository
 from clawft.builtin.git.run import run
 from clawft.builtin.git.settings import DRAFT
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
 
@@ -34,7 +34,7 @@ class CloneResult(Struct, frozen=True):
         return f"cloned into {self.path}, at {self.head_commit or 'no commit: it is empty'}"
 
 
-@git_tool(alias="git_clone", title="Git clone", destructive=False)
+@recipe(alias="git_clone", title="Git clone", destructive=False)
 async def clone(
     git: Git,
     url: Annotated[str, Meta(description="https or ssh address, or a repository inside the workspace")],
