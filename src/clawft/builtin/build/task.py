@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clawft.builtin.build.child import Start
 from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
 from clawft.builtin.build.output import fields_of, noted
 from clawft.builtin.build.run import listen, output_of, with_log
@@ -17,7 +16,7 @@ from clawft.builtin.build.tasks import Task
 from clawft.builtin.build.where import Where, find_program, open_where
 from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.confine import check_regular
-from clawft.builtin.process import clear_environment
+from clawft.builtin.process import Start, clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.confine import place, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import Address, check_address, read_address
-from clawft.builtin.git.cell import Work, cell_now, held
+from clawft.builtin.git.cell import Run, cell_now, held
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED
 from clawft.builtin.git.log import head_of
@@ -72,7 +72,7 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
     git_program = await asyncio.to_thread(program)
     known = await asyncio.to_thread(held, git_program.brief[0], git.ctx.workspace, git.settings)
-    cell = await cell_now(known, Work(trusted, write=True, protocols=[address.protocol]), git.settings)
+    cell = await cell_now(known, Run(trusted, write=True, protocols=[address.protocol]), git.settings)
     said = await run(
         [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,

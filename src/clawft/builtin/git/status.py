@@ -54,7 +54,6 @@ class Change(Struct, frozen=True, gc=False):
     index: str
     worktree: str
     old_path: bytes | None = None
-    submodule: bool = False
     gone: bool = False
     """It is not in the work tree any more."""
 
@@ -170,8 +169,7 @@ def _change(record: bytes, following: Iterator[bytes]) -> Change:
 
 def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Change:
     letters = fields[1].decode()
-    submodule, gone = fields[2].startswith(b"S"), fields[5] == NO_FILE
-    return Change(path, letters[0], letters[1], old_path, submodule, gone)
+    return Change(path, letters[0], letters[1], old_path, gone=fields[5] == NO_FILE)
 
 
 def _entry(change: Change) -> StatusEntry:
