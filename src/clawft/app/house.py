@@ -103,7 +103,7 @@ class App:
         )
 
     async def _up(self, server: str, caller: Caller) -> None:
-        """Back when it is connected. One that wants a login is left to whoever calls it, and asks the person for it."""
+        """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
         from clawft.provider.server.call.relaying import CONNECT_SECONDS  # loaded with the first server
 
         upstream = self._as_had_by(caller, server)
@@ -317,7 +317,7 @@ class App:
             kill_all()
 
     async def stop_servers(self) -> None:
-        """Back when none is left."""
+        """Returns when none is left."""
         if "pool" in self.__dict__:
             await self.pool.close()
 

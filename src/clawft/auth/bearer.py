@@ -27,7 +27,7 @@ KEYS_SECONDS = 3_600.0
 ASK_AGAIN_SECONDS = 30.0
 """A token with an unknown key makes us look for new keys, but not more often than this."""
 FAILED_SECONDS = 5.0
-"""An issuer that did not give its keys is left alone so long, however many tokens come."""
+"""How long an issuer that did not give its keys is left alone, however many tokens come."""
 MAX_KEYS = 64
 MIN_RSA_BITS = 2048
 """RFC 7518 takes no shorter ones: whoever has the public part could find the other."""

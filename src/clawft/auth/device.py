@@ -93,5 +93,5 @@ def _if_shown(web: Web, url: str) -> str:
 
 
 def _number(value: object, otherwise: int) -> int:
-    """Seconds, as long as we would wait at all."""
+    """A number of seconds as told, but no more than we would wait."""
     return int(min(value, MAX_LIFETIME_S)) if isinstance(value, int | float) and value > 0 else otherwise

@@ -124,7 +124,7 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
 
 
 def _check_pages(server: AuthServer, web: Web) -> None:
-    """Where people are sent."""
+    """The pages people are sent to must be allowed, and belong to whoever gets the login."""
     if server.authorization_endpoint:
         web.check_shown(server.authorization_endpoint)
     for page in filter(None, (server.authorization_endpoint, server.device_authorization_endpoint)):

@@ -68,7 +68,7 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
     answer = await web.post_json(server.registration_endpoint, wanted)
     client_id = answer.text("client_id")
     if answer.status not in (200, 201) or not client_id:
-        raise LoginFailed(f"{place_of(server.registration_endpoint)} registers us not: {answer.reason}")
+        raise LoginFailed(f"{place_of(server.registration_endpoint)} does not register us: {answer.reason}")
     secret = answer.text("client_secret")
     if not _WRITABLE.fullmatch(client_id) or not _WRITABLE.fullmatch(secret or client_id):
         raise LoginFailed(f"{place_of(server.registration_endpoint)} gives us an id or a secret that no client has")

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clawft.store.concealed import keep_concealed_for_now
 
 MARGIN_S = 60
-"""A token counts as expired so long before it is: what is sent must still be good when it arrives."""
+"""How long before its end a token counts as expired: what is sent must still be good when it arrives."""
 
 
 class TokenSet(Struct, frozen=True, omit_defaults=True):

@@ -51,7 +51,7 @@ Beside = Callable[[str, Caller], Sequence[Tool]]
 
 
 Up = Callable[[str, Caller], Awaitable[None]]
-"""Back when a server is up, and what is known of it is what it says itself. Raises NotConnected."""
+"""Returns when a server is up: from then on we know it from its own words. Raises NotConnected."""
 Key = tuple[str, str, str]
 
 

@@ -44,7 +44,7 @@ class Sink(Protocol):
     """Where lines go: a hash-chained journal."""
 
     def append(self, entries: Sequence[bytes], seconds: float) -> None:
-        """Raises Busy, with nothing written, if others hold it for so long."""
+        """Raises Busy, with nothing written, if others hold it for longer than this."""
         ...
 
 

@@ -35,7 +35,7 @@ class Start(Struct, frozen=True):
     walled: bool = False
     """The process we see is the wall, and the command runs behind it."""
     ends: tuple[int, int] | None = None
-    """Ours of its input and output, where they were sent to it and are not inherited."""
+    """Our ends of its input and output, where it does not inherit them but gets them sent."""
     tended: bool = False
     """That process ends all others, those that left their group too, when it is told to end."""
     handed: socket.socket | None = None

@@ -39,7 +39,7 @@ def open_at_once(path: str | Path) -> BufferedReader:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """A file of ours, up to so many bytes. Raises OSError for what is none, a pipe or a device, and never waits."""
+    """The first `most` bytes of a file of ours. Never waits: what is no file, a pipe or a device, raises OSError."""
     with open_plain(path) as file:
         return file.read(most)
 
