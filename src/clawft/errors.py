@@ -51,7 +51,7 @@ Each class knows its JSON-RPC code, HTTP status and exit code, and whom to blame
 in `hint`, what to do next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 MAX_TOLD = 200
@@ -345,3 +345,20 @@ def quoted(word: object) -> str:
     import shlex  # only where something went wrong
 
     return shlex.quote(str(word))
+
+
+CLOSE_ENOUGH = 0.6
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word somebody probably meant, or nothing if none is close."""
+    import difflib  # only for those who misspelled something
+
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=CLOSE_ENOUGH)
+    return near[0] if near else ""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`, did you mean 'tools.allow'?`, or nothing."""
+    found = nearest(word, known)
+    return f", did you mean {found!r}?" if found else ""

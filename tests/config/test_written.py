@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.config import jsonc
-from clawft.config.document import parse
 from clawft.config.entry import Entry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.layers import foreign_servers
@@ -19,6 +18,7 @@ from clawft.config.load import Origin
 from clawft.config.secrecy import looks_secret, variable_for
 from clawft.config.written import to_json, to_toml, with_table, with_value, without_table
 from clawft.errors import ConfigError, InvalidConfig
+from clawft.store.document import parse
 from clawft.upstream.spec import SandboxTable, ToolRules, UpstreamSpec
 from tests.requirements import requirement
 

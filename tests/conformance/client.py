@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from clawft.auth.flow import Returned, read_returned
+from clawft.auth.register import Identity
 from clawft.auth.renew import Renewal
-from clawft.auth.server_login import Identity, ServerLogin
+from clawft.auth.server_login import ServerLogin
 from clawft.auth.tokens import Client
 from clawft.auth.vault import Vault, kept_secret
 from clawft.auth.web import Web

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
-from clawft.config.document import parse
 from clawft.config.load import judge
+from clawft.store.document import parse
 from tests.docs.pages import ROOT, Block, all_blocks
 from tests.requirements import requirement
 

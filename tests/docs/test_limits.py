@@ -45,7 +45,7 @@ NO_BOUNDS = {
     "clawft.builtin.ide.vscode.rendezvous.TOKEN_BYTES": "the size of a token",
     "clawft.provider.server.call.refusal.DATA_CHARS": "manners of an error",
     "clawft.auth.endpoint.DETAIL_CHARS": "manners of an error",
-    "clawft.auth.register.DETAIL_CHARS": "manners of an error",
+    "clawft.auth.web.REASON_CHARS": "manners of an error",
     "clawft.auth.flow.SAID_CHARS": "manners of an error",
     "clawft.guard.consent.SHOWN_CHARS": "manners of a question",
     "clawft.provider.server.upstream.SHOWN_CHARS": "manners of an error",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from clawft.model import Deny
 from clawft.policy import command
 from clawft.policy.arguments import UNJUDGEABLE, commands, look, suspicious, urls
+from clawft.policy.command_rules import RULES
 from clawft.policy.search import COMMAND_KEYS, LIST_KEYS, MAX_DEPTH, MAX_URLS, MAX_VALUES
 from tests.requirements import requirement
 
@@ -88,7 +89,7 @@ def test_a_file_is_judged_where_it_would_be_fetched_and_not_where_it_names_a_res
 def test_what_lies_beyond_the_bounds_is_refused(arguments: dict[str, Any]) -> None:
     assert not look(arguments).complete
     assert commands(arguments)[-1][1] == UNJUDGEABLE
-    everything_allowed = command.CommandPolicy(allow=tuple(rule.name for rule in command.RULES))
+    everything_allowed = command.CommandPolicy(allow=tuple(rule.name for rule in RULES))
     assert isinstance(command.decide(UNJUDGEABLE, everything_allowed), Deny)
 
 

@@ -10,11 +10,12 @@ import msgspec
 from msgspec import Raw
 
 from clawft.catalog import names
-from clawft.config import document, jsonc
+from clawft.config import jsonc
 from clawft.model import Origin, Tool
-from clawft.policy import command, globs, path, scan, url
+from clawft.policy import command, globs, scan, url
 from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
+from clawft.store import document
 from clawft.upstream.offer import reading
 from clawft.upstream.session import peer
 from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
@@ -124,7 +125,6 @@ DOORS: dict[str, Door] = {
     "hidden": _visible,
     "command": lambda data: command.decide(text(data), CommandPolicy(deny=("git push*",))),
     "address": lambda data: url.decide(text(data)),
-    "path": lambda data: path.decide(text(data)),
     "glob": lambda data: globs.any_matches([text(data)], (text(data)[:100], "a*")),
     "settings": lambda data: document.parse(data, "config.toml"),
     "foreign settings": lambda data: jsonc.parse(data, "mcp.json"),

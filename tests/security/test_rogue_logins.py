@@ -52,7 +52,7 @@ def wants_login(place: str) -> bytes:
 REFUSED: dict[str, tuple[Answers, str]] = {
     "an error in colours": (
         lambda site: {"/register": told({"error": "x", "error_description": EVIL}, "400 x")},
-        "registers us not",
+        "does not register us",
     ),
     "metadata inside": (lambda site: {"/mcp": wants_login("https://169.254.169.254/latest")}, "169.254.169.254"),
     "metadata inside, in another spelling": (

@@ -1,7 +1,9 @@
 """The one place that wires configuration into a running gateway.
 
 `house` puts everything together; the other modules are its rooms: the process and its signals (`loop`), serving
-(`serving`, `access`), secrets of our own (`kept`), tools (`families`, `own_tools`), editors, and servers.
+(`serving`, `access`), secrets of our own (`kept`), tools (`families`, `own_tools`), logins to servers (`logins`) and
+editors (`editors`). To add a guard: a row in `App._guards`. To tell a family its settings: a row in `_MAKERS` of
+`families`.
 """
 
 from clawft.app.house import App

@@ -22,7 +22,7 @@ log = logging.getLogger("clawft.http")
 
 
 class Entrance:
-    """`people` are there where tokens of an issuer count."""
+    """Lets callers in. `people` is None unless tokens of an issuer count."""
 
     def __init__(
         self, settings: Settings, caller: Caller, host: str, token: str | None, proofs: Proofs | None = None

@@ -35,16 +35,13 @@ from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
-    from clawft.auth.exchanged import Exchanger
-    from clawft.auth.proofs import Proofs
+    from clawft.app.logins import Logins
     from clawft.config.edited import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import Connected
     from clawft.link.base import Credentials, Link
     from clawft.link.process import Said
-    from clawft.provider.server.logins import ServerLogins
-    from clawft.provider.server.offers import LoginOffers
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
@@ -106,7 +103,7 @@ class App:
         )
 
     async def _up(self, server: str, caller: Caller) -> None:
-        """Back when it is connected. One that wants a login is left to whoever calls it, and asks the person for it."""
+        """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
         from clawft.provider.server.call.relaying import CONNECT_SECONDS  # loaded with the first server
 
         upstream = self._as_had_by(caller, server)
@@ -268,52 +265,27 @@ class App:
         return pool
 
     def _login_to(self, spec: UpstreamSpec) -> Credentials:
-        return self.logins.credentials(spec)
+        return self.logins.to_servers.credentials(spec)
 
     def _login_of(self, spec: UpstreamSpec, proof: str) -> Credentials:
-        return self.logins.of_person(spec, proof)
+        return self.logins.to_servers.of_person(spec, proof)
 
     @cached_property
-    def logins(self) -> ServerLogins:
-        """Logins to servers, as the vault of this user has them."""
-        from clawft.provider.server.logins import ServerLogins  # loaded with the first server over HTTP
+    def logins(self) -> Logins:
+        from clawft.app.logins import Logins  # loaded with the first server over HTTP
 
-        return ServerLogins(self.settings.home, self.settings.url_policy, self._exchanger())
-
-    def _exchanger(self) -> Exchanger | None:
-        told = self.settings
-        if not told.auth_issuer:
-            return None
-        from clawft.auth.exchanged import Exchanger  # most gateways know one person
-        from clawft.provider.server.logins import web_of_issuer
-
-        return Exchanger(told.auth_issuer, web_of_issuer(told.url_policy, told.auth_issuer), self.proofs)
-
-    @cached_property
-    def proofs(self) -> Proofs:
-        """What people came with, for servers that are called in their name."""
-        from clawft.auth.proofs import Proofs  # most gateways know one person
-
-        return Proofs(self._exchanges)
+        return Logins(self.settings, self._exchanges)
 
     def _exchanges(self) -> bool:
+        """Whether any server is called in people's names."""
         found = self.servers.found.values() if self.files.name_any else ()
         return any(each.spec.exchange is not None for each in found)
-
-    @cached_property
-    def offers(self) -> LoginOffers:
-        """Addresses at which a person can log in to servers that want it."""
-        from clawft.config.places import ask_to_reconnect, offers_folder
-        from clawft.provider.server.offers import LoginOffers
-
-        home = self.settings.home
-        return LoginOffers(offers_folder(home), self.logins, lambda name: ask_to_reconnect(home, name))
 
     def _state_changed(self, upstream: Upstream) -> None:
         if upstream.session is None:
             self.approving.forget(upstream.spec.name)
         if self._offers_logins and upstream.spec.url:
-            self.offers.state_changed(upstream)
+            self.logins.offers.state_changed(upstream)
 
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
 
@@ -344,7 +316,7 @@ class App:
             kill_all()
 
     async def stop_servers(self) -> None:
-        """Back when none is left."""
+        """Returns when none is left."""
         if "pool" in self.__dict__:
             await self.pool.close()
 
@@ -354,8 +326,8 @@ class App:
         if self._edited is not None:
             await self._edited.close()
         await self.stop_servers()
-        if "offers" in self.__dict__:
-            await self.offers.close()
+        if "logins" in self.__dict__:
+            await self.logins.close()
         await self.editors.close()
         await self.gateway.close()
         self._audit.close()

@@ -49,7 +49,8 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     from clawft.link.http_in.server import HttpServer, Limits
     from clawft.link.open_files import room_for
 
-    entrance = Entrance(app.settings, app.caller, host, token, app.proofs if app.settings.auth_issuer else None)
+    proofs = app.logins.proofs if app.settings.auth_issuer else None
+    entrance = Entrance(app.settings, app.caller, host, token, proofs)
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
     stop = stop_signal(app.kill_servers)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from clawft.auth.discovery import WELL_KNOWN, server_places
+from clawft.auth.discovery import RESOURCE, WELL_KNOWN, server_places
 from clawft.auth.web import Web, check_place, place_of
 from clawft.errors import InvalidConfig, LoginFailed
 from clawft.store.extras import how_to_install
@@ -26,7 +27,7 @@ KEYS_SECONDS = 3_600.0
 ASK_AGAIN_SECONDS = 30.0
 """A token with an unknown key makes us look for new keys, but not more often than this."""
 FAILED_SECONDS = 5.0
-"""An issuer that did not give its keys is left alone so long, however many tokens come."""
+"""How long an issuer that did not give its keys is left alone, however many tokens come."""
 MAX_KEYS = 64
 MIN_RSA_BITS = 2048
 """RFC 7518 takes no shorter ones: whoever has the public part could find the other."""
@@ -71,42 +72,29 @@ class Verifier:
 
     async def verify(self, token: str) -> Person:
         """Raises BadToken with the reason, LoginFailed if the issuer's keys cannot be had."""
-        import jwt  # see above
-
         if len(token) > MAX_TOKEN:
             raise BadToken(f"the token is longer than {MAX_TOKEN} characters")
-        try:
-            head = jwt.get_unverified_header(token)
-            if head.get("alg") not in ALGORITHMS:
-                raise BadToken("the token is not signed by a key of the issuer's")
-            if "crit" in head:
-                raise BadToken("the token has critical extensions, of which we understand none")
-            if str(head.get("typ", "")).lower() not in KINDS:
-                raise BadToken("the token is of another kind than those for access")
-            key = await self._key(str(head.get("kid", "")))
-            claims = jwt.decode(
-                token,
-                key,
-                algorithms=ALGORITHMS,
-                issuer=self.issuer,
-                audience=self.audience,
-                leeway=LEEWAY_S,
-                options={"require": ["exp", "iss", "aud", "sub"]},
-            )
-        except jwt.ExpiredSignatureError:
-            raise BadToken(EXPIRED) from None
-        except jwt.ImmatureSignatureError:
-            raise BadToken("the token is not valid yet") from None
-        except jwt.InvalidAudienceError:
-            raise BadToken("the token is meant for somebody else") from None
-        except jwt.InvalidIssuerError:
-            raise BadToken("the token comes from another issuer") from None
-        except (jwt.PyJWTError, ValueError, TypeError) as wrong:
-            raise BadToken(f"the token is not valid: {type(wrong).__name__}") from None
+        with _refusals():
+            key = await self._key(_key_named_in(token))
+            claims = self._claims(token, key)
         person = read_person(claims, self._group_claim)
         if person.expires_at <= time.time():
             raise BadToken(EXPIRED)
         return person
+
+    def _claims(self, token: str, key: PyJWK) -> dict[str, Any]:
+        """What the token says, if this key has signed it and it is from the issuer, for us, and valid now."""
+        import jwt  # see above
+
+        return jwt.decode(
+            token,
+            key,
+            algorithms=ALGORITHMS,
+            issuer=self.issuer,
+            audience=self.audience,
+            leeway=LEEWAY_S,
+            options={"require": ["exp", "iss", "aud", "sub"]},
+        )
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,6 +146,39 @@ class Verifier:
                 check_place(url, self._web.near)
                 return url
         raise LoginFailed(f"{self.issuer} has no metadata", hint="set gateway.auth.jwks_url")
+
+
+def _key_named_in(token: str) -> str:
+    """The id of the key that is said to have signed it. Raises BadToken for a head no token for us has."""
+    import jwt  # see above
+
+    head = jwt.get_unverified_header(token)
+    if head.get("alg") not in ALGORITHMS:
+        raise BadToken("the token is not signed by a key of the issuer's")
+    if "crit" in head:
+        raise BadToken("the token has critical extensions, of which we understand none")
+    if str(head.get("typ", "")).lower() not in KINDS:
+        raise BadToken("the token is of another kind than those for access")
+    return str(head.get("kid", ""))
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """What the library objects to, as BadToken in words that hold nothing of the token."""
+    import jwt  # see above
+
+    try:
+        yield
+    except jwt.ExpiredSignatureError:
+        raise BadToken(EXPIRED) from None
+    except jwt.ImmatureSignatureError:
+        raise BadToken("the token is not valid yet") from None
+    except jwt.InvalidAudienceError:
+        raise BadToken("the token is meant for somebody else") from None
+    except jwt.InvalidIssuerError:
+        raise BadToken("the token comes from another issuer") from None
+    except (jwt.PyJWTError, ValueError, TypeError) as wrong:
+        raise BadToken(f"the token is not valid: {type(wrong).__name__}") from None
 
 
 def read_key(described: Mapping[str, Any]) -> PyJWK | None:
@@ -219,4 +240,4 @@ def check_installed() -> None:
 
 def metadata_place(path: str) -> str:
     """Where a resource describes itself (RFC 9728)."""
-    return f"{WELL_KNOWN}oauth-protected-resource{path}"
+    return f"{WELL_KNOWN}{RESOURCE}{path}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from clawft.auth.device import DeviceCode, ask_for_code, poll
 from clawft.auth.endpoint import ask_for_token, credentials_fields
-from clawft.auth.flow import LIFETIME_S, AuthorizeResult, Flow, Returned, begin, finish
+from clawft.auth.flow import LIFETIME_S, AuthorizeResult, Flow, Returned, begin, finish, login_of
 from clawft.auth.receiver import Receiver
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import Login, TokenSet
@@ -69,7 +68,7 @@ class Desk:
     async def client_credentials(self, vault: Vault, flow: Flow) -> Login:
         fields = credentials_fields(flow.scopes, flow.resource)
         token, _ = await ask_for_token(self.make_web(flow.near), flow.server, flow.client, fields, flow.name)
-        login = _login(flow, token, "client_credentials")
+        login = login_of(flow, token, "client_credentials")
         await vault.save(flow.name, login)
         return login
 
@@ -84,7 +83,7 @@ class Desk:
         except BaseException:
             self._codes -= 1
             raise
-        unfinished = _login(flow, TokenSet("", provider_name=flow.name), "device_code")
+        unfinished = login_of(flow, TokenSet("", provider_name=flow.name), "device_code")
 
         async def wait() -> Login:
             login = await poll(web, code, unfinished)
@@ -110,17 +109,3 @@ class Desk:
         task = asyncio.get_running_loop().create_task(watch())
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
-
-
-def _login(flow: Flow, token: TokenSet, kind: str) -> Login:
-    return Login(
-        token,
-        flow.server,
-        flow.client,
-        account=flow.account,
-        resource=flow.resource,
-        hosts=flow.hosts,
-        obtained_at=int(time.time()),
-        asked=flow.scopes,
-        flow=kind,
-    )

@@ -44,8 +44,7 @@ async def ask_for_code(
     asked = {name: value for name, value in fields.items() if value}
     answer = await web.post_form(server.device_authorization_endpoint, asked)
     if answer.status != 200 or not answer.text("device_code") or not answer.text("user_code"):
-        reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
-        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives no code: {reason[:300]}")
+        raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives no code: {answer.reason}")
     user_code = answer.text("user_code")
     if len(user_code) > MAX_USER_CODE or not user_code.isprintable():
         raise LoginFailed(f"{place_of(server.device_authorization_endpoint)} gives a code that nobody could type")
@@ -61,9 +60,9 @@ async def ask_for_code(
     )
 
 
-async def poll(web: Web, code: DeviceCode, login: Login, interval: float | None = None) -> Login:
+async def poll(web: Web, code: DeviceCode, login: Login) -> Login:
     """Wait until the person has agreed. `login` says who asks; it comes back with the token."""
-    pause = code.interval if interval is None else interval
+    pause = code.interval
     while time.time() < code.expires_at:
         try:
             return await poll_once(web, code, login)
@@ -94,5 +93,5 @@ def _if_shown(web: Web, url: str) -> str:
 
 
 def _number(value: object, otherwise: int) -> int:
-    """Seconds, as long as we would wait at all."""
+    """A number of seconds as told, but no more than we would wait."""
     return int(min(value, MAX_LIFETIME_S)) if isinstance(value, int | float) and value > 0 else otherwise

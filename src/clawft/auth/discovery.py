@@ -21,6 +21,14 @@ from clawft.errors import LoginFailed
 WELL_KNOWN = "/.well-known/"
 RESOURCE = "oauth-protected-resource"
 MAX_SCOPES = 256
+ENDPOINTS = (
+    "authorization_endpoint",
+    "token_endpoint",
+    "registration_endpoint",
+    "revocation_endpoint",
+    "device_authorization_endpoint",
+)
+"""Addresses of an authorization server that we use, as its metadata and our `AuthServer` call them."""
 
 
 class Protected(Struct, frozen=True):
@@ -100,34 +108,23 @@ def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people:
         raise LoginFailed(f"the metadata of {place_of(issuer)} is that of another issuer: {str(named)[:200]!r}")
     if for_people and "S256" not in _texts(told.get("code_challenge_methods_supported")):
         raise LoginFailed(f"{place_of(issuer)} does not offer PKCE with S256, without which a login can be stolen")
-    server = AuthServer(
+    endpoints = {name: _text(told, name) for name in ENDPOINTS}
+    if not endpoints["token_endpoint"]:
+        raise LoginFailed(f"the metadata of {place_of(issuer)} names no token endpoint")
+    for endpoint in filter(None, endpoints.values()):
+        check_place(endpoint, near)
+    return AuthServer(
         issuer=named,
-        authorization_endpoint=_text(told, "authorization_endpoint"),
-        token_endpoint=_text(told, "token_endpoint"),
-        registration_endpoint=_text(told, "registration_endpoint"),
-        revocation_endpoint=_text(told, "revocation_endpoint"),
-        device_authorization_endpoint=_text(told, "device_authorization_endpoint"),
+        **endpoints,
         scopes_supported=_scopes(told),
         methods_supported=_texts(told.get("token_endpoint_auth_methods_supported")),
         takes_documents=told.get("client_id_metadata_document_supported") is True,
         sends_iss=told.get("authorization_response_iss_parameter_supported") is True,
     )
-    if not server.token_endpoint:
-        raise LoginFailed(f"the metadata of {place_of(issuer)} names no token endpoint")
-    for endpoint in (
-        server.authorization_endpoint,
-        server.token_endpoint,
-        server.registration_endpoint,
-        server.revocation_endpoint,
-        server.device_authorization_endpoint,
-    ):
-        if endpoint:
-            check_place(endpoint, near)
-    return server
 
 
 def _check_pages(server: AuthServer, web: Web) -> None:
-    """Where people are sent."""
+    """The pages people are sent to must be allowed, and belong to whoever gets the login."""
     if server.authorization_endpoint:
         web.check_shown(server.authorization_endpoint)
     for page in filter(None, (server.authorization_endpoint, server.device_authorization_endpoint)):

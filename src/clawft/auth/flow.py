@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.auth.endpoint import ask_for_token, code_fields
 from clawft.auth.pkce import challenge_of, new_state, new_verifier
-from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
 from clawft.auth.web import MakeWeb
 from clawft.errors import LoginFailed
 from clawft.store.base import KeyValueStore
@@ -106,15 +106,22 @@ async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Returned) ->
     token, told = await ask_for_token(make_web(flow.near), flow.server, flow.client, fields, flow.name)
     if not token.scopes:
         token = msgspec.structs.replace(token, scopes=flow.scopes)
-    return flow.name, Login(
+    login = login_of(flow, token, "authorization_code")
+    return flow.name, msgspec.structs.replace(login, account=login.account or account_in(told))
+
+
+def login_of(flow: Flow, token: TokenSet, how: str) -> Login:
+    """What is kept of a flow that came to its end: the token, and all that renews it."""
+    return Login(
         token,
         flow.server,
         flow.client,
-        account=flow.account or account_in(told),
+        account=flow.account,
         resource=flow.resource,
         hosts=flow.hosts,
         obtained_at=int(time.time()),
         asked=flow.scopes,
+        flow=how,
     )
 
 

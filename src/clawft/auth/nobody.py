@@ -1,4 +1,4 @@
-"""Where no person stands behind a call, and a server wants one."""
+"""A server that is called in people's names, and a call behind which no person stands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from clawft.errors import NeedsAuth
 
 
 class Nobody:
-    """Where no person stands behind a call: there is nothing to exchange, and nothing is sent. As `Credentials`."""
+    """As `link.base.Credentials`: there is nothing to exchange, and so nothing is sent."""
 
     def __init__(self, name: str, issuer: str) -> None:
         self._name = name

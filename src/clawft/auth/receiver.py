@@ -28,8 +28,7 @@ _UNKNOWN = b"<!doctype html><title>weft</title><p>Nobody is waiting for this log
 class Receiver:
     """`expect` a state, send the person to the browser, wait for the future."""
 
-    def __init__(self, port: int = 0) -> None:
-        self._port = port
+    def __init__(self) -> None:
         self._server: asyncio.Server | None = None
         self._waiting: dict[str, asyncio.Future[Returned]] = {}
         self._opening = asyncio.Lock()
@@ -43,7 +42,7 @@ class Receiver:
         self._promised += 1
         async with self._opening:
             if self._server is None:
-                self._server = await asyncio.start_server(self._serve, HOST, self._port, limit=MAX_HEAD)
+                self._server = await asyncio.start_server(self._serve, HOST, 0, limit=MAX_HEAD)
         return f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     def expect(self, state: str) -> asyncio.Future[Returned]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from clawft.auth.tokens import AuthServer, Client
 from clawft.auth.vault import Vault, put_away
 from clawft.auth.web import Web, place_of
@@ -13,7 +15,7 @@ from clawft.errors import LoginFailed
 
 CLIENT_NAME = "clawft"
 KNOWN_METHODS = ("client_secret_basic", "client_secret_post", "none")
-DETAIL_CHARS = 300
+
 MAX_CHARS = 2_048
 """Of an id or a secret; an id is part of an address."""
 
@@ -21,14 +23,24 @@ _WRITABLE = re.compile(rf"[\x20-\x7e]{{1,{MAX_CHARS}}}")
 """As RFC 6749 spells them (appendices A.1 and A.2)."""
 
 
+class Identity(Struct, frozen=True):
+    """Who we are towards authorization servers, if somebody has decided that already."""
+
+    given: Client | None = None
+    document: str = ""
+    """The https address of our client document, where we have one."""
+    scopes: tuple[str, ...] = ()
+    """Asked for in any case."""
+
+
 async def find_client(
-    web: Web, server: AuthServer, vault: Vault, *, given: Client | None, document: str, redirect_uri: str, scope: str
+    web: Web, server: AuthServer, vault: Vault, identity: Identity, *, redirect_uri: str, scope: str
 ) -> Client:
     """Given, else by document where the server takes one, else registered (RFC 7591)."""
-    if given is not None:
-        return given
-    if document and server.takes_documents and is_document(document):
-        return Client(document, origin="document")
+    if identity.given is not None:
+        return identity.given
+    if identity.document and server.takes_documents and is_document(identity.document):
+        return Client(identity.document, origin="document")
     if server.registration_endpoint:
         return await _register(web, server, vault, redirect_uri, scope)
     raise LoginFailed(
@@ -56,8 +68,7 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
     answer = await web.post_json(server.registration_endpoint, wanted)
     client_id = answer.text("client_id")
     if answer.status not in (200, 201) or not client_id:
-        reason = answer.text("error_description") or answer.text("error") or f"status {answer.status}"
-        raise LoginFailed(f"{place_of(server.registration_endpoint)} registers us not: {reason[:DETAIL_CHARS]}")
+        raise LoginFailed(f"{place_of(server.registration_endpoint)} does not register us: {answer.reason}")
     secret = answer.text("client_secret")
     if not _WRITABLE.fullmatch(client_id) or not _WRITABLE.fullmatch(secret or client_id):
         raise LoginFailed(f"{place_of(server.registration_endpoint)} gives us an id or a secret that no client has")

@@ -24,7 +24,7 @@ NONCE_BYTES = 12
 MARK = ".keyring"
 """Stands in the folder of the token store whose logins are sealed."""
 DEPTH = 3
-"""Logins of servers and of people lie so deep below it, at most."""
+"""Folders to look up through for the mark: those of servers and of people lie below the marked one."""
 
 _keys: dict[str, bytes] = {}
 """The key, once we have it: a keyring may take its time, or ask the person."""

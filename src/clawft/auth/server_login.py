@@ -9,13 +9,11 @@ import shlex
 import time
 from typing import Protocol
 
-import msgspec
-
 from clawft.auth.challenge import Challenge, read_challenge
 from clawft.auth.discovery import Protected, find_resource, find_server, same_issuer
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.flow import Flow, Returned, begin, finish
-from clawft.auth.register import find_client
+from clawft.auth.register import Identity, find_client
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import AuthServer, Client, Login
 from clawft.auth.web import MakeWeb, NotReached
@@ -36,16 +34,6 @@ class Browser(Protocol):
     async def redirect_uri(self) -> str: ...
 
     async def visit(self, url: str, state: str) -> Returned: ...
-
-
-class Identity(msgspec.Struct, frozen=True):
-    """Who we are towards authorization servers, if somebody has decided that already."""
-
-    given: Client | None = None
-    document: str = ""
-    """The https address of our client document, where we have one."""
-    scopes: tuple[str, ...] = ()
-    """Asked for in any case."""
 
 
 class ServerLogin:
@@ -202,14 +190,9 @@ class ServerLogin:
         protected = protected or await find_resource(web, self.url, challenge)
         server = await find_server(web, protected.issuer)
         scopes = scopes_for(self._identity.scopes, had, challenge, protected, server)
+        vault, scope = self._renewal.vault, " ".join(scopes)
         client = await self._known_client(server, redirect_uri) or await find_client(
-            web,
-            server,
-            self._renewal.vault,
-            given=self._identity.given,
-            document=self._identity.document,
-            redirect_uri=redirect_uri,
-            scope=" ".join(scopes),
+            web, server, vault, self._identity, redirect_uri=redirect_uri, scope=scope
         )
         return Flow(
             self.name,

@@ -16,7 +16,7 @@ _SHARED = frozenset(
 )
 """Beneath these everybody can have a name."""
 _COUNTRY, _KIND = 2, 3
-"""At most so many letters have the last two parts of `example.co.uk`, beneath which everybody can have a name, too."""
+"""Letters that `uk` and `co` of `example.co.uk` have at most: beneath such a pair, too, everybody can have a name."""
 
 
 def hands_over(shown: str, server: AuthServer) -> bool:

@@ -6,10 +6,10 @@ import time
 
 from msgspec import Struct
 
-from clawft.store.secrets import keep_concealed_for_now
+from clawft.store.concealed import keep_concealed_for_now
 
 MARGIN_S = 60
-"""A token counts as expired so long before it is: what is sent must still be good when it arrives."""
+"""How long before its end a token counts as expired: what is sent must still be good when it arrives."""
 
 
 class TokenSet(Struct, frozen=True, omit_defaults=True):
@@ -33,7 +33,7 @@ class TokenSet(Struct, frozen=True, omit_defaults=True):
         return f"{scheme} {self.access_token}"
 
     def conceal(self) -> None:
-        """From now on nobody is told them, whoever repeats them to us: see `store.secrets`."""
+        """From now on nobody is told them, whoever repeats them to us: see `store.concealed`."""
         keep_concealed_for_now(self.access_token, self.refresh_token or "")
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
 MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0
 EXCERPT = 200
+REASON_CHARS = 300
 
 _ODD = re.compile(r"[^\w!#$%&'()*+,./:;=?@\[\]~-]")
 """Blanks, controls, quotes, backslashes: what a terminal, a shell or another reader could take for something else."""
@@ -41,6 +42,12 @@ class Answer(Struct, frozen=True):
     def text(self, name: str) -> str:
         value = self.told.get(name)
         return value if isinstance(value, str) else ""
+
+    @property
+    def reason(self) -> str:
+        """Why it was a no: in its own words, or by its status."""
+        said = self.text("error_description") or self.text("error") or f"status {self.status}"
+        return said[:REASON_CHARS]
 
 
 class Web:
@@ -136,7 +143,7 @@ def beside(near: str, judge: Judge) -> Judge:
 
 
 def trusting(origins: Sequence[str], otherwise: Judge) -> Judge:
-    """What the user wrote down is the user's consent, wherever it lies."""
+    """What the user wrote down is the user's consent, wherever it lies; where it redirects to is not."""
     homes = {_home(each) for each in origins if each}
 
     def judge(url: str, addresses: Sequence[str]) -> None:

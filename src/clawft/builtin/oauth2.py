@@ -13,13 +13,14 @@ from msgspec import Meta, Struct
 from clawft.auth.config import OAuth2Config, build_config, flow_of
 from clawft.auth.desk import Desk
 from clawft.auth.discovery import check_owner, find_server
-from clawft.auth.flow import Flow, Returned, begin
+from clawft.auth.flow import AuthorizeResult, Flow, Returned, begin
 from clawft.auth.presets import Provider
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
 from clawft.builtin.web import judge_by
 from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied
+from clawft.model import LOCAL
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -29,8 +30,7 @@ from clawft.store.secrets import is_reference
 
 MAX_TEXT = 2_048
 MAX_SCOPES = 100
-LOCAL = "local"
-"""The principal of whoever sits at this machine."""
+
 
 MANIFEST = Manifest(
     id="com.clawft.plugin-oauth2",
@@ -125,25 +125,34 @@ def _authorize(desk: Desk) -> Callable[..., Any]:
         account: Annotated[str, Meta(max_length=128, description="tells several logins apart")] = "",
     ) -> object:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
-        server = await find_server(desk.make_web(issuer), issuer) if issuer else None
+        server = await _found_at(desk, issuer)
         shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
-        config = _config(provider, client_id, client_secret, scopes, redirect_uri, shown, token_url, server)
-        vault = vault_of(ctx)
-
-        def make(redirect: str) -> Flow:
-            return flow_of(config, vault, redirect, server=server, resource=resource or "", account=account)
-
-        if flow == "client_credentials":
-            return _granted(await desk.client_credentials(vault, make("")))
+        told = _Told(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
+        config, vault = _config(told, server), vault_of(ctx)
         found = server or config.server
-        check_owner(found.authorization_endpoint, found)
-        if redirect_uri:
-            return await begin(ctx.store, make(redirect_uri))
-        begun, login = await desk.begin_here(ctx.store, vault, make)
-        desk.beside(login, provider)
-        return begun
+        if flow == "authorization_code":
+            check_owner(found.authorization_endpoint, found)
+        begun = flow_of(config, vault, redirect_uri or "", server=found, resource=resource or "", account=account)
+        if flow == "client_credentials":
+            return _granted(await desk.client_credentials(vault, begun))
+        return await _through_a_browser(desk, ctx, begun)
 
     return authorize
+
+
+async def _found_at(desk: Desk, issuer: str | None) -> AuthServer | None:
+    return await find_server(desk.make_web(issuer), issuer) if issuer else None
+
+
+async def _through_a_browser(desk: Desk, ctx: ToolContext, flow: Flow) -> AuthorizeResult:
+    """Where to send the person. Without a redirect of their own they come back to a listener of ours."""
+    if flow.redirect_uri:
+        return await begin(ctx.store, flow)
+    begun, login = await desk.begin_here(
+        ctx.store, vault_of(ctx), lambda ours: msgspec.structs.replace(flow, redirect_uri=ours)
+    )
+    desk.beside(login, flow.name)
+    return begun
 
 
 def _device(desk: Desk) -> Callable[..., Any]:
@@ -159,8 +168,8 @@ def _device(desk: Desk) -> Callable[..., Any]:
         issuer: Annotated[Url, Meta(description="finds the addresses by itself")] = None,
     ) -> DeviceLogin:
         """Begin a login without a browser here: the person types `user_code` at `verification_uri`, anywhere."""
-        server = await find_server(desk.make_web(issuer), issuer) if issuer else None
-        config = _config(provider, client_id, client_secret, scopes, None, token_url, token_url, server)
+        server = await _found_at(desk, issuer)
+        config = _config(_Told(provider, client_id, client_secret, scopes, token_url, token_url), server)
         found = server or config.server
         if device_url:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
@@ -225,24 +234,28 @@ async def _known(vault: Vault, kind: Literal["provider", "server"], name: str) -
         return [Known(name, kind, "unreadable", renewable=False)]
 
 
-def _config(
-    provider: str,
-    client_id: str,
-    client_secret: str,
-    scopes: Sequence[str],
-    redirect_uri: str | None,
-    auth_url: str | None,
-    token_url: str | None,
-    server: AuthServer | None,
-) -> OAuth2Config:
+class _Told(Struct, frozen=True):
+    """A provider as an agent describes it."""
+
+    provider: str
+    client_id: str
+    client_secret: str
+    scopes: Sequence[str]
+    auth_url: str | None
+    token_url: str | None
+    redirect_uri: str | None = None
+
+
+def _config(told: _Told, server: AuthServer | None) -> OAuth2Config:
+    """What was not told is as the server says, if it was found."""
     return build_config(
-        provider,
-        client_id,
-        check_secret(client_secret),
-        tuple(scopes),
-        redirect_uri=redirect_uri,
-        auth_url=auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
-        token_url=token_url or (server.token_endpoint if server else None),
+        told.provider,
+        told.client_id,
+        check_secret(told.client_secret),
+        tuple(told.scopes),
+        redirect_uri=told.redirect_uri,
+        auth_url=told.auth_url or (server.authorization_endpoint or server.token_endpoint if server else None),
+        token_url=told.token_url or (server.token_endpoint if server else None),
     )
 
 

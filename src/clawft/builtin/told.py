@@ -1,11 +1,11 @@
-"""From a function to a tool whose result is typed and has a short text beside it, with its first parameter bound."""
+"""From a function to a tool: its result is typed, with a short text beside it, and its first parameter filled in."""
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, Unpack
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from clawft.model import Reply
 from clawft.provider.context import ToolContext
@@ -34,21 +34,34 @@ class Words(TypedDict, total=False):
     open_world: bool
 
 
-def bound_tool(
-    function: Callable[..., Awaitable[Told]], name: str, words: Words, first: Callable[[ToolContext], Any]
-) -> Callable[..., Any]:
-    """The function as a tool. Its first parameter is made by `first`; callers see the others only."""
+class Recipe(Struct, frozen=True):
+    """A tool that still lacks what its first parameter is: the way to git, or to an editor."""
 
-    async def run(ctx: ToolContext, *values: Any) -> Reply:
-        return reply(await function(first(ctx), *values))
+    function: Callable[..., Awaitable[Told]]
+    words: Words
 
-    run.__name__, run.__doc__ = name, function.__doc__
-    signature = inspect.signature(function)
-    returned = signature.return_annotation
-    _describe(run, signature)
-    tool(**words)(run)
-    _promise(run, schema_of(returned))
-    return run
+    @property
+    def name(self) -> str:
+        return self.words.get("name") or self.function.__name__
+
+    def tool(self, first: Callable[[str, ToolContext], Any]) -> Callable[..., Any]:
+        """The function as a tool. `first` makes its first parameter, of the tool's name; callers see the others."""
+        function, name = self.function, self.name
+
+        async def run(ctx: ToolContext, *values: Any) -> Reply:
+            return reply(await function(first(name, ctx), *values))
+
+        run.__name__, run.__doc__ = name, function.__doc__
+        signature = inspect.signature(function)
+        _describe(run, signature)
+        tool(**self.words)(run)
+        _promise(run, schema_of(signature.return_annotation))
+        return run
+
+
+def recipe(**words: Unpack[Words]) -> Callable[[Callable[..., Awaitable[Told]]], Recipe]:
+    """Mark `async def status(git: Git, repo_path: str, …) -> StatusResult` as a tool to be."""
+    return lambda function: Recipe(function, words)
 
 
 def reply(result: Told) -> Reply:

@@ -9,9 +9,9 @@ it. The workspace has no say: a list that lies inside the workspace, or that oth
 import asyncio
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
+from clawft.builtin.once import allowed_once
 from clawft.errors import PermissionDenied, quoted
 from clawft.provider.context import ToolContext
 from clawft.store.home import home
@@ -19,15 +19,9 @@ from clawft.store.home import home
 LIST = "trusted"
 MAX_LIST_BYTES = 64 * 1024
 
-Trusted = Callable[[Path], bool]
 
 _MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MAY_ENTER = stat.S_IXGRP | stat.S_IXOTH
-_FORM = {
-    "type": "object",
-    "properties": {"allow": {"type": "boolean", "title": "Run it this once", "default": False}},
-    "required": ["allow"],
-}
 
 
 def trusted(folder: Path) -> bool:
@@ -36,33 +30,24 @@ def trusted(folder: Path) -> bool:
 
 
 def list_is_safe(workspace: Path) -> bool:
-    """Could what runs in this workspace add to the list? Then it says nothing."""
+    """Whether what runs in this workspace cannot add to the list; if it can, the list says nothing."""
     return not (home() / LIST).resolve().is_relative_to(workspace.resolve())
 
 
 def trusted_in(workspace: Path, folder: Path) -> bool:
     """As `trusted`, for those who work in this workspace."""
-    return _may_run(folder, workspace, trusted)
+    return list_is_safe(workspace) and trusted(folder)
 
 
-async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext, says: Trusted = trusted) -> None:
+async def ensure_trusted(tool: str, folder: Path, ctx: ToolContext) -> None:
     """Go on if the user trusts the folder, or the person allows this one run; PermissionDenied otherwise."""
-    if await asyncio.to_thread(_may_run, folder, ctx.workspace, says):
+    if await asyncio.to_thread(trusted_in, ctx.workspace, folder):
         return
-    if ctx.caller.capabilities.elicit_form and await _person_allows(tool, folder, ctx):
-        return
-    raise PermissionDenied(tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=_switch(ctx))
-
-
-def _may_run(folder: Path, workspace: Path, says: Trusted) -> bool:
-    return list_is_safe(workspace) and says(folder)
-
-
-async def _person_allows(tool: str, folder: Path, ctx: ToolContext) -> bool:
     named = repr(str(folder))  # on one line: whoever named the folder has nothing to say here
     message = f"{tool} runs code that {named} brings along (build scripts, tests, plugins). Run it this once?"
-    answer = await ctx.elicit("weft_trust", message, _FORM)
-    return answer == {"allow": True}
+    if await allowed_once(ctx, "weft_trust", message, "Run it this once"):
+        return
+    raise PermissionDenied(tool, f"'{folder}' is not trusted, and this runs code it brings along", hint=_switch(ctx))
 
 
 def _switch(ctx: ToolContext) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from clawft.auth.web import trusting
 from clawft.builtin.readable import readable
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
@@ -84,7 +85,7 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
             )
         found = await fetch(
             search_address(settings.search_url, query),
-            judge=trusting(settings.search_url, judge_by(settings.url_policy, "search")),
+            judge=trusting([settings.search_url], judge_by(settings.url_policy, "search")),
             outgoing=Outgoing(headers={"Accept": "application/json"}),
             bounds=settings.bounds,
         )
@@ -101,18 +102,6 @@ def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
         verdict = decide(url, addresses, policy)
         if not isinstance(verdict, Allow):
             raise PermissionDenied(tool_name, f"{url}: {verdict.reason}", hint=verdict.hint)
-
-    return judge
-
-
-def trusting(configured: str, otherwise: Judge) -> Judge:
-    """What the user configured is the user's consent, wherever it lies; where it redirects to is not."""
-    home = urlsplit(configured)
-
-    def judge(url: str, addresses: Sequence[str]) -> None:
-        asked = urlsplit(url)
-        if (asked.scheme, asked.netloc) != (home.scheme, home.netloc):
-            otherwise(url, addresses)
 
     return judge
 

@@ -85,7 +85,7 @@ def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Ap
 
 
 def _compared(each: Approval, now: Shown) -> Iterator[Change]:
-    from clawft.guard.approval import approved_text  # loaded with the book
+    from clawft.policy.approval import approved_text  # loaded with the book
     from clawft.policy.pin import changed, pin
 
     if pin(now) == each.pin:
@@ -100,7 +100,7 @@ def _compared(each: Approval, now: Shown) -> Iterator[Change]:
 
 def fields(each: Approval) -> list[tuple[str, str]]:
     """What was approved, member by member."""
-    from clawft.guard.approval import approved_text  # loaded with the book
+    from clawft.policy.approval import approved_text  # loaded with the book
 
     return [(name, "\n".join(_lines(value))) for name, value in approved_text(each).items() if name != "name"]
 

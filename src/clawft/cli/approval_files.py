@@ -118,7 +118,7 @@ def _genuine(each: Approval, file: str) -> Approval:
     """Raises InvalidConfig if what would be shown as approved is not what is approved."""
     import msgspec  # loaded with the book
 
-    from clawft.guard.approval import approved_text
+    from clawft.policy.approval import approved_text
     from clawft.policy.pin import pin
 
     if each.shown is not msgspec.UNSET and pin(approved_text(each)) != each.pin:

@@ -13,8 +13,7 @@ from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, safe, tell
 from clawft.cli.server_names import no_server
-from clawft.config.nearest import nearest
-from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound
+from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found, Sources
@@ -142,8 +141,7 @@ def _launch(found: Found, where: Sources, options: Options) -> Approval:
 def _tools(
     server: str, offers: Offered | None, globs: Sequence[str], where: Sources, options: Options
 ) -> list[Approval]:
-    from clawft.guard.approval import approval_of  # loaded with the app
-    from clawft.policy.approval import Approval
+    from clawft.policy.approval import Approval, approval_of  # loaded with the app
     from clawft.policy.globs import is_glob
     from clawft.policy.pin import shown_tool
 

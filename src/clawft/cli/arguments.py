@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from clawft.cli.parser import Parser, WrongUsage
-from clawft.config.nearest import did_you_mean
+from clawft.errors import did_you_mean
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_REFERENCES = 16

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import auth_login
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
-from clawft.config.nearest import nearest
 from clawft.config.places import ask_to_reconnect, home_folder
-from clawft.errors import ClawftError, ExecutionFailed, LoginFailed
+from clawft.errors import ClawftError, ExecutionFailed, LoginFailed, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.auth.tokens import Login
@@ -137,9 +137,7 @@ def _logout(options: Options) -> int:
 
 async def _forget(where: Vault, name: str, logins: list[Login]) -> None:
     """First here, so that nobody uses it any more; then there, as far as the server knows how (RFC 7009)."""
-    import os  # loaded long ago; named here for the descriptor alone
-
-    from clawft.auth.revoke import revoke
+    from clawft.auth.revoke import revoke  # only where something is forgotten
     from clawft.store.home import held
 
     lock = await held(where.lock(name))

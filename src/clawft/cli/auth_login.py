@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -79,9 +80,9 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
             f"{spec.name} is called in the name of the people on your gateway: nobody logs in to it here",
             hint="weft gateway",
         )
-    from clawft.auth.challenge import read_challenge
+    from clawft.auth.challenge import read_challenge  # only where somebody logs in
     from clawft.auth.receiver import Receiver
-    from clawft.auth.server_login import Identity
+    from clawft.auth.register import Identity
     from clawft.provider.server.logins import ServerLogins
 
     logins = ServerLogins(home_folder(), settings(told).url_policy)
@@ -95,7 +96,7 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
 
 
 def _client(told: Options, vault: Vault) -> Client | None:
-    from clawft.auth.tokens import Client
+    from clawft.auth.tokens import Client  # loaded with the logins
     from clawft.auth.vault import kept_secret
 
     if not told.client_id:
@@ -106,7 +107,7 @@ def _client(told: Options, vault: Vault) -> Client | None:
 
 async def _challenge(spec: UpstreamSpec) -> str:
     """What the server says to somebody who is not logged in."""
-    from clawft.link.http_out.link import HttpLink
+    from clawft.link.http_out.link import HttpLink  # only where somebody logs in
     from clawft.store.secrets import resolve_all
     from clawft.upstream.session.session import Session
 
@@ -137,10 +138,9 @@ class _Deaf:
 
 
 async def _to_service(told: Options) -> Login:
-    from clawft.auth.desk import Desk
+    from clawft.auth.desk import Desk  # only where somebody logs in
     from clawft.auth.vault import Vault
     from clawft.provider.server.logins import web_for
-    from clawft.store.files import FileStore, state_folder
 
     vault = Vault(home_folder() / "tokens")
     before = next(iter(vault.read(told.name)), None)
@@ -151,47 +151,43 @@ async def _to_service(told: Options) -> Login:
     flow = await _flow(told, vault, desk, before)
     if told.client_credentials:
         return await desk.client_credentials(vault, flow)
-    if told.device:
-        return await _by_code(desk, vault, flow)
-    import msgspec  # loaded with the flow
-
-    store = FileStore(state_folder(told.agent, "oauth2"))
-    begun, finished = await desk.begin_here(store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri))
-    _show(begun.authorize_url, told.no_browser)
-    try:
-        return await finished
-    except TimeoutError:
-        raise LoginFailed(f"nobody has logged in within {LOGIN_SECONDS:g} s") from None
-    finally:
-        await desk.receiver.close()
+    return await (_by_code(desk, vault, flow) if told.device else _by_browser(desk, vault, flow, told))
 
 
 async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -> Flow:
-    """From what was typed; what was not is as it was the last time."""
-    from clawft.auth.config import build_config, flow_of, host_in
-    from clawft.auth.discovery import find_server
-    from clawft.auth.flow import Flow
-
+    """By what was typed, or else as it was the last time."""
     if before is not None and not (told.client_id or told.issuer or told.token_url):
-        return Flow(
-            told.name,
-            before.server,
-            before.client,
-            "",
-            tuple(told.scope) or before.asked,
-            resource=told.resource or before.resource,
-            account=told.account or before.account,
-            hosts=tuple(dict.fromkeys((*before.hosts, *told.host))),
-            near=before.server.token_endpoint,
-        )
+        return _as_before(told, before)
     if not told.client_id:
         raise LoginFailed(
             f"{told.name} is no configured server, and nothing is known of a service of that name",
             hint=f"weft servers add {told.name} URL, or weft auth login {told.name} --issuer URL --client-id ID",
         )
-    server: AuthServer | None = None
-    if told.issuer:
-        server = await find_server(desk.make_web(told.issuer), told.issuer)
+    return await _as_typed(told, vault, desk)
+
+
+def _as_before(told: Options, before: Login) -> Flow:
+    """The same once more; what was typed comes on top."""
+    from clawft.auth.flow import Flow  # loaded with the desk
+
+    return Flow(
+        told.name,
+        before.server,
+        before.client,
+        "",
+        tuple(told.scope) or before.asked,
+        resource=told.resource or before.resource,
+        account=told.account or before.account,
+        hosts=tuple(dict.fromkeys((*before.hosts, *told.host))),
+        near=before.server.token_endpoint,
+    )
+
+
+async def _as_typed(told: Options, vault: Vault, desk: Desk) -> Flow:
+    from clawft.auth.config import build_config, flow_of, host_in  # loaded with the desk
+    from clawft.auth.discovery import find_server
+
+    server = await find_server(desk.make_web(told.issuer), told.issuer) if told.issuer else None
     config = build_config(
         told.name,
         told.client_id,
@@ -209,6 +205,22 @@ def _unused(told: Options, server: AuthServer | None) -> str:
     if told.device or told.client_credentials:
         return told.token_url or (server.token_endpoint if server else "")
     return ""
+
+
+async def _by_browser(desk: Desk, vault: Vault, flow: Flow, told: Options) -> Login:
+    import msgspec  # loaded with the flow
+
+    from clawft.store.files import FileStore, state_folder  # only where somebody comes back
+
+    store = FileStore(state_folder(told.agent, "oauth2"))
+    begun, finished = await desk.begin_here(store, vault, lambda uri: msgspec.structs.replace(flow, redirect_uri=uri))
+    _show(begun.authorize_url, told.no_browser)
+    try:
+        return await finished
+    except TimeoutError:
+        raise _nobody_came() from None
+    finally:
+        await desk.receiver.close()
 
 
 async def _by_code(desk: Desk, vault: Vault, flow: Flow) -> Login:
@@ -233,7 +245,7 @@ class Screen:
         return await self._receiver.open()
 
     async def visit(self, url: str, state: str) -> Returned:
-        from clawft.auth.config import host_in
+        from clawft.auth.config import host_in  # loaded with the logins
         from clawft.auth.site import same_site
 
         expected = self._receiver.expect(state)
@@ -244,7 +256,11 @@ class Screen:
             async with asyncio.timeout(LOGIN_SECONDS):
                 return await expected
         except TimeoutError:
-            raise LoginFailed(f"nobody has logged in within {LOGIN_SECONDS:g} s") from None
+            raise _nobody_came() from None
+
+
+def _nobody_came() -> LoginFailed:
+    return LoginFailed(f"nobody has logged in within {LOGIN_SECONDS:g} s")
 
 
 def _show(url: str, no_browser: bool) -> None:
@@ -264,6 +280,5 @@ def _open(url: str) -> None:
 
 
 def _has_display() -> bool:
-    import os  # only where one is opened
 
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

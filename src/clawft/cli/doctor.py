@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawft.cli import checks
+from clawft.cli import app_checks, checks
 from clawft.cli.checks import Finding, fail
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
@@ -61,7 +61,13 @@ def examine(options: Options) -> Iterator[Finding]:
 
 def _tools(options: Options) -> list[Finding]:
     async def work(app: App) -> list[Finding]:
-        looks = (checks.tools, checks.web_search, checks.providers, checks.servers, checks.delegation)
+        looks = (
+            app_checks.tools,
+            app_checks.web_search,
+            app_checks.providers,
+            app_checks.servers,
+            app_checks.delegation,
+        )
         return [finding for look in looks for finding in look(app)]
 
     import logging  # the app brings it anyway

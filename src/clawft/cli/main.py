@@ -141,7 +141,7 @@ _NAME_COLUMNS = 11
 
 
 def _print_version() -> int:
-    from clawft._version import __version__
+    from clawft._version import __version__  # only for those who ask
 
     print(f"weft {__version__}")
     return OK
@@ -192,7 +192,7 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
     if not isinstance(failure, ClawftError):
         return None
     from clawft.cli.screen import safe
-    from clawft.store.secrets import conceal
+    from clawft.store.concealed import conceal
 
     print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)
     if failure.hint:

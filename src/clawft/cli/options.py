@@ -108,12 +108,12 @@ def _concealing() -> logging.Formatter:
     class Concealing(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
             from clawft.cli.screen import one_line  # most programs have nothing to say
-            from clawft.store.secrets import conceal
+            from clawft.store.concealed import conceal
 
             return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
 
         def format(self, record: logging.LogRecord) -> str:
-            from clawft.store.secrets import conceal  # as above
+            from clawft.store.concealed import conceal  # as above
             from clawft.wire.visible import visible_text
 
             return visible_text(conceal(super().format(record)))

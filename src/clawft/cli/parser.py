@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from clawft.config.nearest import nearest
-from clawft.errors import ClawftError
+from clawft.errors import ClawftError, nearest
 
 if TYPE_CHECKING:  # brings argparse
     from clawft.cli.usage import Usage

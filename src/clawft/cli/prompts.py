@@ -11,8 +11,7 @@ from clawft.cli.arguments import arguments
 from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_table, tell
-from clawft.config.nearest import nearest
-from clawft.errors import ToolNotFound
+from clawft.errors import ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App

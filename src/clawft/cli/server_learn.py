@@ -11,6 +11,7 @@ import msgspec
 
 from clawft.cli.parser import WrongUsage
 from clawft.cli.screen import tell
+from clawft.cli.server_files import keep
 from clawft.config.places import servers_folder
 from clawft.sandbox.bounds import Around, Rule, Table, expand, with_rules
 from clawft.sandbox.cell import Cell, Start
@@ -113,7 +114,7 @@ def store(found: Found, home: Path, table: Table) -> Path:
     text = path.read_bytes().decode()
     place = () if path.parent == servers_folder(home) else (TABLE, found.spec.name)
     changed = with_value(text, str(path), place, "sandbox", as_table(table))
-    write_private(path.with_name(path.name + ".bak"), text.encode())
+    keep(path)
     write_private(path.resolve(), changed.encode())
     return path
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clawft.config.nearest import nearest
-from clawft.errors import ServerNotFound
+from clawft.errors import ServerNotFound, nearest
 
 
 def no_server(name: str, known: Iterable[str]) -> ServerNotFound:

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from clawft.cli.held import hint_for
 from clawft.cli.options import common_options, sources, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
 from clawft.cli.reply import Waiting
+from clawft.cli.sandbox_hint import hint_for
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
 from clawft.cli.server_names import no_server
 from clawft.config.places import home_folder
@@ -207,7 +207,7 @@ async def _connected(
     held = cells or Cells(app.settings.home, app.settings.workspace)
 
     def timed(spec: UpstreamSpec) -> list[Callable[[], Link]]:
-        ways = ways_to(spec, cells=held, login_to=app.logins.credentials)
+        ways = ways_to(spec, cells=held, login_to=app.logins.to_servers.credentials)
         return [lambda way=way: cast("Link", TimedLink(way(), steps)) for way in ways]
 
     logging.getLogger("clawft").setLevel(logging.CRITICAL)  # the reason is told once, as an error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli import completing, server_files, server_import, server_status, server_test
+from clawft.cli import completing, server_add, server_files, server_import, server_status, server_test
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
@@ -80,7 +80,7 @@ def _row(name: str, found: Found, state: str, error: str = "") -> dict[str, Any]
 VERBS = {
     "list": Verb("List configured servers and the files they come from", _options, _list),
     "status": server_status.VERB,
-    "add": server_files.ADD,
+    "add": server_add.VERB,
     "remove": server_files.REMOVE,
     "enable": server_files.ENABLE,
     "disable": server_files.DISABLE,

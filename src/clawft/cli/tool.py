@@ -12,8 +12,7 @@ from clawft.cli.arguments import argument_options, arguments, kinds_of, resolved
 from clawft.cli.options import common_options, shown
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_paragraph, print_table, safe, tell
-from clawft.config.nearest import nearest
-from clawft.errors import JsonRpcFailure, ToolNotFound
+from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -207,7 +206,7 @@ def _held(app: App, server: str | None, reply: Reply) -> str:
     """A server of somebody else seldom knows why it may not write."""
     if not server or reply.refused or server not in app.servers.found:
         return ""
-    from clawft.cli.held import hint_for  # only where something went wrong
+    from clawft.cli.sandbox_hint import hint_for  # only where something went wrong
 
     return hint_for(app.servers.found[server].spec, reply.result.decode())
 

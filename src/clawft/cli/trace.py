@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.screen import paint, safe, tell
 from clawft.config.servers import told
-from clawft.store.secrets import conceal
+from clawft.store.concealed import conceal
 from clawft.upstream.state import State
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Trace:
     """Listens to a pool from its making on."""
 
     def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+
         self._stderr: dict[str, bytes] = {}
         pool.news.state_changed.listen(self._state_changed)
         pool.news.offer_changed.listen(self._offer_changed)

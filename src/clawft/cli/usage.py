@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from clawft.cli.examples import section
 from clawft.cli.parser import Options, WrongUsage, unknown
-from clawft.config.nearest import nearest
+from clawft.errors import nearest
 
 if TYPE_CHECKING:  # which reads through us
     from clawft.cli.parser import Parser

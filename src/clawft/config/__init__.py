@@ -1,0 +1,12 @@
+"""Configuration: from files and options to settings, and to the servers that are to run.
+
+| what | where |
+|---|---|
+| settings | `keys` names every key, `load` reads and merges, `settings` is the outcome |
+| servers | `layers` reads the files, `entry` and `launches` judge one server, `servers` says which count |
+| while we run | `watch` looks for changes; `follow` applies those of servers, `edited` tells of the others |
+| approval of servers | `approved`, with what is pinned in `scripts` and `named` |
+| other programs' servers | `imports` finds them, `cleared` takes their secrets out |
+
+To add a key: a row in `keys.KEYS` and the field of `Settings` it fills.
+"""

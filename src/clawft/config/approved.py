@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
@@ -22,9 +21,9 @@ from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
-from clawft.policy.approval import ANYONE, Approval, Standing, Use, judge
+from clawft.policy.approval import ANYONE, Approval, Standing, Use, approval_of, judge
 from clawft.policy.launch import loaders
-from clawft.policy.pin import Shown, canonical, pin
+from clawft.policy.pin import Shown, pin
 from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
@@ -68,17 +67,9 @@ def launch_approval(
     found: Found, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
 ) -> Approval:
     """For this workspace alone: a file of another one with the same words is another matter."""
-    shown = shown_launch(found)
-    return Approval(
-        found.spec.name,
-        pin=pin(shown),
-        agent=agent,
-        workspace=str(sources.workspace),
-        granted=now,
-        expires=expires,
-        stamp=_stamp(found.spec),
-        shown=Raw(canonical(shown)),
-    )
+    shown, workspace = shown_launch(found), str(sources.workspace)
+    approval = approval_of(found.spec.name, "", shown, now, expires=expires, agent=agent, workspace=workspace)
+    return msgspec.structs.replace(approval, stamp=_stamp(found.spec))
 
 
 def shown_launch(found: Found, known: Approval | None = None) -> Shown:

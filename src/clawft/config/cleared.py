@@ -38,31 +38,46 @@ class Cleared(Struct, frozen=True):
 
 def cleared(told: Entry, server: str) -> Cleared:
     """References in place of what looks like a secret, or what an editor would fill in."""
-    notes: list[str] = []
-    clear: dict[str, str] = {}
+    clearing = _Clearing(server)
+    env, headers = clearing.values(told.env), clearing.values(told.headers)
+    entry = msgspec.structs.replace(told, env=env, headers=headers, url=clearing.url(told.url))
+    return Cleared(entry, (*clearing.notes, *_of_arguments(told)), clearing.secrets)
 
-    def kept(variable: str, value: str) -> str:
-        notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
-        clear[f"secret://env/{variable}"] = value
-        return f"secret://env/{variable}"
 
-    def safe(name: str, value: str) -> str:
+class _Clearing:
+    """What was found on the way through one entry."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self.notes: list[str] = []
+        self.secrets: dict[str, str] = {}
+
+    def values(self, told: Mapping[str, str]) -> dict[str, str]:
+        return {name: self._value(name, value) for name, value in told.items()}
+
+    def url(self, url: str) -> str:
+        for name, value in query_in_clear(url):
+            reference = self._kept(variable_for(self._server, name), value)
+            url = url.replace(f"{name}={value}", f"{name}=${{{reference}}}", 1)
+        return url
+
+    def _value(self, name: str, value: str) -> str:
         asked = _INPUT.search(value)
-        if not asked and _OPEN.search(value) is None and not looks_secret(name, value):
+        filled_in = asked is not None or _OPEN.search(value) is not None
+        if not filled_in and not looks_secret(name, value):
             return value
-        variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(server, name)
-        if not asked and _OPEN.search(value) is None:
-            return kept(variable, value)
-        notes.append(f"export {variable}={_shape(value)}")
+        variable = variable_for("", asked[1]) if asked and asked[0] == value else variable_for(self._server, name)
+        if not filled_in:
+            return self._kept(variable, value)
+        self.notes.append(f"export {variable}={_shape(value)}")
         return f"secret://env/{variable}"
 
-    env = {name: safe(name, value) for name, value in told.env.items()}
-    headers = {name: safe(name, value) for name, value in told.headers.items()}
-    url = told.url
-    for name, value in query_in_clear(url):
-        url = url.replace(f"{name}={value}", f"{name}=${{{kept(variable_for(server, name), value)}}}", 1)
-    notes += _of_arguments(told)
-    return Cleared(msgspec.structs.replace(told, env=env, headers=headers, url=url), tuple(notes), clear)
+    def _kept(self, variable: str, value: str) -> str:
+        """A reference in place of a secret that stood there in clear."""
+        self.notes.append(f"export {variable}=… (its value is not copied; --keep-secrets keeps it in a private file)")
+        reference = f"secret://env/{variable}"
+        self.secrets[reference] = value
+        return reference
 
 
 def _of_arguments(told: Entry) -> Iterator[str]:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from clawft.config import jsonc
-from clawft.config.key import Check, Key, Texts
+from clawft.config.key import Check, Key, Texts, is_http
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, Price, Rule
 
 MAX_RULES = 1_000
@@ -28,10 +28,6 @@ def _is_reference(value: str) -> str:
     if not value or value.startswith("secret://"):
         return ""
     return "must be a reference like secret://env/NAME, so that no key stands in a file"
-
-
-def _is_http(value: str) -> str:
-    return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"
 
 
 def _are_few(values: Sequence[Rule]) -> str:
@@ -57,11 +53,11 @@ _KEY = "a reference like secret://env/NAME"
 DELEGATION: tuple[Key, ...] = (
     _key("claude_enabled", bool, _SWITCH, "Let Claude take tasks."),
     _key("claude_model", str, "a text", "Its model: a full name, or fable, opus, sonnet or haiku for the newest."),
-    _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", _is_http),
+    _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", is_http),
     _key("claude_key", str, _KEY, "Where its key is kept.", _is_reference),
     _key("openai_enabled", bool, _SWITCH, "Let a model behind an OpenAI-compatible API take tasks."),
     _key("openai_model", str, "a text", "Its model, as that API calls it."),
-    _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", _is_http),
+    _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", is_http),
     _key("openai_key", str, _KEY, "Where its key is kept.", _is_reference),
     _key("claude_flow_enabled", bool, _SWITCH, "Let claude-flow take tasks."),
     Key(

@@ -10,11 +10,11 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from clawft.config.document import leaves, parse
 from clawft.config.keys import OPEN_TABLES, WHOLE
 from clawft.config.load import files, problems, read_bytes
 from clawft.config.watch import Stamps, stamps, watch
 from clawft.errors import ConfigError, InvalidConfig
+from clawft.store.document import leaves, parse
 
 log = logging.getLogger("clawft")
 

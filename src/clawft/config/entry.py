@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.config.document import Document
 from clawft.config.jsonc import members
 from clawft.config.load import Origin
-from clawft.config.nearest import did_you_mean
-from clawft.errors import InvalidConfig
+from clawft.errors import InvalidConfig, did_you_mean
+from clawft.store.document import Document
 from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
 
 SANDBOXES = ("auto", "off", "strict", "require")

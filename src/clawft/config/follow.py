@@ -111,7 +111,7 @@ class ServerFiles:
         """From now on a changed file is applied at once, until we close. What does not differ never notices."""
         from clawft.config.watch import watch  # only where something is served
 
-        for look, changed in ((self._look, self._apply), (self._asked, self._reconnect)):
+        for look, changed in ((self._look, self._changed), (self._asked, self._reconnect)):
             self._watching.append(asyncio.create_task(watch(look, look(), changed), name=changed.__name__))
 
     def _look(self) -> Stamps:
@@ -125,8 +125,11 @@ class ServerFiles:
 
         return folder_stamps(reconnect_folder(self._settings.home))
 
-    async def _apply(self, before: Stamps, now: Stamps) -> None:
-        """A file that broke keeps the servers it named as they were."""
+    async def _changed(self, before: Stamps, now: Stamps) -> None:
+        await self._apply()
+
+    async def _apply(self) -> None:
+        """What the files say now. One that broke keeps the servers it named as they were."""
         from clawft.config.servers import Servers, carried
 
         old: Servers = self.__dict__.pop("servers", Servers())  # nothing was read if there was nothing to read
@@ -155,7 +158,7 @@ class ServerFiles:
         changed = changed_since(self._approvals, found, self._sources)
         if changed is not None:
             if self._watching:
-                self._watching.append(asyncio.ensure_future(self._apply({}, {})))
+                self._watching.append(asyncio.ensure_future(self._apply()))
             raise changed
 
     # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
@@ -188,7 +191,7 @@ class ServerFiles:
         if approval.pin != asked.pin:
             raise PermissionDenied(asked.name, "it has changed since it was asked about", hint="ask again")
         await asyncio.to_thread(self._approvals.add, approval)
-        await self._apply({}, {})
+        await self._apply()
 
     async def _reconnect(self, before: Stamps, now: Stamps) -> None:
         from clawft.config.watch import renewed

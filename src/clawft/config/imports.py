@@ -17,12 +17,12 @@ from msgspec import Struct
 from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc, load
 from clawft.config.cleared import cleared, not_taken_over
-from clawft.config.document import parse
 from clawft.config.entry import Entry, read_foreign
 from clawft.config.launches import command_of, judge, program_of
 from clawft.config.layers import foreign_servers
 from clawft.config.load import Origin
 from clawft.errors import ConfigError
+from clawft.store.document import parse
 from clawft.upstream.spec import UpstreamSpec
 
 Entries = Iterator[tuple[str, Mapping[str, Any]]]

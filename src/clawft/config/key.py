@@ -32,3 +32,8 @@ class Key(Struct, frozen=True):
     def read(self, value: Any) -> Any:
         """The value as its type. Raises msgspec.ValidationError."""
         return self.turned(msgspec.convert(value, self.type))
+
+
+def is_http(value: str) -> str:
+    """For a key that names an address, or nothing."""
+    return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"

@@ -11,8 +11,8 @@ from msgspec import Meta
 from clawft.catalog.names import Form
 from clawft.catalog.surface import Form as Surface
 from clawft.config.delegation import DELEGATION
-from clawft.config.key import Key, Texts
-from clawft.config.nearest import did_you_mean
+from clawft.config.key import Key, Texts, is_http
+from clawft.errors import did_you_mean
 from clawft.policy.grant import GrantRule
 
 OPEN_TABLES = frozenset({"mcp_servers"})
@@ -35,12 +35,8 @@ ListSeconds = Annotated[int, Meta(ge=0, le=86_400)]
 Instructions = Annotated[str, Meta(max_length=MAX_INSTRUCTIONS)]
 
 
-def _is_http(value: str) -> str:
-    return "" if not value or value.startswith(("http://", "https://")) else "must begin with http:// or https://"
-
-
 def _are_rules(values: Sequence[str]) -> str:
-    from clawft.policy.command import RULES  # the rules are long; most configurations switch none off
+    from clawft.policy.command_rules import RULES  # the rules are long; most configurations switch none off
 
     known = [rule.name for rule in RULES]
     return next((f"names no rule: {value!r}{did_you_mean(value, known)}" for value in values if value not in known), "")
@@ -207,9 +203,7 @@ KEYS: tuple[Key, ...] = (
         10,
         "Full files of the audit that are kept, of 64 MiB each; the oldest are deleted.",
     ),
-    Key(
-        "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=_is_http
-    ),
+    Key("web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=is_http),
     Key("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
     Key("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
     Key("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
@@ -246,7 +240,7 @@ KEYS: tuple[Key, ...] = (
         "a text: https://…",
         "",
         "Whose tokens (JWT) open the HTTP gateway.",
-        check=_is_http,
+        check=is_http,
     ),
     Key(
         "gateway.auth.audience",
@@ -255,7 +249,7 @@ KEYS: tuple[Key, ...] = (
         "a text: https://…",
         "",
         "The address tokens are for; empty: the one the gateway listens on.",
-        check=_is_http,
+        check=is_http,
     ),
     Key(
         "gateway.auth.jwks_url",
@@ -264,7 +258,7 @@ KEYS: tuple[Key, ...] = (
         "a text: https://…",
         "",
         "Where the issuer's keys are; empty: where its metadata says.",
-        check=_is_http,
+        check=is_http,
     ),
     Key("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
     Key("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),

@@ -14,16 +14,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawft.config import jsonc, load
-from clawft.config.document import Document
 from clawft.config.entry import Entry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.load import Origin
-from clawft.config.nearest import did_you_mean
 from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, single_files, user_file, workspace_files
 from clawft.config.secrecy import secrets_in
-from clawft.errors import ConfigError, InvalidConfig, quoted
+from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
 from clawft.policy.delegation import FLOW_SERVER
-from clawft.store.secrets import keep_concealed_in
+from clawft.store.concealed import keep_concealed_in
+from clawft.store.document import Document
 from clawft.upstream.spec import UpstreamSpec
 
 TABLE = "mcp_servers"

@@ -14,16 +14,15 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.surface import Surface
-from clawft.config.document import Document, leaves, parse
 from clawft.config.key import Key
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
-from clawft.config.nearest import did_you_mean
 from clawft.config.places import agent_file, user_file
 from clawft.config.settings import Settings
-from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig
+from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_mean
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
+from clawft.store.document import Document, leaves, parse
 from clawft.store.home import open_at_once
 
 COMMAND_LINE = "command line"

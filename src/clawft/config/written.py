@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.config.document import Document, parse
 from clawft.config.jsonc import members
 from clawft.errors import ConfigError, InvalidConfig
+from clawft.store.document import Document, parse
 from clawft.upstream.spec import UpstreamSpec
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

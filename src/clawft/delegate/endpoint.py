@@ -47,7 +47,7 @@ class Endpoint:
             return
         path: str = scope["path"]
         if scope["method"] in ("GET", "HEAD"):
-            await answer(send, 200, b"" if scope["method"] == "HEAD" else self._known(path), [JSON])
+            await answer(send, 200, b"" if scope["method"] == "HEAD" else self._known(), [JSON])
             return
         try:
             body = _object.decode(await read_body(receive, MAX_BODY) or b"{}")
@@ -65,7 +65,7 @@ class Endpoint:
         else:
             await self._refuse(send, messages_api, 404, f"{path}: only messages and chat/completions are served here")
 
-    def _known(self, path: str) -> bytes:
+    def _known(self) -> bytes:
         models = [{"id": self._scenario.model, "object": "model", "type": "model", "display_name": "a scenario"}]
         return msgspec.json.encode({"object": "list", "data": models, "has_more": False})
 

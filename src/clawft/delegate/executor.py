@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from clawft.catalog.snapshot import Entry
+from clawft.delegate.turns import ToolResult
 from clawft.errors import ClawftError, JsonRpcFailure, ToolNotFound
 from clawft.model import Caller, Reply, Talk
 from clawft.provider.texts import texts_of
@@ -32,6 +33,15 @@ class ToolCallSpec(Struct, frozen=True):
 class ToolExecutionResult(Struct, frozen=True):
     kind: Literal["success", "error", "not_found"]
     text: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """As it is told to whoever looks on: ok, error or not_found."""
+        return "ok" if self.kind == "success" else self.kind
+
+    def to(self, id: str) -> ToolResult:
+        """As a model gets it, for the call with this id."""
+        return ToolResult(id, self.text, is_error=self.kind != "success")
 
 
 class ExecutionContext(Struct, frozen=True):

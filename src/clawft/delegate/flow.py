@@ -68,9 +68,8 @@ class Flow:
         self._tell(Calling(use))
         started = time.monotonic()
         done = await self._executor.execute(ToolCallSpec(use.name, given), use.id, self._context)
-        result = ToolResult(use.id, done.text, is_error=done.kind != "success")
-        verdict = "ok" if done.kind == "success" else done.kind
-        self._tell(Called(use, result, time.monotonic() - started, verdict))
+        result = done.to(use.id)
+        self._tell(Called(use, result, time.monotonic() - started, done.verdict))
         return result
 
 

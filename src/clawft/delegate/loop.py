@@ -174,9 +174,8 @@ class Loop:
         self._tell(Calling(use))
         started = time.monotonic()
         done = await self._executed(use)
-        result = ToolResult(use.id, done.text, is_error=done.kind != "success")
-        verdict = "ok" if done.kind == "success" else done.kind
-        self._tell(Called(use, result, time.monotonic() - started, verdict))
+        result = done.to(use.id)
+        self._tell(Called(use, result, time.monotonic() - started, done.verdict))
         return result
 
     async def _executed(self, use: ToolUse) -> ToolExecutionResult:

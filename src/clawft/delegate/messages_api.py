@@ -16,7 +16,6 @@ SIGNATURE = "c2NyaXB0ZWQ="
 """Stands where the vendor signs thinking; models insist that it comes back unchanged."""
 
 Block = dict[str, Any]
-_BEGUN: Block = {"content": [], "stop_reason": None}
 
 
 class _Told(Struct):

@@ -97,7 +97,7 @@ class Seen(Struct, frozen=True):
 
 
 def read(file: Path) -> Scenario:
-    """Raises ConfigUnreadable or InvalidConfig."""
+    """The script in this file. Raises ConfigUnreadable or InvalidConfig."""
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_FILE_BYTES + 1)

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
 from clawft.guard.sides import Use as BesideUse
 from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
-from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use
+from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use, approval_of, approved_text
 from clawft.policy.beside import RESOURCES_TOOL, prompts_of
-from clawft.policy.pin import Shown, canonical, changed, pin, read_shown, shown_tool
+from clawft.policy.pin import Shown, changed, pin, shown_tool
 
 LOOK_SECONDS = 0.5
 """How soon a running weft notices what was granted, revoked, or has run out."""
@@ -51,7 +51,7 @@ Beside = Callable[[str, Caller], Sequence[Tool]]
 
 
 Up = Callable[[str, Caller], Awaitable[None]]
-"""Back when a server is up, and what is known of it is what it says itself. Raises NotConnected."""
+"""Returns when a server is up: from then on we know it from its own words. Raises NotConnected."""
 Key = tuple[str, str, str]
 
 
@@ -315,26 +315,6 @@ class ApprovalGuard:
         if found.standing is Standing.NEW and found.by is not None:
             return Allow(RULE, f"the glob {found.by.tool!r} covers it")
         return Ask(RULE, why(subject), subject.command)
-
-
-def approval_of(
-    server: str,
-    tool: str,
-    shown: Shown,
-    now: float,
-    *,
-    expires: float | None = None,
-    agent: str = ANYONE,
-    workspace: str = ANYONE,
-    principal: str = ANYONE,
-) -> Approval:
-    """The approval of this very text."""
-    return Approval(server, tool, pin(shown), agent, workspace, principal, now, expires, shown=Raw(canonical(shown)))
-
-
-def approved_text(approval: Approval) -> Shown:
-    """What the person was shown then; nothing if it was too long to keep, or is no such text."""
-    return {} if approval.shown is msgspec.UNSET else read_shown(bytes(approval.shown))
 
 
 def _differences(found: Found, shown: Shown) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class Sink(Protocol):
     """Where lines go: a hash-chained journal."""
 
     def append(self, entries: Sequence[bytes], seconds: float) -> None:
-        """Raises Busy, with nothing written, if others hold it for so long."""
+        """Raises Busy, with nothing written, if others hold it for longer than this."""
         ...
 
 
@@ -204,7 +204,7 @@ def _new_writer() -> ThreadPoolExecutor:
 
 def _recorded(arguments: bytes) -> bytes:
     """On one line, as JSON strings hold no raw line ends; and without what looks like a secret."""
-    from clawft.store.secrets import without_resolved  # only where values are wanted
+    from clawft.store.concealed import without_resolved  # only where values are wanted
     from clawft.wire.secrets import mask_members
 
     return mask_members(without_resolved(arguments)).replace(b"\n", b" ").replace(b"\r", b" ")

@@ -11,11 +11,12 @@ from typing import Annotated, Protocol
 import msgspec
 
 from clawft.model import Call, CallToolResult, Next, Origin, Reply, Tool
-from clawft.policy.path import MAX_PATH_BYTES
 
 FAMILIES = frozenset({"file", "git", "cargo", "build", "shell"})
 """The families that work on the disk."""
 MAX_NAMED = 10
+MAX_PATH_CHARS = 4_096
+"""Of a path that is told to editors; the tool itself refuses a longer one."""
 
 
 class Texts(Protocol):
@@ -60,7 +61,7 @@ def _path_of(call: Call) -> str | None:
 
 
 class _Arguments(msgspec.Struct):
-    path: Annotated[str, msgspec.Meta(max_length=MAX_PATH_BYTES)] | None = None
+    path: Annotated[str, msgspec.Meta(max_length=MAX_PATH_CHARS)] | None = None
 
 
 def _with_warning(reply: Reply, unsaved: Sequence[str]) -> Reply:

@@ -59,7 +59,7 @@ def looks_numeric(host: str) -> bool:
 
 
 def literal_addresses(host: str) -> tuple[str, ...]:
-    """See `clawft.policy.url.literal_addresses`."""
+    """All addresses a host may mean by its text alone; none if it is a name."""
     name = host.strip("[]").lower().removesuffix(".")
     if len(name) > MAX_HOST:
         return ()

@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.policy.beside import CALLED
 from clawft.policy.globs import any_matches
+from clawft.policy.pin import Shown, canonical, pin, read_shown
 
 ANYONE = "*"
 CLOCK_SKEW_SECONDS = 3_600.0
@@ -117,3 +118,23 @@ def with_added(approvals: Iterable[Approval], added: Iterable[Approval]) -> tupl
         by_key.pop(each.key, None)
         by_key[each.key] = each
     return tuple(by_key.values())
+
+
+def approval_of(
+    server: str,
+    tool: str,
+    shown: Shown,
+    now: float,
+    *,
+    expires: float | None = None,
+    agent: str = ANYONE,
+    workspace: str = ANYONE,
+    principal: str = ANYONE,
+) -> Approval:
+    """The approval of this very text."""
+    return Approval(server, tool, pin(shown), agent, workspace, principal, now, expires, shown=Raw(canonical(shown)))
+
+
+def approved_text(approval: Approval) -> Shown:
+    """What the person was shown then; nothing if it was too long to keep, or is no such text."""
+    return {} if approval.shown is UNSET else read_shown(bytes(approval.shown))

@@ -4,17 +4,10 @@ This stops accidents and the usual attacks in their many spellings. It is no san
 from any reader of its command line.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from msgspec import Struct
 
 from clawft.model import Deny, Verdict
 from clawft.policy.verdict import strictest
-
-if TYPE_CHECKING:
-    from clawft.policy.command_rules import RULES, Rule
-
-__all__ = ["DEFAULT", "MAX_COMMAND", "RULES", "CommandPolicy", "Rule", "decide", "explain"]
 
 MAX_COMMAND = 65_536
 """Characters of a command line we are willing to read."""
@@ -44,12 +37,3 @@ def explain(command: str, policy: CommandPolicy = DEFAULT) -> list[tuple[str, Ve
     if len(command) > MAX_COMMAND:
         return [(TOO_LONG, Deny(TOO_LONG, f"the command is longer than {MAX_COMMAND} characters", "split it up"))]
     return judge(command, policy.allow, policy.deny)
-
-
-def __getattr__(name: str) -> Any:
-    """`RULES` and `Rule`, without making everybody who only needs CommandPolicy pay for them."""
-    if name not in ("RULES", "Rule"):
-        raise AttributeError(name)
-    from clawft.policy import command_rules
-
-    return getattr(command_rules, name)

@@ -166,7 +166,7 @@ class Lexer:
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in "<>" and self.text.startswith("(", self.at + 1):
-                fields[-1].append(self._command_output(2))
+                fields[-1].append(self._command_output())
             elif char.isspace() or char in ";&|<>()":
                 break
             elif char == "$":
@@ -245,7 +245,7 @@ class Lexer:
             return [UNKNOWN_OUTPUT]
         following = self.text[self.at + 1 : self.at + 2]
         if following == "(":
-            return [self._command_output(2)]
+            return [self._command_output()]
         if following == "{":
             return self._split(self._parameter(quoted))
         self.at += 1
@@ -323,8 +323,8 @@ class Lexer:
         self._run(content.replace("<<", "  "))
         return True
 
-    def _command_output(self, opening: int) -> str:
-        self.at += opening
+    def _command_output(self) -> str:
+        self.at += len("$(")
         if self.depth >= MAX_NESTING:
             raise TooComplex
         outer, self.inner, self.depth = self.inner, [], self.depth + 1

@@ -50,16 +50,13 @@ def place(word: str, folder: str = "") -> str:
     if len(word) > MAX_PLACE:
         return word
     path = word if not folder or word[:1] in ("/", "~", "$") else f"{folder}/{word}"
-    top, parts = _top(path)
+    top = path[:1] if path.startswith(("/", "~")) else ""
+    parts: list[str] = []
     for part in path.split("/")[1 if top == "~" else 0 :]:
         top, parts = _step(top, parts, part)
     while parts and is_glob(parts[-1]) and not parts[-1].strip("*?.[]!^"):
         parts.pop()
     return _spelled(top, parts)
-
-
-def _top(path: str) -> tuple[str, list[str]]:
-    return ("/" if path.startswith("/") else "~" if path.startswith("~") else "", [])
 
 
 def _step(top: str, parts: list[str], part: str) -> tuple[str, list[str]]:

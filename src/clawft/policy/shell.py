@@ -30,12 +30,8 @@ class _Group(Struct, frozen=True):
     function: str
 
 
-def read(text: str) -> list[Command]:
-    """Every program the line could run, those inside substitutions too. Raises TooComplex."""
-    return read_text(text, Shared(), 0)
-
-
 def read_text(text: str, shared: Shared, depth: int) -> list[Command]:
+    """Every program the line could run, those inside substitutions too. Raises TooComplex."""
     lexer = Lexer(text, shared, depth, read_text, partial(_read_list, closing=")"))
     return _read_list(lexer, closing="")
 

@@ -13,12 +13,18 @@ import msgspec
 from msgspec import Struct
 
 Access = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
-"""`empty`: a private, writable, empty folder in its place. `stay`: as what is around it, and not to be moved away.
+"""What a child finds at a path.
 
-In a folder that is hidden: `near`, and `link` for a link as it is, to be read if it is still there; `bare`, a name of
-nothing.
+| access | what is there |
+|---|---|
+| hide | nothing |
+| empty | a private, writable, empty folder |
+| read, write | what is really there |
+| stay | the same as around it, but it cannot be moved away |
+| near | in a hidden folder: what is really there, to be read, if it still is |
+| link | in a hidden folder: a link, as it is |
+| bare | in a hidden folder: an empty folder of this name |
 """
-Setting = Literal["auto", "off", "strict", "require"]
 
 ANY_HOST = "*"
 
@@ -148,7 +154,7 @@ class Bounds(Struct, frozen=True):
     workspace: str = ""
     """Where links are not followed: a server may have put them there."""
     home: str = ""
-    """Of whom a child runs for, if it runs for so long that there may be other secrets before it ends."""
+    """The home of whoever a child runs for, if it runs so long that new secrets may appear there; else empty."""
 
     @property
     def any_host(self) -> bool:

@@ -20,6 +20,7 @@ from clawft.sandbox.settled import settled
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 OPENING = str(Path(__file__).with_name("opening.py"))
+HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
 
 
 class Start(Struct, frozen=True):
@@ -34,7 +35,7 @@ class Start(Struct, frozen=True):
     walled: bool = False
     """The process we see is the wall, and the command runs behind it."""
     ends: tuple[int, int] | None = None
-    """Ours of its input and output, where they were sent to it and are not inherited."""
+    """Our ends of its input and output, where it does not inherit them but gets them sent."""
     tended: bool = False
     """That process ends all others, those that left their group too, when it is told to end."""
     handed: socket.socket | None = None
@@ -119,11 +120,11 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
     ours, theirs = socket.socketpair()
     handle = out_of_the_way(theirs.detach())
     opening = (sys.executable, "-I", "-S", OPENING, str(handle), str(door.PORT))
-    return Start(
+    return msgspec.structs.replace(
+        start,
         argv=(*start.argv[:at], *opening, *start.argv[at:]),
         env={**door.variables(hosts), **start.env},
         descriptors=(*start.descriptors, handle),
-        walled=start.walled,
         handed=ours,
         hosts=hosts,
     )
@@ -168,9 +169,6 @@ def out_of_the_way(descriptor: int) -> int:
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)
     os.close(descriptor)
     return moved
-
-
-HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
 
 
 def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:

@@ -218,37 +218,57 @@ def _parent_of(pid: int) -> int:
         return 0  # gone in the meantime
 
 
-def main(words: list[str]) -> None:
-    rules: Rules = {}
-    version, steps, tended = 0, b"", False
-    while words and words[0] != "--":
-        match words.pop(0):
+class Told:
+    """The words before `--`, read; and the command behind it."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.rules: Rules = {}
+        self.version = 0
+        self.steps = b""
+        self.pipes = -1
+        self.tended = False
+        while words and words[0] != "--":
+            self._take(words.pop(0), words)
+        self.command = words[1:]
+
+    def _take(self, option: str, words: list[str]) -> None:
+        match option:
             case "--rule":
                 access, path = words.pop(0), words.pop(0)
-                rules[path] = access
+                self.rules[path] = access
             case "--abi":
-                version = int(words.pop(0))
+                self.version = int(words.pop(0))
             case "--filter":
-                steps = bytes.fromhex(words.pop(0))
+                self.steps = bytes.fromhex(words.pop(0))
             case "--pipes":
-                receive_pipes(int(words.pop(0)))
+                self.pipes = int(words.pop(0))
             case "--tend":
-                tended = True
+                self.tended = True
             case other:
                 sys.exit(f"sandbox: unknown option {other!r}")
-    command = words[1:]
+
+
+def main(words: list[str]) -> None:
+    told = Told(words)
+    if told.pipes >= 0:
+        receive_pipes(told.pipes)
     try:
-        if os.getuid() == 0:
-            give_up_powers()
-        if tended:
-            tend()
-        if version:
-            restrict(rules, version)
-        if steps:
-            filter_calls(steps)
-        os.execv(command[0], command)  # noqa: S606 - becoming the command is what a launcher does
+        become(told)
     except OSError as failed:
-        sys.exit(f"sandbox: {command[0]} could not be started: {failed}")
+        sys.exit(f"sandbox: {told.command[0]} could not be started: {failed}")
+
+
+def become(told: Told) -> None:
+    """Limit ourselves, for good, and become the command. Never returns."""
+    if os.getuid() == 0:
+        give_up_powers()
+    if told.tended:
+        tend()
+    if told.version:
+        restrict(told.rules, told.version)
+    if told.steps:
+        filter_calls(told.steps)
+    os.execv(told.command[0], told.command)  # noqa: S606 - becoming the command is what a launcher does
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def _make_private(folder: Path) -> None:
 
 def _here() -> str:
     """Another boot, namespace, user, bound, bubblewrap or shell: then it has to be tried again."""
-    program = _which("bwrap") or ""
+    program = which("bwrap") or ""
     stamps = map(_stamp_of, (program, pipes.SHELL))
     system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
     spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
@@ -138,9 +138,9 @@ def _user() -> list[str]:
     return [str(os.getuid()), *(str(_hard(f"RLIMIT_{name}", MAX_TASKS)) for name in ("NOFILE", "NPROC"))]
 
 
-def _which(program: str) -> str | None:
-    """As `shutil.which`, which brings all that packs archives."""
-    paths = (os.path.join(folder, program) for folder in os.get_exec_path())
+def which(program: str, folders: Sequence[str] | None = None) -> str | None:
+    """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH."""
+    paths = (os.path.join(folder, program) for folder in (os.get_exec_path() if folders is None else folders))
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
@@ -165,7 +165,7 @@ def probe(*, bubblewrap: bool = True) -> Means:
     """Best first. Without `bubblewrap`: as if it were not installed."""
     if sys.platform != "linux":
         return Means(reason=f"no sandbox is known for {sys.platform}; {SILENCE}")
-    program = _which("bwrap") if bubblewrap else None
+    program = which("bwrap") if bubblewrap else None
     return _all_at_once(program) or one_by_one(program)
 
 
@@ -256,7 +256,7 @@ def _tried(argv: Sequence[str], env: Mapping[str, str] | None = None) -> tuple[s
 
 def _installing() -> str:
     """What to type, where we know it."""
-    command = next((command for program, command in INSTALLERS.items() if _which(program)), "")
+    command = next((command for program, command in INSTALLERS.items() if which(program)), "")
     before = "" if os.getuid() == 0 else "sudo "
     return f"run: {before}{command} bubblewrap" if command else "install it"
 
@@ -281,7 +281,7 @@ def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
 
 def _limiting() -> tuple[str, ...]:
     """No core files, and no more open files than anybody needs."""
-    program = _which("prlimit")
+    program = which("prlimit")
     if program is None:
         return ()
     soft, hard = _files()
@@ -329,12 +329,12 @@ def leash() -> tuple[str, ...]:
 
 
 def _leashing() -> tuple[str, ...]:
-    program = _which("setpriv")
+    program = which("setpriv")
     return () if program is None else (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
 
 
 def _alone() -> tuple[str, ...]:
-    program = _which("unshare")
+    program = which("unshare")
     if program is None:
         return ()
     how = "--user --map-current-user --pid --fork --kill-child=SIGKILL --mount-proc --".split()

@@ -13,7 +13,7 @@ from functools import cache
 from clawft.sandbox.bounds import Access, Rule, around_it, by_depth, is_within
 
 WORTH_LISTING = 5
-"""Of so many paths in one folder it is cheaper to list the folder than to look for each."""
+"""From this many paths in one folder on it is cheaper to list the folder than to look for each."""
 
 
 def settled(rules: Sequence[Rule], workspace: str) -> list[Rule]:

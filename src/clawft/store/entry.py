@@ -1,6 +1,8 @@
-"""What every store asks of a key, a value and a lifetime."""
+"""What every store keeps under a key, and what it asks of a key, a value and a lifetime."""
 
 from collections.abc import Callable
+
+from msgspec import Struct
 
 from clawft.errors import InvalidArguments
 
@@ -9,6 +11,11 @@ MAX_VALUE_BYTES = 1_048_576
 MAX_KEYS = 10_000
 
 Clock = Callable[[], float]
+
+
+class Kept(Struct, frozen=True):
+    value: str
+    expires: float | None
 
 
 def check_key(key: str) -> str:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ExecutionFailed
-from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, check_key, check_value, expiry, is_live, too_many
+from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, Kept, check_key, check_value, expiry, is_live, too_many
 from clawft.store.home import TEMPORARY, home, locked, open_plain, private_dir, write_private
 from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
 
@@ -24,11 +24,6 @@ MAX_HEAD_BYTES = 8_192
 
 class _Head(Struct, frozen=True):
     key: str
-    expires: float | None
-
-
-class _Kept(Struct, frozen=True):
-    value: str
     expires: float | None
 
 
@@ -109,7 +104,7 @@ class FileStore:
         with os.scandir(self._folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.name.startswith((KEY, HASHED_KEY)))
 
-    def _read(self, key: str) -> _Kept | None:
+    def _read(self, key: str) -> Kept | None:
         path = self._path(key)
         try:
             with open_plain(path) as file:
@@ -121,7 +116,7 @@ class FileStore:
         if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:
             raise _damaged(path)
         try:
-            return _Kept(value.decode(), head.expires)
+            return Kept(value.decode(), head.expires)
         except UnicodeDecodeError:
             raise _damaged(path) from None
 

@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -39,7 +39,7 @@ def open_at_once(path: str | Path) -> BufferedReader:
 
 
 def read_plain(path: Path, most: int) -> bytes:
-    """A file of ours, up to so many bytes. Raises OSError for what is none, a pipe or a device, and never waits."""
+    """The first `most` bytes of a file of ours. Never waits: what is no file, a pipe or a device, raises OSError."""
     with open_plain(path) as file:
         return file.read(most)
 
@@ -135,7 +135,8 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
     """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
-        _wait_for(descriptor, path, seconds)
+        for pause in _pauses(descriptor, path, seconds):
+            time.sleep(pause)
         try:
             yield
         finally:
@@ -151,32 +152,25 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
     """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
-        end, pause = time.monotonic() + seconds, _FIRST_PAUSE
-        while not _try_lock(descriptor):
-            if time.monotonic() >= end:
-                raise _held_too_long(path, seconds)
+        for pause in _pauses(descriptor, path, seconds):
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _wait_for(descriptor: int, path: Path, seconds: float) -> None:
+def _pauses(descriptor: int, path: Path, seconds: float) -> Iterator[float]:
+    """How long to wait between two tries to get the lock; none is left when we have it. Raises Busy."""
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE
     while not _try_lock(descriptor):
         if time.monotonic() >= end:
-            raise _held_too_long(path, seconds)
-        time.sleep(pause)
+            raise Busy(
+                f"another process has held {path} for more than {seconds:g} s",
+                hint="end the other clawft process that hangs, then try again",
+            )
+        yield pause
         pause = min(pause * 2, _LONGEST_PAUSE)
-
-
-def _held_too_long(path: Path, seconds: float) -> Busy:
-    return Busy(
-        f"another process has held {path} for more than {seconds:g} s",
-        hint="end the other clawft process that hangs, then try again",
-    )
 
 
 if sys.platform == "win32":

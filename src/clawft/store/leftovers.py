@@ -36,7 +36,7 @@ class Leftovers:
         """Large results are kept by whoever works on them, beside the loop."""
 
     def make_room(self, size: int) -> bool:
-        """For a text of so many bytes, before there is one; False if that is more than everything we may hold."""
+        """Before a text of this size is kept. False if it is larger than all we may hold."""
         if size > self._max_bytes:
             return False
         with self._lock:
@@ -55,7 +55,7 @@ class Leftovers:
         return handle
 
     def give_way(self) -> bool:
-        """The longest does, for the sake of something else. False if there is none."""
+        """Drop the longest, because its room is needed for something else. False if there is none."""
         with self._lock:
             if not self._kept:
                 return False

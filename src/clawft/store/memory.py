@@ -2,14 +2,7 @@
 
 import time
 
-from msgspec import Struct
-
-from clawft.store.entry import MAX_KEYS, Clock, check_key, check_value, expiry, is_live, too_many
-
-
-class _Kept(Struct, frozen=True):
-    value: str
-    expires: float | None
+from clawft.store.entry import MAX_KEYS, Clock, Kept, check_key, check_value, expiry, is_live, too_many
 
 
 class MemoryStore:
@@ -17,7 +10,7 @@ class MemoryStore:
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, Kept] = {}
 
     async def get(self, key: str) -> str | None:
         kept = self._live(check_key(key))
@@ -47,9 +40,9 @@ class MemoryStore:
             self._drop_expired()
             if len(self._kept) >= MAX_KEYS:
                 raise too_many()
-        self._kept[key] = _Kept(value, expires)
+        self._kept[key] = Kept(value, expires)
 
-    def _live(self, key: str) -> _Kept | None:
+    def _live(self, key: str) -> Kept | None:
         kept = self._kept.get(key)
         return kept if kept and is_live(kept.expires, self._clock()) else None
 

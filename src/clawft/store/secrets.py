@@ -10,7 +10,7 @@
 A reference is a whole value, or stands inside one between `${` and `}`: `Bearer ${secret://env/TOKEN}`. There a
 variable may have a default: `${secret://env/REGION:-eu}`.
 
-What was resolved is remembered as long as we run, so that it can be taken out of whatever we say: see `conceal`.
+What was resolved is remembered as long as we run, so that it can be taken out of whatever we say: see `concealed`.
 """
 
 from __future__ import annotations
@@ -21,37 +21,23 @@ import re
 import signal
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import msgspec
-
 from clawft.errors import InvalidConfig, quoted
+from clawft.store.concealed import keep_concealed
 from clawft.store.extras import how_to_install
 from clawft.store.home import open_at_once
-from clawft.wire.secrets import looks_secret, redact_text
+from clawft.wire.secrets import looks_secret
 
 SCHEME = "secret://"
 MAX_SECRET = 64 * 1024
 COMMAND_SECONDS = 10.0
 LAST_SECONDS = 2.0
 """For a command that has said everything, to end."""
-SHORTEST_CONCEALED = 6
-"""A shorter value would be found in half of all words."""
-SHORTEST_LINE = 12
-"""Of a secret of many lines, to be concealed by itself."""
-MAX_PASSING = 256
-"""Secrets that come and go, as tokens do: the oldest is forgotten."""
-HIDDEN = "…"
-
-Find = Callable[[Sequence[str]], Iterable[str]]
-"""Finds the secrets among words."""
 
 _ENV = f"{SCHEME}env/"
 _INSIDE = r"\$\{(secret://[^}]*)\}"
-_resolved: set[str] = set()
-_passing: dict[str, tuple[str, ...]] = {}
-_unread: dict[tuple[str, ...], Find] = {}
 
 
 def is_reference(value: str) -> bool:
@@ -159,71 +145,6 @@ def unset_variables(*values: str) -> list[str]:
 def _remembered(secret: str) -> str:
     keep_concealed(secret)
     return secret
-
-
-def keep_concealed(*secrets: str) -> None:
-    """From now on these values are not said any more, as they are or in the usual spellings."""
-    for secret in secrets:
-        if len(secret) >= SHORTEST_CONCEALED:
-            _resolved.update((secret, *_lines(secret), *_spellings(secret)))
-
-
-def keep_concealed_for_now(*secrets: str) -> None:
-    """The same for what is soon replaced by another of its kind: the newest of them are not said."""
-    for secret in secrets:
-        if len(secret) >= SHORTEST_CONCEALED and secret not in _passing:
-            _passing[secret] = (secret, *_spellings(secret))
-            while len(_passing) > MAX_PASSING:
-                _passing.pop(next(iter(_passing)), None)  # another thread may have taken it
-
-
-def _lines(secret: str) -> Iterable[str]:
-    """A key of many lines is seldom said in one piece."""
-    lines = [line.strip() for line in secret.splitlines()]
-    return (line for line in lines if len(line) >= SHORTEST_LINE) if len(lines) > 1 else ()
-
-
-def _spellings(secret: str) -> Iterable[str]:
-    """Inside quotes, in an address, and as it travels in headers."""
-    from binascii import b2a_base64  # together a thousandth of what resolving one takes
-    from urllib.parse import quote, quote_plus
-
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield from (msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1], repr(secret)[1:-1])
-    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex())
-    yield b2a_base64(raw, newline=False).decode().rstrip("=")
-
-
-def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
-    """The same for what of these words is secret; that is found out before the next thing is said."""
-    _unread[words] = find
-
-
-def _longest_first() -> list[str]:
-    for words, find in tuple(_unread.items()):
-        keep_concealed(*find(words))
-        _unread.pop(words, None)  # only now: another thread may be about to say something
-    passing = (each for spelled in tuple(_passing.values()) for each in spelled)
-    return sorted({*_resolved, *passing}, key=len, reverse=True)
-
-
-def without_resolved(raw: bytes) -> bytes:
-    """JSON without what was resolved so far; the very same object if there is none of it."""
-    for secret in _longest_first():
-        spelled = msgspec.json.encode(secret)[1:-1]
-        if spelled in raw:
-            raw = raw.replace(spelled, HIDDEN.encode())
-    return raw
-
-
-def conceal(text: str) -> str:
-    """The same text without what was resolved so far, and without anything that has the shape of a known secret.
-
-    For whatever leaves us as words: errors, logs, what servers wrote to stderr.
-    """
-    for secret in _longest_first():
-        text = text.replace(secret, HIDDEN)
-    return redact_text(text)
 
 
 def _from_environment(name: str) -> str | None:

@@ -26,7 +26,7 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
-from clawft.store.secrets import conceal
+from clawft.store.concealed import conceal
 from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache

@@ -21,7 +21,7 @@ from clawft.errors import (
     SpawnFailed,
 )
 from clawft.model import Era, Tool
-from clawft.store.secrets import conceal
+from clawft.store.concealed import conceal
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from clawft.builtin import process
 from clawft.builtin.build import child
-from clawft.builtin.build.child import Ended, Lines, Start, run_lines
+from clawft.builtin.build.child import Ended, Lines, run_lines
+from clawft.builtin.process import Start
 from tests.builtin.build.trusting import gone, until
 from tests.growth import grows_linearly
 from tests.requirements import requirement
@@ -45,8 +46,8 @@ def nothing(line: str) -> None:
     pass
 
 
-def python(code: str, folder: int, timeout_s: float = 30, secret: str = "") -> Start:
-    return Start([sys.executable, "-c", code], folder, dict(os.environ), timeout_s, secret)
+def python(code: str, folder: int, timeout_s: float = 30) -> Start:
+    return Start([sys.executable, "-c", code], folder, dict(os.environ), timeout_s)
 
 
 @requirement("CARGO-03")
@@ -109,7 +110,7 @@ async def test_a_child_that_outlives_its_builder_is_ended_too(folder: int, tmp_p
 async def test_a_secret_is_blotted_out(folder: int) -> None:
     out: list[str] = []
     code = "import sys; print('token=s3cr3t!'); print('s3cr3t', file=sys.stderr)"
-    await run_lines(python(code, folder, secret="s3cr3t"), out.append, out.append)
+    await run_lines(python(code, folder), out.append, out.append, "s3cr3t")
     assert sorted(out) == ["[secret]", "token=[secret]!"]
 
 

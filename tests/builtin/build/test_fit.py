@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.build import fit, log
-from clawft.builtin.build.child import Ended, Start
+from clawft.builtin.build.child import Ended
 from clawft.builtin.build.fit import first_of, fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.report import Case, Diagnostic, summed, unique
 from clawft.builtin.build.run import Heard, output_of
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.run import MAX_MESSAGES_BYTES
+from clawft.builtin.process import Start
 from clawft.errors import ExecutionFailed
 from clawft.guard.result import DEFAULT_LIMIT
 from tests.builtin.build.trusting import Listener

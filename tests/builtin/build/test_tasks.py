@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.build.declared import parse
 from clawft.builtin.build.tasks import FILE, MAX_FILE_BYTES, MAX_TASKS, Task, find_task, read_tasks, tasks_in
 from clawft.errors import ExecutionFailed, InvalidConfig, PermissionDenied
 from tests.builtin.build.trusting import Listener, call_as, provider_of
@@ -75,7 +74,7 @@ def test_a_mistake_is_pointed_at(workspace: Path, text: str | bytes, line: int, 
 def test_there_is_a_bound_on_tasks_and_on_the_file(workspace: Path) -> None:
     many = "".join(f'[tasks.t{number}]\nrunner = "make"\n' for number in range(MAX_TASKS + 1))
     with pytest.raises(InvalidConfig, match="at most"):
-        tasks_in(parse(many.encode(), FILE))
+        tasks_in(many.encode())
     declare(workspace, "#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(InvalidConfig, match="larger than"):
         read_tasks(workspace)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.ide.model import Position, Range, TextEdit
-from clawft.builtin.ide.text import Map, apply, edits_between, find_anchor, lines_of, units, with_ends_of
+from clawft.builtin.ide.text import Map, apply, find_anchor, hunks, lines_of, units, with_ends_of
 from clawft.errors import IdeFailed
 from tests.requirements import requirement
 
@@ -61,7 +61,7 @@ def test_every_place_leads_there_and_back(text: str) -> None:
 @requirement("IDE-01")
 @given(TEXTS, TEXTS)
 def test_the_difference_of_two_texts_leads_from_one_to_the_other(old: str, new: str) -> None:
-    assert apply(old, edits_between(old, new)) == new
+    assert apply(old, [edit for edit, _ in hunks(old, new)]) == new
 
 
 @requirement("IDE-01")

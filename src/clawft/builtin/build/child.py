@@ -1,12 +1,12 @@
 """A builder's process, heard line by line."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from clawft.builtin import process
-from clawft.sandbox.cell import Cell
+from clawft.builtin.process import Start
 
 MAX_LINE_BYTES = 1024 * 1024
 """The longest line that is heard whole; of a longer one only the beginning is."""
@@ -17,29 +17,17 @@ Hear = Callable[[str], None]
 _END = re.compile(rb"\r\n|\n|\r")
 
 
-class Start(Struct, frozen=True):
-    """Everything that starts a builder. `folder` is open; `secret` is blotted out of every line."""
-
-    argv: Sequence[str]
-    folder: int
-    env: Mapping[str, str]
-    timeout_s: float
-    secret: str = ""
-    cell: Cell | None = None
-
-
 class Ended(Struct, frozen=True):
     exit_code: int | None
     """None: ended by a signal."""
     timed_out: bool = False
 
 
-async def run_lines(start: Start, stdout: Hear, stderr: Hear) -> Ended:
-    """Run it to its end. OSError if it cannot be started."""
-    out, err = Lines(stdout, start.secret), Lines(stderr, start.secret)
-    how = process.Start(start.argv, start.folder, start.env, start.timeout_s, cell=start.cell)
+async def run_lines(start: Start, stdout: Hear, stderr: Hear, secret: str = "") -> Ended:
+    """Run it to its end; `secret` is blotted out of every line. OSError if it cannot be started."""
+    out, err = Lines(stdout, secret), Lines(stderr, secret)
     try:
-        ended = await process.run(how, out.add, err.add)
+        ended = await process.run(start, out.add, err.add)
     finally:
         out.end()
         err.end()

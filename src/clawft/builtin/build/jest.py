@@ -42,7 +42,7 @@ class JestParser:
     """A `Parser`: everything is in the report."""
 
     def __init__(self, tell: TellProgress) -> None:
-        self._tell = tell
+        """Nothing is told on the way."""
 
     def stdout(self, line: str) -> Keep:
         return Keep.SHOWN

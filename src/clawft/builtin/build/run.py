@@ -6,11 +6,12 @@ from typing import Protocol
 
 import msgspec
 
-from clawft.builtin.build.child import Ended, Start, run_lines
+from clawft.builtin.build.child import Ended, run_lines
 from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.output import Output, noted
 from clawft.builtin.build.report import Report, summed
+from clawft.builtin.process import Start
 from clawft.errors import ToolError
 from clawft.provider.context import ToolContext
 
@@ -59,10 +60,10 @@ class Heard:
             text.add(line)
 
 
-async def listen(start: Start, parser: Parser) -> tuple[Ended, Heard]:
-    """Run it to its end. OSError if it cannot be started."""
+async def listen(start: Start, parser: Parser, secret: str = "") -> tuple[Ended, Heard]:
+    """Run it to its end, with `secret` blotted out of all it says. OSError if it cannot be started."""
     heard = Heard(parser)
-    return await run_lines(start, heard.stdout, heard.stderr), heard
+    return await run_lines(start, heard.stdout, heard.stderr, secret), heard
 
 
 def output_of(start: Start, ended: Ended, heard: Heard, written: bytes | None = None) -> tuple[Output, bool]:

@@ -6,9 +6,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
+from msgspec import Struct
 
-from clawft.builtin.build.child import Start
 from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
 from clawft.builtin.build.output import fields_of, noted
 from clawft.builtin.build.run import listen, output_of, with_log
@@ -17,7 +16,7 @@ from clawft.builtin.build.tasks import Task
 from clawft.builtin.build.where import Where, find_program, open_where
 from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.confine import check_regular
-from clawft.builtin.process import clear_environment
+from clawft.builtin.process import Start, clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
@@ -43,41 +42,50 @@ async def run_task(
         check_path(MANIFEST, tool, where.path, places(ctx.workspace))
         await ensure_trusted(tool, ctx.workspace.resolve(), ctx)  # whose file says what is run
         with _scratch() as scratch:
-            start = await asyncio.to_thread(_start, name, task, runner, where, scratch, timeout_s, ctx.workspace)
-            start = await asyncio.to_thread(_held, start, where, scratch, settings, ctx.workspace)
-            return await _run(start, name, runner, scratch, ctx)
+            run = _Run(name, task, runner, where, scratch, ctx.workspace)
+            start = await asyncio.to_thread(_start, run, timeout_s or task.timeout_s, settings)
+            return await _heard(run, start, ctx)
     finally:
         os.close(where.folder)
 
 
-def _start(
-    name: str, task: Task, runner: Runner, where: Where, scratch: Path, timeout_s: int | None, workspace: Path
-) -> Start:
-    env = environment(task)
-    program = find_program(runner.programs, where.path, workspace, env["PATH"])
+class _Run(Struct, frozen=True):
+    """A task that is about to be run: by whom, where, and with a folder of its own for its report."""
+
+    name: str
+    task: Task
+    runner: Runner
+    where: Where
+    scratch: Path
+    workspace: Path
+
+    @property
+    def report(self) -> Path:
+        return self.scratch / self.runner.report
+
+
+def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> Start:
+    """In a cell from where it can write its report. Looks for programs: for a thread."""
+    env = environment(run.task)
+    program = find_program(run.runner.programs, run.where.path, run.workspace, env["PATH"])
     if program is None:
-        tried = ", ".join(runner.programs)
-        raise ExecutionFailed(f"{name}: nothing to run {task.runner} with: tried {tried}", hint="install one of these")
-    argv = runner.argv(task.target, task.args, str(scratch / runner.report))
-    return Start([program, *argv], where.folder, env, timeout_s or task.timeout_s)
+        tried = f"nothing to run {run.task.runner} with: tried {', '.join(run.runner.programs)}"
+        raise ExecutionFailed(f"{run.name}: {tried}", hint="install one of these")
+    argv = [program, *run.runner.argv(run.task.target, run.task.args, str(run.report))]
+    also = (*worked_on(run.where.path), Rule(os.path.realpath(run.scratch), "write"))
+    cell = cell_for(MANIFEST, settings.sandbox, run.workspace, argv, str(run.where.path), also=also)
+    return Start(argv, run.where.folder, env, timeout_s, cell=cell)
 
 
-def _held(start: Start, where: Where, scratch: Path, settings: BuildSettings, workspace: Path) -> Start:
-    """The same in its cell, from where it can write its report."""
-    also = (*worked_on(where.path), Rule(os.path.realpath(scratch), "write"))
-    cell = cell_for(MANIFEST, settings.sandbox, workspace, start.argv, str(where.path), also=also)
-    return msgspec.structs.replace(start, cell=cell)
-
-
-async def _run(start: Start, name: str, runner: Runner, scratch: Path, ctx: ToolContext) -> BuildOutput:
-    parser = runner.parser(ctx.progress)
+async def _heard(run: _Run, start: Start, ctx: ToolContext) -> BuildOutput:
+    name = run.name
     try:
-        ended, heard = await listen(start, parser)
+        ended, heard = await listen(start, run.runner.parser(ctx.progress))
     except OSError as failure:
         raise ExecutionFailed(f"{name}: {start.argv[0]} cannot be started: {failure.strerror or failure}") from None
     except SpawnFailed as refused:
         raise ExecutionFailed(f"{name}: {refused.message}", hint=refused.hint) from None
-    written = await asyncio.to_thread(_read_report, scratch / runner.report) if runner.report else None
+    written = await asyncio.to_thread(_read_report, run.report) if run.runner.report else None
     too_large = written is not None and len(written) > MAX_REPORT_BYTES
     told, whole = await asyncio.to_thread(output_of, start, ended, heard, None if too_large else written)
     if too_large:

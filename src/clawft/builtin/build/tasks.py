@@ -13,11 +13,11 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.builtin.build.declared import Declared, nearest, parse
 from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Kind
 from clawft.builtin.build.runner import RUNNERS
 from clawft.builtin.confine import open_file, place
-from clawft.errors import ExecutionFailed, InvalidConfig
+from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig, did_you_mean
+from clawft.store.document import Document, parse
 
 FILE = ".clawft/tasks.toml"
 MAX_FILE_BYTES = 256 * 1024
@@ -43,7 +43,7 @@ class Task(Struct, frozen=True):
 
 def read_tasks(workspace: Path) -> Mapping[str, Task]:
     """All declared tasks. InvalidConfig names file, line and what was probably meant."""
-    return tasks_in(parse(_content(workspace), FILE))
+    return tasks_in(_content(workspace))
 
 
 def find_task(tasks: Mapping[str, Task], name: str, tool: str) -> Task:
@@ -54,25 +54,39 @@ def find_task(tasks: Mapping[str, Task], name: str, tool: str) -> Task:
         raise ExecutionFailed(f"{tool}: no tasks are declared", hint=_EXAMPLE)
     shown = name if len(name) <= 64 else name[:63] + "…"
     raise ExecutionFailed(
-        f"{tool}: there is no task {shown!r}{nearest(shown, tasks)}", hint=f"declared: {', '.join(tasks)}"
+        f"{tool}: there is no task {shown!r}{did_you_mean(shown, tasks)}", hint=f"declared: {', '.join(tasks)}"
     )
 
 
-def tasks_in(declared: Declared) -> Mapping[str, Task]:
-    """The tasks of a file that was read."""
+def tasks_in(content: bytes) -> Mapping[str, Task]:
+    """The tasks of a file with this content."""
+    declared = _parsed(content)
     for key in declared.tables:
         if key != "tasks":
-            raise declared.wrong((key,), f"unknown key {key!r}{nearest(key, ['tasks'])}", "tasks are [tasks.NAME]")
+            words = f"unknown key {key!r}{did_you_mean(key, ['tasks'])}"
+            raise _wrong(declared, (key,), words, "tasks are [tasks.NAME]")
     tables = declared.tables.get("tasks", {})
     if not isinstance(tables, dict) or len(cast("dict[str, Any]", tables)) > MAX_TASKS:
-        raise declared.wrong(("tasks",), f"tasks are at most {MAX_TASKS} tables, [tasks.NAME]")
+        raise _wrong(declared, ("tasks",), f"tasks are at most {MAX_TASKS} tables, [tasks.NAME]")
     return {name: _task(declared, name, table) for name, table in cast("dict[str, Any]", tables).items()}
 
 
-def _task(declared: Declared, name: str, table: Any) -> Task:
+def _parsed(content: bytes) -> Document:
+    try:
+        return parse(content, FILE)
+    except ConfigUnparsable as wrong:
+        raise InvalidConfig(wrong.message, hint="correct that line") from None
+
+
+def _wrong(declared: Document, path: tuple[str, ...], words: str, hint: str = "") -> InvalidConfig:
+    """What is wrong with what stands at this path."""
+    return InvalidConfig(f"{declared.file}:{declared.line_of(path)}: {words}", hint=hint)
+
+
+def _task(declared: Document, name: str, table: Any) -> Task:
     at = ("tasks", name)
     if not isinstance(table, dict):
-        raise declared.wrong(at, f"task {name!r} is no table", f"write [tasks.{name}]")
+        raise _wrong(declared, at, f"task {name!r} is no table", f"write [tasks.{name}]")
     values = cast("dict[str, Any]", table)
     _check_name(declared, name)
     _check_keys(declared, at, values)
@@ -82,34 +96,34 @@ def _task(declared: Declared, name: str, table: Any) -> Task:
         raise _mistaken(declared, at, str(wrong)) from None
 
 
-def _check_name(declared: Declared, name: str) -> None:
+def _check_name(declared: Document, name: str) -> None:
     try:
         msgspec.convert(name, Annotated[str, Meta(pattern=_NAME)])
     except msgspec.ValidationError:
-        raise declared.wrong(
-            ("tasks", name), f"{name[:64]!r} cannot name a task", "letters, digits and _ . : -, up to 64"
+        raise _wrong(
+            declared, ("tasks", name), f"{name[:64]!r} cannot name a task", "letters, digits and _ . : -, up to 64"
         ) from None
 
 
-def _check_keys(declared: Declared, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
+def _check_keys(declared: Document, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
     known = Task.__struct_fields__
     for key in values:
         if key not in known:
-            hint = f"known: {', '.join(known)}"
-            raise declared.wrong((*at, key), f"unknown key {key!r} in [{'.'.join(at)}]{nearest(key, known)}", hint)
+            words = f"unknown key {key!r} in [{'.'.join(at)}]{did_you_mean(key, known)}"
+            raise _wrong(declared, (*at, key), words, f"known: {', '.join(known)}")
     if "runner" not in values:
-        raise declared.wrong(at, f"[{'.'.join(at)}] needs a runner", f"one of: {', '.join(RUNNERS)}")
+        raise _wrong(declared, at, f"[{'.'.join(at)}] needs a runner", f"one of: {', '.join(RUNNERS)}")
     runner = str(values["runner"])
     if runner not in RUNNERS:
-        words = f"unknown runner {runner[:64]!r}{nearest(runner, RUNNERS)}"
-        raise declared.wrong((*at, "runner"), words, f"one of: {', '.join(RUNNERS)}")
+        words = f"unknown runner {runner[:64]!r}{did_you_mean(runner, RUNNERS)}"
+        raise _wrong(declared, (*at, "runner"), words, f"one of: {', '.join(RUNNERS)}")
 
 
-def _mistaken(declared: Declared, at: tuple[str, ...], said: str) -> InvalidConfig:
+def _mistaken(declared: Document, at: tuple[str, ...], said: str) -> InvalidConfig:
     """msgspec names the place as `$.args[0]`."""
     words, _, where = said.partition(" - at ")
     key = where.partition("$.")[2].rstrip("`").partition("[")[0]
-    return declared.wrong((*at, key), f"{key}: {words}")
+    return _wrong(declared, (*at, key), f"{key}: {words}")
 
 
 def _content(workspace: Path) -> bytes:

@@ -1,12 +1,12 @@
 """Everything cargo says, put together: messages and tests from stdout, progress and findings from stderr."""
 
-from collections.abc import Callable
 from typing import Any
 
 from clawft.builtin.build.fit import size_of
 from clawft.builtin.build.report import Diagnostic, Report, unique
 from clawft.builtin.build.room import Room
 from clawft.builtin.build.run import Keep
+from clawft.builtin.build.runner import TellProgress
 from clawft.builtin.cargo.libtest import Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, Findings, Progress, is_bar
@@ -16,8 +16,6 @@ MAX_MESSAGES_CHARS = 64 * 1024
 """Of their lines, as cargo wrote them; a result shows less."""
 MAX_PROGRAMS = 1_000
 """Test programs of one run whose names are kept."""
-
-TellProgress = Callable[[float, float | None, str], None]
 
 
 class CargoParser:

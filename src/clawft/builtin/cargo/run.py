@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from clawft.builtin.build.child import Start
 from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
@@ -16,7 +15,7 @@ from clawft.builtin.cargo.cell import cargo_cell
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
-from clawft.builtin.process import clear_environment
+from clawft.builtin.process import Start, clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
@@ -58,7 +57,8 @@ async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext, complete: Comp
         await ensure_trusted(tool, ruling, ctx)
         asked = await asyncio.to_thread(complete, asked) if complete else asked
         start = await asyncio.to_thread(_start, argv, where, ruling, asked, ctx.workspace)
-        return await _run(start, CargoParser(ctx.progress, json=tool in WITH_JSON), f"cargo-{tool}", ctx)
+        parser = CargoParser(ctx.progress, json=tool in WITH_JSON)
+        return await _run(start, parser, asked.secret, f"cargo-{tool}", ctx)
     finally:
         os.close(where.folder)
 
@@ -81,9 +81,9 @@ def confined(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[st
     return list(argv), highest((where, manifest.parent), RULES, workspace)
 
 
-async def _run(start: Start, parser: CargoParser, name: str, ctx: ToolContext) -> CargoOutput:
+async def _run(start: Start, parser: CargoParser, secret: str, name: str, ctx: ToolContext) -> CargoOutput:
     try:
-        ended, heard = await listen(start, parser)
+        ended, heard = await listen(start, parser, secret)
     except OSError as failure:
         raise cannot_start(failure.strerror or str(failure)) from None
     except SpawnFailed as refused:
@@ -101,7 +101,7 @@ def _start(argv: Sequence[str], where: Where, ruling: Path, asked: Asked, worksp
     if cargo is None:
         raise cannot_start("it is not on the PATH")
     cell = cargo_cell([cargo], where.path, ruling, asked, workspace)
-    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, asked.secret, cell)
+    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, cell=cell)
 
 
 def cannot_start(reason: str) -> ExecutionFailed:

@@ -10,7 +10,7 @@ from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.staging import stage
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import InvalidArguments
 
 TouchedPaths = Annotated[
@@ -25,7 +25,7 @@ class PathsResult(Struct, frozen=True):
         return lines_of("1 path" if len(self.paths) == 1 else f"{len(self.paths)} paths", self.paths, None)
 
 
-@git_tool(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
+@recipe(alias="git_add", title="Git add", destructive=False, idempotent=True, open_world=False)
 async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult:
     """Stage files for the next commit: new, changed and deleted ones. Of a conflicted file: say that it is resolved."""
     chosen = words.paths(git.tool, paths)
@@ -33,7 +33,7 @@ async def add(git: Git, repo_path: RepoPath, paths: TouchedPaths) -> PathsResult
         return PathsResult(await stage(repo, chosen))
 
 
-@git_tool(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
+@recipe(alias="git_restore", title="Git restore", destructive=True, idempotent=True, open_world=False)
 async def restore(
     git: Git,
     repo_path: RepoPath,

@@ -43,7 +43,7 @@ def read_address(tool: str, url: str) -> Address:
 
 
 def check_address(tool: str, address: Address, manifest: Manifest, *, local: bool) -> None:
-    """May we go there?"""
+    """Raises PermissionDenied for a host that nobody allowed, or a folder where those are switched off."""
     if address.protocol == "file":
         if not local:
             raise _refused(tool, "repositories on this machine are switched off")

@@ -16,7 +16,7 @@ from clawft.builtin.git.log import UNKNOWN, commit_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)(?: \d+)?")
@@ -42,7 +42,7 @@ class BlameResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{len(lines)} lines", lines, self.next_cursor)
 
 
-@git_tool(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_blame", title="Git blame", read_only=True, idempotent=True, open_world=False)
 async def blame(
     git: Git,
     repo_path: RepoPath,

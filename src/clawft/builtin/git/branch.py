@@ -9,7 +9,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 
 FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"
 FIELDS = 3
@@ -26,7 +26,7 @@ class BranchResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{len(lines)} branches" if lines else "no branches", lines, self.next_cursor)
 
 
-@git_tool(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_branch", title="Git branches", read_only=True, idempotent=True, open_world=False)
 async def branch(
     git: Git,
     repo_path: RepoPath,

@@ -35,7 +35,7 @@ OF_OTHERS = "/etc/ssh/ssh_config.d"
 SSH, HTTPS = "ssh", "https"
 
 
-class Work(Struct, frozen=True):
+class Run(Struct, frozen=True):
     """What one run of git is for."""
 
     trusted: bool
@@ -65,25 +65,25 @@ def held(program: str, workspace: Path, settings: GitSettings, environ: Mapping[
     return Held(around(workspace, [program], str(workspace), CACHES), paths)
 
 
-async def cell_now(held: Held, work: Work, settings: GitSettings) -> Cell | None:
+async def cell_now(held: Held, run: Run, settings: GitSettings) -> Cell | None:
     """In a thread: what this machine has may have to be tried out first. Those who only look do not wait for that."""
-    return None if _is_spared(work, settings) else await asyncio.to_thread(cell_of, held, work, settings)
+    return None if _is_spared(run, settings) else await asyncio.to_thread(cell_of, held, run, settings)
 
 
-def _is_spared(work: Work, settings: GitSettings) -> bool:
-    return settings.sandbox == "off" or (settings.sandbox == "auto" and work.only_looks)
+def _is_spared(run: Run, settings: GitSettings) -> bool:
+    return settings.sandbox == "off" or (settings.sandbox == "auto" and run.only_looks)
 
 
-def cell_of(held: Held, work: Work, settings: GitSettings) -> Cell | None:
+def cell_of(held: Held, run: Run, settings: GitSettings) -> Cell | None:
     """None: the user wants none, or there is nothing to hold."""
-    if _is_spared(work, settings):
+    if _is_spared(run, settings):
         return None
-    open_to_user = work.trusted and settings.sandbox != "strict"
+    open_to_user = run.trusted and settings.sandbox != "strict"
     bounds = _open(held) if open_to_user else _closed(held)
     return Cell(
         msgspec.structs.replace(
-            with_rules(bounds, _rules(held.around, work)),
-            network=_network(work, settings.manifest().permissions.network),
+            with_rules(bounds, _rules(held.around, run)),
+            network=_network(run, settings.manifest().permissions.network),
             required=settings.sandbox == "require",
         ),
         this_machine(),
@@ -103,20 +103,20 @@ def _closed(held: Held) -> Bounds:
     return bounds_of("strict", msgspec.structs.replace(held.around, named=())) or Bounds(())
 
 
-def _rules(known: Around, work: Work) -> list[Rule]:
-    rules = [Rule(known.workspace, "write" if work.write or work.trusted else "read"), Rule(OF_OTHERS, "hide")]
+def _rules(known: Around, run: Run) -> list[Rule]:
+    rules = [Rule(known.workspace, "write" if run.write or run.trusted else "read"), Rule(OF_OTHERS, "hide")]
     if is_within(known.state, known.workspace):
         rules.append(Rule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
-    if work.users_own:
+    if run.users_own:
         rules += [Rule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
-    if SSH in work.protocols:
+    if SSH in run.protocols:
         rules += [Rule(f"{known.home}/{name}", "read") for name in KEYS]
     return rules
 
 
-def _network(work: Work, hosts: tuple[str, ...]) -> tuple[str, ...]:
-    if SSH in work.protocols:
+def _network(run: Run, hosts: tuple[str, ...]) -> tuple[str, ...]:
+    if SSH in run.protocols:
         return (ANY_HOST,)
-    started_by_us = HTTPS in work.protocols
-    by_hooks_and_filters = work.trusted and work.write
+    started_by_us = HTTPS in run.protocols
+    by_hooks_and_filters = run.trusted and run.write
     return hosts if started_by_us or by_hooks_and_filters else ()

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.confine import place, resolve
 from clawft.builtin.git import words
 from clawft.builtin.git.address import Address, check_address, read_address
-from clawft.builtin.git.cell import Work, cell_now, held
+from clawft.builtin.git.cell import Run, cell_now, held
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED
 from clawft.builtin.git.log import head_of
@@ -20,7 +20,7 @@ from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository import check_contents, current_user, find_repository
 from clawft.builtin.git.run import run
 from clawft.builtin.git.settings import DRAFT
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
 
@@ -34,7 +34,7 @@ class CloneResult(Struct, frozen=True):
         return f"cloned into {self.path}, at {self.head_commit or 'no commit: it is empty'}"
 
 
-@git_tool(alias="git_clone", title="Git clone", destructive=False)
+@recipe(alias="git_clone", title="Git clone", destructive=False)
 async def clone(
     git: Git,
     url: Annotated[str, Meta(description="https or ssh address, or a repository inside the workspace")],
@@ -72,7 +72,7 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
     git_program = await asyncio.to_thread(program)
     known = await asyncio.to_thread(held, git_program.brief[0], git.ctx.workspace, git.settings)
-    cell = await cell_now(known, Work(trusted, write=True, protocols=[address.protocol]), git.settings)
+    cell = await cell_now(known, Run(trusted, write=True, protocols=[address.protocol]), git.settings)
     said = await run(
         [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,

@@ -11,7 +11,7 @@ from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.staging import check_resolved, stage
 from clawft.builtin.git.status import RepoPath, read_status
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed
 
 AuthorName = Annotated[str, Meta(description="else GIT_AUTHOR_NAME, else user.name of git")]
@@ -26,7 +26,7 @@ class CommitResult(Struct, frozen=True):
         return f"{self.oid[:12]} {self.message.partition(chr(10))[0]}"
 
 
-@git_tool(alias="git_commit", title="Git commit", destructive=False, open_world=False)
+@recipe(alias="git_commit", title="Git commit", destructive=False, open_world=False)
 async def commit(
     git: Git,
     repo_path: RepoPath,

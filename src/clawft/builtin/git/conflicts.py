@@ -10,7 +10,7 @@ from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.repository import Repository
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 
 STAGES = {"1": "base", "2": "ours", "3": "theirs"}
 STATES = {
@@ -54,7 +54,7 @@ class ConflictsResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{head}{f' of a {self.state}' if self.state else ''}", lines, self.next_cursor)
 
 
-@git_tool(alias="git_conflicts", title="Git conflicts", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_conflicts", title="Git conflicts", read_only=True, idempotent=True, open_world=False)
 async def conflicts(
     git: Git,
     repo_path: RepoPath,

@@ -14,7 +14,7 @@ from clawft.builtin.git.patch import Changed, Hunk, Shown, Wanted, parse_counts,
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Scope = Literal["all", "staged", "unstaged"]
@@ -61,7 +61,7 @@ class DiffResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(head, [line_of(each) for each in self.result], self.next_cursor)
 
 
-@git_tool(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_diff", title="Git diff", read_only=True, idempotent=True, open_world=False)
 async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     git: Git,
     repo_path: RepoPath,

@@ -13,14 +13,15 @@ from clawft.builtin.git.diff import diff
 from clawft.builtin.git.log import log
 from clawft.builtin.git.pull import pull
 from clawft.builtin.git.remote import fetch, push
+from clawft.builtin.git.repo import Git
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.git.show import show
 from clawft.builtin.git.stash import stash
 from clawft.builtin.git.status import status
 from clawft.builtin.git.switch import switch
 from clawft.builtin.git.tag import tag
-from clawft.builtin.git.told import Recipe
 from clawft.builtin.git.worktree import worktree
+from clawft.builtin.told import Recipe
 
 RECIPES: tuple[Recipe, ...] = (
     clone,
@@ -46,4 +47,4 @@ RECIPES: tuple[Recipe, ...] = (
 
 def git_tools(settings: GitSettings) -> tuple[Callable[..., Any], ...]:
     """The tools, bound to these settings."""
-    return tuple(recipe.tool(settings) for recipe in RECIPES)
+    return tuple(each.tool(lambda name, ctx: Git(name, settings, ctx)) for each in RECIPES)

@@ -3,30 +3,21 @@
 from typing import Literal
 
 from clawft.builtin.git.repo import Git
+from clawft.builtin.once import allowed_once
 from clawft.errors import PermissionDenied
 
 Destructive = Literal["push", "force"]
-
-_FORM = {
-    "type": "object",
-    "properties": {"allow": {"type": "boolean", "title": "Do it this once", "default": False}},
-    "required": ["allow"],
-}
 
 
 async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
     """Go on if the settings grant it, or the person allows this one time; PermissionDenied otherwise."""
     if what in git.settings.granted:
         return
-    if git.ctx.caller.capabilities.elicit_form and await _person_allows(git, what, doing):
+    message = f"git {git.tool} {doing}. Do it this once?"
+    if await allowed_once(git.ctx, f"weft_{what}", message, "Do it this once"):
         return
     raise PermissionDenied(
         git.tool,
         f"{doing}, and nobody granted that",
         hint=f'if you want it without being asked, add "{what}" to git.allow in ~/.clawft/config.toml',
     )
-
-
-async def _person_allows(git: Git, what: Destructive, doing: str) -> bool:
-    answer = await git.ctx.elicit(f"weft_{what}", f"git {git.tool} {doing}. Do it this once?", _FORM)
-    return answer == {"allow": True}

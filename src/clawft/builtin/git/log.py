@@ -10,7 +10,7 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import InvalidArguments
 
 UNKNOWN = "unknown"
@@ -41,7 +41,7 @@ class LogResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{len(lines)} commits" if lines else "no commits", lines, self.next_cursor)
 
 
-@git_tool(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_log", title="Git log", read_only=True, idempotent=True, open_world=False)
 async def log(
     git: Git,
     repo_path: RepoPath,

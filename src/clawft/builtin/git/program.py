@@ -12,7 +12,7 @@ from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
 from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_variable
-from clawft.sandbox.probe import leash
+from clawft.sandbox.probe import leash, which
 
 OLDEST = (2, 31)
 """Older ones do not read configuration from the environment, so nothing could be made harmless."""
@@ -65,7 +65,7 @@ class Program(Struct, frozen=True):
 @cache
 def program() -> Program:
     """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
-    found = _which("git", _absolute(clear_environment()["PATH"]))
+    found = which("git", _absolute(clear_environment()["PATH"]))
     if found is None:
         raise ExecutionFailed(
             "git: the program git is not installed", hint="install git; the family is the extra clawft[git]"
@@ -123,8 +123,3 @@ def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
 def _absolute(path: str) -> list[str]:
     """Without places relative to where we stand: that is the repository, and it could bring a `git` of its own."""
     return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
-
-
-def _which(name: str, folders: Sequence[str]) -> str | None:
-    places = (os.path.join(folder, name) for folder in folders)
-    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)

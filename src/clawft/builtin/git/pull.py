@@ -9,11 +9,11 @@ from clawft.builtin.git.commit import AuthorEmail, AuthorName
 from clawft.builtin.git.hostile import Work
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import head_of
-from clawft.builtin.git.page import lines_of, text
+from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath, read_status
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.git.status import RepoPath, conflicts_after
+from clawft.builtin.told import recipe
 
 
 class PullResult(Struct, frozen=True, omit_defaults=True):
@@ -32,7 +32,7 @@ class PullResult(Struct, frozen=True, omit_defaults=True):
         return f"{(self.before or 'nothing')[:12]} → {(self.after or '')[:12]}"
 
 
-@git_tool(alias="git_pull", title="Git pull", destructive=False)
+@recipe(alias="git_pull", title="Git pull", destructive=False)
 async def pull(
     git: Git,
     repo_path: RepoPath,
@@ -62,10 +62,4 @@ async def _merge(repo: Repo, how: list[str], who: dict[str, str]) -> list[str]:
     """Merge what was fetched; the files that conflict, if any."""
     checks = [] if repo.trusted else ["--no-verify", "--no-gpg-sign", "--no-verify-signatures"]
     args = ["merge", "--quiet", "--no-edit", "--no-stat", "--no-progress", "--no-autostash", *how, *checks]
-    said = await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who)
-    if said.code == 0:
-        return []
-    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
-    if not conflicts:
-        repo.check(said)
-    return conflicts
+    return await conflicts_after(repo, await repo.attempt(*args, "FETCH_HEAD", write=True, extra=who))

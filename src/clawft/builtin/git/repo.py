@@ -9,8 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clawft.builtin.git.cell import Held, cell_now, held
-from clawft.builtin.git.cell import Work as Run
+from clawft.builtin.git.cell import Held, Run, cell_now, held
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
 from clawft.builtin.git.program import SHAPE, Program, environment, program

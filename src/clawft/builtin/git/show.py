@@ -14,7 +14,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
 from clawft.builtin.git.patch import Wanted
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000
@@ -41,7 +41,7 @@ class ShowResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{head}\n{counts}", [line_of(each) for each in self.result], self.next_cursor)
 
 
-@git_tool(alias="git_show", title="Git show", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_show", title="Git show", read_only=True, idempotent=True, open_world=False)
 async def show(
     git: Git,
     repo_path: RepoPath,

@@ -9,8 +9,8 @@ from clawft.builtin.git.hostile import Work
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.status import RepoPath, read_status
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.git.status import RepoPath, conflicts_after
+from clawft.builtin.told import recipe
 
 Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3
@@ -35,7 +35,7 @@ class StashResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{len(self.result)} stashes", [f"{each.index}: {each.message}" for each in self.result], None)
 
 
-@git_tool(alias="git_stash", title="Git stash", destructive=True, open_world=False)
+@recipe(alias="git_stash", title="Git stash", destructive=True, open_world=False)
 async def stash(
     git: Git,
     repo_path: RepoPath,
@@ -67,12 +67,7 @@ async def _push(repo: Repo, message: str, include_untracked: bool) -> None:
 
 async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
     said = await repo.attempt("stash", action, "--quiet", f"stash@{{{index}}}", write=True, extra=await identity(repo))
-    if said.code == 0:
-        return []
-    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
-    if not conflicts:
-        repo.check(said)
-    return conflicts
+    return await conflicts_after(repo, said)
 
 
 async def _list(repo: Repo) -> list[Stashed]:

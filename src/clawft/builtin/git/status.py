@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.run import understood
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.git.run import Output, understood
+from clawft.builtin.told import recipe
 
 RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
 
@@ -54,7 +54,6 @@ class Change(Struct, frozen=True, gc=False):
     index: str
     worktree: str
     old_path: bytes | None = None
-    submodule: bool = False
     gone: bool = False
     """It is not in the work tree any more."""
 
@@ -91,7 +90,7 @@ class Read(Struct, frozen=True):
         return None if name == "(detached)" else name
 
 
-@git_tool(alias="git_status", title="Git status", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="git_status", title="Git status", read_only=True, idempotent=True, open_world=False)
 async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Cursor = "") -> StatusResult:
     """List what has changed in a repository: staged, not staged, untracked and conflicted files, and the branch.
 
@@ -118,6 +117,16 @@ async def read_status(repo: Repo, *, renames: bool = True) -> Read:
         f"--ignore-submodules={'none' if repo.trusted else 'dirty'}",
     )
     return await understood(parse_status, said)
+
+
+async def conflicts_after(repo: Repo, said: Output) -> list[str]:
+    """The files that keep a merge from its end; none if it went well. ExecutionFailed if it is not for conflicts."""
+    if said.code == 0:
+        return []
+    conflicts = [text(change.path) for change in (await read_status(repo)).changes if change.conflicted]
+    if not conflicts:
+        repo.check(said)
+    return conflicts
 
 
 def parse_status(said: bytes) -> Read:
@@ -160,8 +169,7 @@ def _change(record: bytes, following: Iterator[bytes]) -> Change:
 
 def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Change:
     letters = fields[1].decode()
-    submodule, gone = fields[2].startswith(b"S"), fields[5] == NO_FILE
-    return Change(path, letters[0], letters[1], old_path, submodule, gone)
+    return Change(path, letters[0], letters[1], old_path, gone=fields[5] == NO_FILE)
 
 
 def _entry(change: Change) -> StatusEntry:

@@ -8,7 +8,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import InvalidArguments
 
 
@@ -21,7 +21,7 @@ class SwitchResult(Struct, frozen=True):
         return f"{f'on {self.branch}' if self.branch else 'detached'}, at {(self.head or 'no commit')[:12]}"
 
 
-@git_tool(alias="git_switch", title="Git switch", destructive=False, idempotent=True, open_world=False)
+@recipe(alias="git_switch", title="Git switch", destructive=False, idempotent=True, open_world=False)
 async def switch(
     git: Git,
     repo_path: RepoPath,

@@ -11,7 +11,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import InvalidArguments
 
 Action = Literal["list", "create", "delete"]
@@ -37,7 +37,7 @@ class TagResult(Struct, frozen=True, omit_defaults=True):
         )
 
 
-@git_tool(alias="git_tag", title="Git tags", destructive=True, open_world=False)
+@recipe(alias="git_tag", title="Git tags", destructive=True, open_world=False)
 async def tag(
     git: Git,
     repo_path: RepoPath,

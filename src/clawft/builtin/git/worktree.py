@@ -14,7 +14,7 @@ from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.git.told import git_tool
+from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Action = Literal["list", "add", "remove"]
@@ -38,7 +38,7 @@ class WorktreeResult(Struct, frozen=True):
         return lines_of(f"{len(lines)} work trees", lines, None)
 
 
-@git_tool(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)
+@recipe(alias="git_worktree", title="Git work trees", destructive=True, open_world=False)
 async def worktree(
     git: Git,
     repo_path: RepoPath,

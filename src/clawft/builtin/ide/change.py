@@ -18,7 +18,6 @@ from clawft.builtin.ide.family import (
     WaitMs,
     Where,
     WindowId,
-    ide_tool,
     missing_arguments,
     stamped,
 )
@@ -26,6 +25,7 @@ from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Posit
 from clawft.builtin.ide.review import reviewed
 from clawft.builtin.ide.text import Map, find_anchor
 from clawft.builtin.ide.text import apply as applied_to
+from clawft.builtin.told import recipe
 from clawft.errors import IdeFailed
 
 MAX_EDITS = 1_000
@@ -101,7 +101,7 @@ def _saved(dirty: bool) -> str:
 # ── edit ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@ide_tool(alias="ide_edit", title="Edit", open_world=False)
+@recipe(alias="ide_edit", title="Edit", open_world=False)
 async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -191,7 +191,7 @@ async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> t
 # ── rename, actions, format, save ────────────────────────────────────────────────────────────────────────────────────
 
 
-@ide_tool(alias="ide_rename", title="Rename symbol", open_world=False)
+@recipe(alias="ide_rename", title="Rename symbol", open_world=False)
 async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -231,7 +231,7 @@ async def _apply(
     )
 
 
-@ide_tool(alias="ide_code_actions", title="Code actions", open_world=False)
+@recipe(alias="ide_code_actions", title="Code actions", open_world=False)
 async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     ide: Ide,
     path: FilePath,
@@ -259,7 +259,7 @@ async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents ma
     return Actions(**spot.stamped(), result=[], applied=chosen.title)
 
 
-@ide_tool(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
+@recipe(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
 async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> Changed:
     """Format a file with the formatter of the editor or the language server."""
     found = ide.find_writable(path)
@@ -269,7 +269,7 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
     return await _apply(ide, connection, changes, dry_run=not changes, save=save)
 
 
-@ide_tool(alias="ide_save", title="Save", idempotent=True, open_world=False)
+@recipe(alias="ide_save", title="Save", idempotent=True, open_world=False)
 async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
     """Write the editor's text of a file to the disk."""
     found = ide.find_writable(path)
@@ -279,6 +279,3 @@ async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
         **stamped(connection, buffer),
         path=ide.shown(found),
     )
-
-
-RECIPES = (edit, rename, code_actions, format_file, save)

@@ -1,9 +1,9 @@
 """What the tools of the family share: the way to an editor, the time it may take, and how a result is told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -15,7 +15,6 @@ from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.model import Buffer, Position, Problems, Range
 from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
-from clawft.builtin.told import Told, Words, bound_tool
 from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import Manifest, Permissions
@@ -176,22 +175,6 @@ class Ide:
             raise IdeFailed(f"'{self.shown(path)}' has no symbol '{name}'", kind="not_found", hint=hint)
         places = "; ".join(f"{each.container or ''}.{each.name} in line {each.range.start.line}" for each in found[:5])
         raise IdeFailed(f"'{name}' is {len(found)} symbols", kind="ambiguous", hint=places)
-
-
-class Recipe(Struct, frozen=True):
-    """A tool that still lacks its hub."""
-
-    function: Callable[..., Awaitable[Told]]
-    words: Words
-
-    def tool(self, hub: IdeHub) -> Callable[..., Any]:
-        name = self.words.get("name") or self.function.__name__
-        return bound_tool(self.function, name, self.words, lambda ctx: Ide(name, hub, ctx))
-
-
-def ide_tool(**words: Unpack[Words]) -> Callable[[Callable[..., Awaitable[Told]]], Recipe]:
-    """Mark `async def hover(ide: Ide, path: str, …) -> Hovered` as a tool of the family."""
-    return lambda function: Recipe(function, words)
 
 
 def missing_arguments(tool: str, names: Sequence[str], hint: str) -> InvalidArguments:

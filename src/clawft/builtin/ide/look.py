@@ -19,11 +19,11 @@ from clawft.builtin.ide.family import (
     WaitMs,
     Where,
     WindowId,
-    ide_tool,
     json_text,
     stamped,
 )
 from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, HoverInfo, Location, SymbolInfo
+from clawft.builtin.told import recipe
 from clawft.provider.keeps import FIRST
 
 DEFAULT_WAIT_MS = 2_000
@@ -62,7 +62,7 @@ class Places(Answer, frozen=True, kw_only=True):
         return json_text(self.result)
 
 
-@ide_tool(alias="ide_diagnostics", title="Diagnostics", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_diagnostics", title="Diagnostics", read_only=True, idempotent=True, open_world=False)
 async def diagnostics(
     ide: Ide,
     path: Annotated[str, Meta(description="file, relative to the workspace; all files if left out")] | None = None,
@@ -95,7 +95,7 @@ def _placed(ide: Ide, each: Diagnostic) -> Diagnostic:
     return msgspec.structs.replace(each, file_path=path, severity=DiagnosticSeverity(each.severity))
 
 
-@ide_tool(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_symbols", title="Find symbols", read_only=True, idempotent=True, open_world=False)
 async def symbols(
     ide: Ide,
     query: Annotated[str, Meta(min_length=1, max_length=256, description="name or part of a name")],
@@ -112,7 +112,7 @@ def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:
     return [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
 
 
-@ide_tool(alias="ide_hover", title="Hover", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_hover", title="Hover", read_only=True, idempotent=True, open_world=False)
 async def hover(
     ide: Ide,
     path: FilePath,
@@ -128,7 +128,7 @@ async def hover(
     return Hovered(**spot.stamped(), result=info)
 
 
-@ide_tool(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
 async def definition(
     ide: Ide,
     path: FilePath,
@@ -144,7 +144,7 @@ async def definition(
     return _places(ide, spot, found, MAX_ITEMS)
 
 
-@ide_tool(alias="ide_references", title="Find references", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_references", title="Find references", read_only=True, idempotent=True, open_world=False)
 async def references(
     ide: Ide,
     path: FilePath,
@@ -166,13 +166,10 @@ def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> Places:
     return Places(**spot.stamped(), result=shown[:limit], total=len(shown))
 
 
-@ide_tool(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
 async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> Symbols:
     """List the symbols of one file in their order."""
     found = ide.find(path)
     connection = await ide.route(found, window)
     known = await ide.ask(connection, connection.document_symbols(found))
     return Symbols(**stamped(connection, connection.state(found)), result=_symbols(ide, known[:MAX_ITEMS]))
-
-
-RECIPES = (diagnostics, symbols, hover, definition, references, document_symbols)

@@ -7,6 +7,7 @@ checks once more on its side, because it may see other mounts than we do.
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from clawft.builtin.confine import check_text, resolve
 from clawft.builtin.confine import place as place_in
@@ -46,8 +47,6 @@ def _checked(path: str) -> str:
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
         raise PermissionDenied(TOOL, "a path may not contain control characters")
     if path.startswith(SCHEME):
-        from urllib.parse import unquote
-
         path = unquote(path.removeprefix(SCHEME))
         check_text(path, TOOL)
     if "://" in path or path.startswith("file:"):

@@ -13,6 +13,7 @@ from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import MANIFEST, Ide, IdeSettings
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.offered import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
+from clawft.builtin.ide.screen import reachable, within_reach
 from clawft.builtin.ide.tools import ide_tools
 from clawft.errors import IdeError
 from clawft.model import Call, Caller, Origin, Resource, ResourceContent, ResourceTemplate, Tool
@@ -103,14 +104,12 @@ class IdeProvider(FunctionProvider):
         return [ResourceContent(uri, JSON, text=msgspec.json.encode(state).decode())]
 
     async def _selection(self, connection: IdeConnection) -> dict[str, Any]:
-        from clawft.builtin.ide.screen import within_reach
 
         ide = self._ide()
         said = within_reach(ide, await ide.ask(connection, connection.selection()))
         return {"path": said.path and ide.shown(said.path), "range": said.range, "text": said.text}
 
     async def _open_editors(self, connection: IdeConnection) -> dict[str, Any]:
-        from clawft.builtin.ide.screen import reachable
 
         ide = self._ide()
         known = await ide.ask(connection, connection.open_editors())

@@ -1,15 +1,17 @@
 """Tools about the person's screen: open a file, what is selected and open, a diff to judge, the windows there are."""
 
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from clawft.builtin.ide.change import MAX_NEW_TEXT
-from clawft.builtin.ide.family import Answer, Character, FilePath, Ide, Line, WindowId, ide_tool, json_text, stamped
+from clawft.builtin.ide.family import Answer, Character, FilePath, Ide, Line, WindowId, json_text, stamped
 from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
 from clawft.builtin.ide.review import PART, REJECT, reviewed
 from clawft.builtin.ide.text import Map, find_anchor
+from clawft.builtin.told import recipe
 
 
 class Opened(Answer, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ class Windows(Answer, frozen=True, kw_only=True):
         return json_text(self.result)
 
 
-@ide_tool(alias="ide_open_file", title="Open file", destructive=False, idempotent=True, open_world=False)
+@recipe(alias="ide_open_file", title="Open file", destructive=False, idempotent=True, open_world=False)
 async def open_file(
     ide: Ide,
     path: FilePath,
@@ -78,7 +80,7 @@ async def open_file(
     )
 
 
-@ide_tool(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
 async def selection(ide: Ide, window: WindowId = "") -> Selected:
     """Say which file the person has before them, and what they have selected in it."""
     connection = await ide.route(None, window, screen=True)
@@ -99,12 +101,11 @@ def within_reach(ide: Ide, said: Selection) -> Selection:
 
 
 def reachable(ide: Ide, path: str) -> bool:
-    from pathlib import Path
 
     return any(Path(path).is_relative_to(root) for root in ide.hub.roots())
 
 
-@ide_tool(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
 async def open_editors(ide: Ide, window: WindowId = "") -> Editors:
     """List the files that are open in the editor, and which of them are not saved."""
     connection = await ide.route(None, window)
@@ -116,7 +117,7 @@ async def open_editors(ide: Ide, window: WindowId = "") -> Editors:
     )
 
 
-@ide_tool(alias="ide_show_diff", title="Show a diff", open_world=False)
+@recipe(alias="ide_show_diff", title="Show a diff", open_world=False)
 async def show_diff(
     ide: Ide,
     path: FilePath,
@@ -151,12 +152,9 @@ async def show_diff(
     )
 
 
-@ide_tool(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
+@recipe(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
 async def windows(ide: Ide) -> Windows:
     """List the editor windows that are connected, and the language servers that answer where there is none."""
     await ide.hub.look_around()
     known = [each.window for each in (*ide.hub.connections, ide.hub.headless)]
     return Windows(backend="hub", window="", result=known)
-
-
-RECIPES = (open_file, selection, open_editors, show_diff, windows)

@@ -1,5 +1,6 @@
 """Places in a text, exactly: UTF-16 positions to offsets and back, edits applied, anchors found. Nothing is clamped."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from clawft.builtin.ide.model import Position, Range, TextEdit
@@ -48,7 +49,6 @@ class Map:
         return self._starts[position.line] + _index(content, position)
 
     def position(self, offset: int) -> Position:
-        from bisect import bisect_right
 
         line = min(bisect_right(self._starts, offset) - 1, len(self._lines) - 1)
         return Position(line, units(self.text[self._starts[line] : offset]))
@@ -151,14 +151,9 @@ def _occurrences(text: str, anchor: str) -> list[int]:
     return found
 
 
-def edits_between(old: str, new: str) -> list[TextEdit]:
-    """The changed lines as edits, one for each hunk."""
-    return [edit for edit, _ in hunks(old, new)]
-
-
 def hunks(old: str, new: str) -> Iterable[tuple[TextEdit, str]]:
     """Each change with the text it replaces."""
-    from difflib import SequenceMatcher
+    from difflib import SequenceMatcher  # only where a person judges a change
 
     places = Map(old)
     before, after = lines_of(old), lines_of(new)

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from clawft.builtin.ide.change import code_actions, edit, format_file, rename, save
-from clawft.builtin.ide.family import Recipe
+from clawft.builtin.ide.family import Ide
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.look import definition, diagnostics, document_symbols, hover, references, symbols
 from clawft.builtin.ide.screen import open_editors, open_file, selection, show_diff, windows
+from clawft.builtin.told import Recipe
 
 RECIPES: tuple[Recipe, ...] = (
     open_file,
@@ -31,4 +32,4 @@ RECIPES: tuple[Recipe, ...] = (
 
 def ide_tools(hub: IdeHub) -> tuple[Callable[..., Any], ...]:
     """The tools, bound to this hub."""
-    return tuple(recipe.tool(hub) for recipe in RECIPES)
+    return tuple(each.tool(lambda name, ctx: Ide(name, hub, ctx)) for each in RECIPES)

@@ -1,4 +1,4 @@
-"""No editor: language servers answer in its place, started when a file of their language is first asked about.
+"""No editor: language servers answer in its place. `running` starts them.
 
 Edits change the text the server has; the disk changes with `save`. Other tools are warned while the two differ.
 """
@@ -14,13 +14,13 @@ from typing import Any
 from clawft.builtin.confine import place
 from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
-from clawft.builtin.ide.lsp import messages, watch
-from clawft.builtin.ide.lsp.cell import lsp_cell
+from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import Document, has_mark, stamp
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
+from clawft.builtin.ide.lsp.running import LspServers
 from clawft.builtin.ide.lsp.server import START_SECONDS, LspServer
-from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for
+from clawft.builtin.ide.lsp.servers import server_for
 from clawft.builtin.ide.model import (
     Action,
     Buffer,
@@ -38,11 +38,8 @@ from clawft.builtin.ide.model import (
     Window,
 )
 from clawft.builtin.ide.text import Map, apply, with_ends_of
-from clawft.builtin.trust import trusted_in
 from clawft.errors import IdeFailed, IdeNotConnected
 
-LOOK_SECONDS = 2.0
-"""How old our picture of the files may be before we look again."""
 RENAME_SECONDS = 2.0
 """A server that has just started may know no file but the open one, and would rename in that alone."""
 MAX_ACTIONS = 50
@@ -58,116 +55,26 @@ class HeadlessIde:
 
     def __init__(self, workspace: Path, changed: Callable[[], None] = lambda: None, sandbox: str = "auto") -> None:
         self._folder = os.path.realpath(workspace)
-        self._changed = changed
-        self._sandbox = sandbox
-        self._servers: dict[str, LspServer] = {}
-        self._starting: dict[str, asyncio.Task[LspServer]] = {}
-        self._seen: dict[str, watch.Seen] = {}
-        self._looked: dict[str, float] = {}
+        self._servers = LspServers(self._folder, changed, sandbox)
         self._lock = asyncio.Lock()
 
     @property
     def window(self) -> Window:
-        version = ", ".join(sorted(self._servers))
-        held = "; ".join(f"{name}: {self._servers[name].sandbox}" for name in sorted(self._servers))
+        version = ", ".join(each.spec.name for each in self._servers)
+        held = "; ".join(f"{each.spec.name}: {each.sandbox}" for each in self._servers)
         return Window(
             self.backend, "language servers", [self._folder], version, capabilities=["headless"], sandbox=held
         )
 
     def seconds(self) -> float:
-        warm = self._servers and not self._starting and not any(each.broken for each in self._servers.values())
-        return OPERATION_SECONDS if warm else OPERATION_SECONDS + START_SECONDS
+        return OPERATION_SECONDS if self._servers.are_warm() else OPERATION_SECONDS + START_SECONDS
 
     def state(self, path: str) -> Buffer | None:
-        found = (server.documents.get(path) for server in self._servers.values())
+        found = (server.documents.get(path) for server in self._servers)
         return next((document.buffer() for document in found if document is not None), None)
 
     async def close(self) -> None:
-        starting = list(self._starting.values())
-        for task in starting:
-            task.cancel()
-        await asyncio.gather(*starting, return_exceptions=True)
-        servers = list(self._servers.values())
-        self._servers.clear()
-        await asyncio.gather(*(server.stop() for server in servers))
-
-    # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _server(self, path: str) -> LspServer:
-        spec = server_for(path)
-        if spec is None:
-            raise IdeNotConnected(
-                f"no language server is known for '{os.path.basename(path)}'", hint="open it in an editor instead"
-            )
-        return await self._running(spec)
-
-    async def _running(self, spec: ServerSpec) -> LspServer:
-        """The server, started if it is not, by one of those who want it."""
-        server = self._servers.get(spec.name)
-        if server is not None and not server.broken:
-            return server
-        task = self._starting.get(spec.name)
-        if task is None:
-            task = asyncio.get_running_loop().create_task(self._start(spec))
-            self._starting[spec.name] = task
-            task.add_done_callback(lambda _: self._starting.pop(spec.name, None))
-        return await asyncio.shield(task)
-
-    async def _start(self, spec: ServerSpec) -> LspServer:
-        command = await asyncio.to_thread(installed, spec)
-        if command is None:
-            programs = " or ".join(words[0] for words in spec.commands)
-            raise IdeNotConnected(f"{programs} is not installed", hint="install it, or open the workspace in an editor")
-        trusted = await asyncio.to_thread(self._trusted)
-        if spec.runs_project_code and not trusted:
-            raise IdeNotConnected(
-                f"{spec.name} runs code that the folder brings along, and '{self._folder}' is not trusted",
-                hint=f"if you trust it, name it in the file `trusted` of the clawft folder: {self._folder}",
-            )
-        old = self._servers.pop(spec.name, None)
-        if old is not None:
-            await old.stop()
-        cell = await asyncio.to_thread(lsp_cell, spec, self._sandbox, Path(self._folder), command, trusted=trusted)
-        server = LspServer(spec, command, self._folder, cell, self._changed)
-        await server.start()
-        self._servers[spec.name] = server
-        self._seen[spec.name] = await asyncio.to_thread(watch.look, self._folder, spec.languages.keys())
-        self._looked[spec.name] = asyncio.get_running_loop().time()
-        return server
-
-    def _trusted(self) -> bool:
-        return trusted_in(Path(self._folder), Path(self._folder))
-
-    async def _present(self) -> list[LspServer]:
-        """The servers of all languages that the workspace has files of, as far as they can be started."""
-        suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
-        files = await asyncio.to_thread(watch.look, self._folder, suffixes)
-        specs = [spec for spec in SERVERS if any(os.path.splitext(path)[1].lower() in spec.languages for path in files)]
-        started = await asyncio.gather(*map(self._running, specs), return_exceptions=True)
-        servers = [each for each in started if isinstance(each, LspServer)]
-        failed = next((each for each in started if isinstance(each, Exception)), None)
-        if not servers and failed is not None:
-            raise failed
-        for server in servers:
-            if not server.documents.all():
-                server.open(next(p for p in sorted(files) if server_for(p) is server.spec))
-        return servers
-
-    async def _look_again(self, server: LspServer, *, now: bool = False) -> None:
-        """Tell the server about files that came, went or changed behind its back."""
-        name, time = server.spec.name, asyncio.get_running_loop().time()
-        if not now and time - self._looked.get(name, 0.0) < LOOK_SECONDS:
-            return
-        self._looked[name] = time
-        after = await asyncio.to_thread(watch.look, self._folder, server.spec.languages.keys())
-        changes = watch.differences(self._seen.get(name, {}), after)
-        self._seen[name] = after
-        if changes:
-            server.files_changed(changes)
-
-    async def _open(self, path: str) -> tuple[LspServer, Document]:
-        server = await self._server(path)
-        return server, server.open(path)
+        await self._servers.close()
 
     # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,14 +85,14 @@ class HeadlessIde:
         if server_for(path) is None:
             return Buffer(path, 1, text=await asyncio.to_thread(read_file, path))
         try:
-            _, document = await self._open(path)
+            _, document = await self._servers.open(path)
         except IdeNotConnected:
             return Buffer(path, 1, text=await asyncio.to_thread(read_file, path))
         return document.buffer(with_text=True)
 
     async def apply_edit(self, changes: Sequence[FileEdit], *, save: bool = False) -> list[Buffer]:
         async with self._lock:
-            opened = [(change, *await self._open(change.path)) for change in changes]
+            opened = [(change, *await self._servers.open(change.path)) for change in changes]
             texts = [_changed_text(change, document) for change, _, document in opened]
             for (_, server, document), text in zip(opened, texts, strict=True):
                 server.change(document, text)
@@ -196,7 +103,7 @@ class HeadlessIde:
 
     async def save(self, path: str) -> Buffer:
         async with self._lock:
-            server, document = await self._open(path)
+            server, document = await self._servers.open(path)
             if document.dirty:
                 await self._write(server, document)
             return document.buffer()
@@ -219,15 +126,15 @@ class HeadlessIde:
     async def get_diagnostics(self, path: str | None, wait_ms: int = 0) -> Problems:
         if path is None:
             return await self._all_diagnostics(wait_ms / 1000)
-        server, document = await self._open(path)
-        await self._look_again(server)
+        server, document = await self._servers.open(path)
+        await self._servers.look_again(server)
         fresh = await server.settled(document, wait_ms / 1000)
         known = server.known.get(path)
         items = known.items if known else []
         return Problems(items, fresh, not fresh, document.version, document.dirty)
 
     async def _all_diagnostics(self, seconds: float) -> Problems:
-        servers = await self._present()
+        servers = await self._servers.present()
         fresh = all(await asyncio.gather(*(self._everywhere(server, seconds) for server in servers)))
         items = [
             each
@@ -240,19 +147,19 @@ class HeadlessIde:
 
     async def _everywhere(self, server: LspServer, seconds: float) -> bool:
         """Have all files judged: by telling the server to, or by opening them, as far as that is reasonable."""
-        await self._look_again(server)
+        await self._servers.look_again(server)
         if server.spec.reports_everywhere:
             server.look_everywhere()
             return await server.settled(None, seconds)
-        files = sorted(self._seen[server.spec.name])
+        files = self._servers.files_of(server)
         opened = [server.open(path) for path in files[:MAX_OPENED]]
         judged = await asyncio.gather(*(server.settled(document, seconds) for document in opened))
         return all(judged) and len(files) <= MAX_OPENED
 
     async def search_symbols(self, query: str, limit: int) -> list[SymbolInfo]:
-        servers = await self._present()
+        servers = await self._servers.present()
         for server in servers:
-            await self._look_again(server)
+            await self._servers.look_again(server)
         asked = (_quietly(server.request("workspace/symbol", {"query": query}, _SYMBOLS)) for server in servers)
         found = [each for said in await asyncio.gather(*asked) for each in messages.symbols(said or [], "")]
         inside = [each for each in found if Path(each.file_path).is_relative_to(self._folder)]
@@ -270,25 +177,25 @@ class HeadlessIde:
         return sorted(found, key=lambda each: (each.file_path, each.range))
 
     async def document_symbols(self, path: str) -> list[SymbolInfo]:
-        server, _ = await self._open(path)
+        server, _ = await self._servers.open(path)
         asked = {"textDocument": {"uri": uri_of(path)}}
         return list(messages.symbols(await server.request("textDocument/documentSymbol", asked, _SYMBOLS) or [], path))
 
     async def rename(self, path: str, position: Position, new_name: str) -> list[FileEdit]:
-        server, document = await self._open(path)
-        await self._look_again(server, now=True)
+        server, document = await self._servers.open(path)
+        await self._servers.look_again(server, now=True)
         await server.settled(document, RENAME_SECONDS)
         said = await self._at("rename", path, position, messages.LspWorkspaceEdit | None, {"newName": new_name})
         return messages.file_edits(said)
 
     async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
-        server, document = await self._open(path)
+        server, document = await self._servers.open(path)
         Map(document.text).offset(position)
         asked = {"textDocument": {"uri": uri_of(path)}, "position": messages.plain(position), **(more or {})}
         return await server.request(f"textDocument/{what}", asked, kind)
 
     async def code_actions(self, path: str, place: Range) -> list[Action]:
-        server, document = await self._open(path)
+        server, document = await self._servers.open(path)
         Map(document.text).span(place)
         known = server.known.get(path)
         near = [each for each in (known.items if known else []) if _touches(each.range, place)]
@@ -309,7 +216,7 @@ class HeadlessIde:
         return await _quietly(server.request("codeAction/resolve", asked, messages.LspAction)) or offer
 
     async def format(self, path: str) -> list[TextEdit]:
-        server, _ = await self._open(path)
+        server, _ = await self._servers.open(path)
         if not server.offers("documentFormattingProvider"):
             raise IdeFailed(f"{server.spec.name} does not format", hint="run the project's formatter with build__run")
         asked = {"textDocument": {"uri": uri_of(path)}, "options": {"tabSize": TAB_SIZE, "insertSpaces": True}}
@@ -323,8 +230,7 @@ class HeadlessIde:
         raise IdeNotConnected("there is no screen, so nothing is selected", hint="open the workspace in an editor")
 
     async def open_editors(self) -> list[OpenEditor]:
-        documents = [each for server in self._servers.values() for each in server.documents.all()]
-        return [OpenEditor(each.path, dirty=each.dirty) for each in documents]
+        return [OpenEditor(each.path, dirty=each.dirty) for each in self._servers.documents()]
 
     async def show_diff(self, path: str, new_text: str) -> Review:
         raise IdeNotConnected("there is no screen to show a diff on", hint="open the workspace in an editor")
@@ -332,11 +238,10 @@ class HeadlessIde:
     # ── the disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def changed_on_disk(self, paths: Sequence[str] | None) -> None:
-        """Who asks next has us look again first."""
-        self._looked.clear()
+        self._servers.look_next_time()
 
     def unsaved(self) -> list[str]:
-        return [each.path for server in self._servers.values() for each in server.documents.all() if each.dirty]
+        return [each.path for each in self._servers.documents() if each.dirty]
 
 
 _SYMBOLS: Any = list[messages.LspSymbol] | None

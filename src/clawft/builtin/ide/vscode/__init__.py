@@ -1,0 +1,1 @@
+"""VS Code: its extension finds us by a file (`rendezvous`) and registers (`reception`); `backend` is one window."""

@@ -149,7 +149,7 @@ class CalledIde(VsCodeIde):
 
     def _open(self) -> ClientSession:
         if self._client is None:
-            from clawft.link.http_out.link import open_client
+            from clawft.link.http_out.link import open_client  # brings aiohttp
 
             self._client = open_client()
         return self._client
@@ -160,7 +160,7 @@ class CalledIde(VsCodeIde):
         task.add_done_callback(self._announcing.discard)
 
     async def _delete(self, id: int) -> None:
-        from aiohttp import ClientError
+        from aiohttp import ClientError  # loaded with the client
 
         try:
             async with asyncio.timeout(CANCEL_SECONDS):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.config.document import leaves, parse
 from clawft.errors import ConfigUnparsable
+from clawft.store.document import leaves, parse
 from tests.requirements import requirement
 
 TEXT = b'''# a comment

@@ -1,0 +1,58 @@
+"""Logins to servers, as one gateway has them: the user's own, and those of people who come with a token.
+
+Loaded with the first server over HTTP, or where tokens of an issuer count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from clawft.config.places import ask_to_reconnect, offers_folder
+from clawft.config.settings import Settings
+from clawft.provider.server.logins import ServerLogins, web_of_issuer
+
+if TYPE_CHECKING:  # most gateways know one person
+    from clawft.auth.exchanged import Exchanger
+    from clawft.auth.proofs import Proofs
+    from clawft.provider.server.offers import LoginOffers
+
+
+class Logins:
+    def __init__(self, settings: Settings, exchanges: Callable[[], bool]) -> None:
+        """`exchanges`: whether any server is called in people's names now."""
+        self._settings = settings
+        self._exchanges = exchanges
+
+    @cached_property
+    def to_servers(self) -> ServerLogins:
+        """As the vault of this user has them."""
+        return ServerLogins(self._settings.home, self._settings.url_policy, self._exchanger())
+
+    def _exchanger(self) -> Exchanger | None:
+        told = self._settings
+        if not told.auth_issuer:
+            return None
+        from clawft.auth.exchanged import Exchanger  # most gateways know one person
+
+        return Exchanger(told.auth_issuer, web_of_issuer(told.url_policy, told.auth_issuer), self.proofs)
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        """What people came with, for servers that are called in their name."""
+        from clawft.auth.proofs import Proofs  # most gateways know one person
+
+        return Proofs(self._exchanges)
+
+    @cached_property
+    def offers(self) -> LoginOffers:
+        """Addresses at which a person can log in to servers that want it."""
+        from clawft.provider.server.offers import LoginOffers  # only while we serve
+
+        home = self._settings.home
+        return LoginOffers(offers_folder(home), self.to_servers, lambda name: ask_to_reconnect(home, name))
+
+    async def close(self) -> None:
+        if "offers" in self.__dict__:
+            await self.offers.close()

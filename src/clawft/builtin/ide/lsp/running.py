@@ -1,0 +1,142 @@
+"""The language servers of one workspace: started when a file of their language is first asked about.
+
+Nobody tells us when others change files. So we look ourselves, now and then, and tell the servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from clawft.builtin.ide.lsp import watch
+from clawft.builtin.ide.lsp.cell import lsp_cell
+from clawft.builtin.ide.lsp.documents import Document
+from clawft.builtin.ide.lsp.server import LspServer
+from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for
+from clawft.builtin.trust import trusted_in
+from clawft.errors import IdeNotConnected
+
+LOOK_SECONDS = 2.0
+"""How old our picture of the files may be before we look again."""
+
+
+class LspServers:
+    """`changed` is called when one of them has something new to say."""
+
+    def __init__(self, folder: str, changed: Callable[[], None], sandbox: str) -> None:
+        self._folder = folder
+        self._changed = changed
+        self._sandbox = sandbox
+        self._running: dict[str, LspServer] = {}
+        self._starting: dict[str, asyncio.Task[LspServer]] = {}
+        self._seen: dict[str, watch.Seen] = {}
+        self._looked: dict[str, float] = {}
+
+    def __iter__(self) -> Iterator[LspServer]:
+        """Those that run, by name."""
+        return iter([self._running[name] for name in sorted(self._running)])
+
+    def are_warm(self) -> bool:
+        """Whether there are some, and none has to be started first."""
+        return bool(self._running) and not self._starting and not any(each.broken for each in self)
+
+    def documents(self) -> list[Document]:
+        """All texts that they have from us."""
+        return [document for server in self for document in server.documents.all()]
+
+    async def close(self) -> None:
+        starting = list(self._starting.values())
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+        servers = list(self)
+        self._running.clear()
+        await asyncio.gather(*(server.stop() for server in servers))
+
+    # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def open(self, path: str) -> tuple[LspServer, Document]:
+        """The server for this file, and its text there."""
+        spec = server_for(path)
+        if spec is None:
+            raise IdeNotConnected(
+                f"no language server is known for '{os.path.basename(path)}'", hint="open it in an editor instead"
+            )
+        server = await self._started(spec)
+        return server, server.open(path)
+
+    async def present(self) -> list[LspServer]:
+        """The servers of all languages that the workspace has files of, as far as they can be started."""
+        suffixes = [suffix for spec in SERVERS for suffix in spec.languages]
+        files = await asyncio.to_thread(watch.look, self._folder, suffixes)
+        specs = [spec for spec in SERVERS if any(os.path.splitext(path)[1].lower() in spec.languages for path in files)]
+        started = await asyncio.gather(*map(self._started, specs), return_exceptions=True)
+        servers = [each for each in started if isinstance(each, LspServer)]
+        failed = next((each for each in started if isinstance(each, Exception)), None)
+        if not servers and failed is not None:
+            raise failed
+        for server in servers:
+            if not server.documents.all():
+                server.open(next(path for path in sorted(files) if server_for(path) is server.spec))
+        return servers
+
+    async def _started(self, spec: ServerSpec) -> LspServer:
+        """The server, started if it is not, by one of those who want it."""
+        server = self._running.get(spec.name)
+        if server is not None and not server.broken:
+            return server
+        task = self._starting.get(spec.name)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._start(spec))
+            self._starting[spec.name] = task
+            task.add_done_callback(lambda _: self._starting.pop(spec.name, None))
+        return await asyncio.shield(task)
+
+    async def _start(self, spec: ServerSpec) -> LspServer:
+        command = await asyncio.to_thread(installed, spec)
+        if command is None:
+            programs = " or ".join(words[0] for words in spec.commands)
+            raise IdeNotConnected(f"{programs} is not installed", hint="install it, or open the workspace in an editor")
+        folder = Path(self._folder)
+        trusted = await asyncio.to_thread(trusted_in, folder, folder)
+        if spec.runs_project_code and not trusted:
+            raise IdeNotConnected(
+                f"{spec.name} runs code that the folder brings along, and '{folder}' is not trusted",
+                hint=f"if you trust it, name it in the file `trusted` of the clawft folder: {folder}",
+            )
+        old = self._running.pop(spec.name, None)
+        if old is not None:
+            await old.stop()
+        cell = await asyncio.to_thread(lsp_cell, spec, self._sandbox, folder, command, trusted=trusted)
+        server = LspServer(spec, command, self._folder, cell, self._changed)
+        await server.start()
+        self._running[spec.name] = server
+        self._seen[spec.name] = await self._look(server)
+        return server
+
+    # ── files that others changed ────────────────────────────────────────────────────────────────────────────────────
+
+    def files_of(self, server: LspServer) -> list[str]:
+        """Of its languages, as we saw them last."""
+        return sorted(self._seen[server.spec.name])
+
+    def look_next_time(self) -> None:
+        """Somebody wrote files: whoever asks next has us look again first."""
+        self._looked.clear()
+
+    async def look_again(self, server: LspServer, *, now: bool = False) -> None:
+        """Tell the server about files that came, went or changed behind its back."""
+        name = server.spec.name
+        if not now and asyncio.get_running_loop().time() - self._looked.get(name, 0.0) < LOOK_SECONDS:
+            return
+        after = await self._look(server)
+        changes = watch.differences(self._seen.get(name, {}), after)
+        self._seen[name] = after
+        if changes:
+            server.files_changed(changes)
+
+    async def _look(self, server: LspServer) -> watch.Seen:
+        self._looked[server.spec.name] = asyncio.get_running_loop().time()
+        return await asyncio.to_thread(watch.look, self._folder, server.spec.languages.keys())

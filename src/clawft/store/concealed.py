@@ -1,0 +1,92 @@
+"""What is not said any more: secrets that were resolved, in every usual spelling, taken out of whatever we say.
+
+Secrets are kept concealed as long as we run; tokens, which are soon replaced, as long as they are among the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from clawft.wire.secrets import redact_text
+
+SHORTEST_CONCEALED = 6
+"""A shorter value would be found in half of all words."""
+SHORTEST_LINE = 12
+"""Of a secret of many lines, to be concealed by itself."""
+MAX_PASSING = 256
+"""Secrets that come and go, as tokens do: the oldest is forgotten."""
+HIDDEN = "…"
+
+Find = Callable[[Sequence[str]], Iterable[str]]
+"""Finds the secrets among words."""
+
+_resolved: set[str] = set()
+_passing: dict[str, tuple[str, ...]] = {}
+_unread: dict[tuple[str, ...], Find] = {}
+
+
+def keep_concealed(*secrets: str) -> None:
+    """From now on these values are not said any more, as they are or in the usual spellings."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_CONCEALED:
+            _resolved.update((secret, *_lines(secret), *_spellings(secret)))
+
+
+def keep_concealed_for_now(*secrets: str) -> None:
+    """The same for what is soon replaced by another of its kind: the newest of them are not said."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_CONCEALED and secret not in _passing:
+            _passing[secret] = (secret, *_spellings(secret))
+            while len(_passing) > MAX_PASSING:
+                _passing.pop(next(iter(_passing)), None)  # another thread may have taken it
+
+
+def _lines(secret: str) -> Iterable[str]:
+    """A key of many lines is seldom said in one piece."""
+    lines = [line.strip() for line in secret.splitlines()]
+    return (line for line in lines if len(line) >= SHORTEST_LINE) if len(lines) > 1 else ()
+
+
+def _spellings(secret: str) -> Iterable[str]:
+    """Inside quotes, in an address, and as it travels in headers."""
+    from binascii import b2a_base64  # together a thousandth of what resolving one takes
+    from urllib.parse import quote, quote_plus
+
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield from (msgspec.json.encode(secret.encode("utf-8", "replace").decode()).decode()[1:-1], repr(secret)[1:-1])
+    yield from (quote(raw, safe=""), quote_plus(raw), raw.hex())
+    yield b2a_base64(raw, newline=False).decode().rstrip("=")
+
+
+def keep_concealed_in(words: tuple[str, ...], find: Find) -> None:
+    """The same for what of these words is secret; that is found out before the next thing is said."""
+    _unread[words] = find
+
+
+def _longest_first() -> list[str]:
+    for words, find in tuple(_unread.items()):
+        keep_concealed(*find(words))
+        _unread.pop(words, None)  # only now: another thread may be about to say something
+    passing = (each for spelled in tuple(_passing.values()) for each in spelled)
+    return sorted({*_resolved, *passing}, key=len, reverse=True)
+
+
+def without_resolved(raw: bytes) -> bytes:
+    """JSON without what was resolved so far; the very same object if there is none of it."""
+    for secret in _longest_first():
+        spelled = msgspec.json.encode(secret)[1:-1]
+        if spelled in raw:
+            raw = raw.replace(spelled, HIDDEN.encode())
+    return raw
+
+
+def conceal(text: str) -> str:
+    """The same text without what was resolved so far, and without anything that has the shape of a known secret.
+
+    For whatever leaves us as words: errors, logs, what servers wrote to stderr.
+    """
+    for secret in _longest_first():
+        text = text.replace(secret, HIDDEN)
+    return redact_text(text)
