@@ -3,12 +3,16 @@
 Everything named here is the library; names are loaded on first use, so that importing the package costs nothing.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from clawft._version import __version__
 
-if TYPE_CHECKING:
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing alone costs more than all else that is imported here
+    from typing import Any
+
     from clawft.errors import (
         ClawftError,
         ExecutionFailed,

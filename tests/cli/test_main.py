@@ -65,6 +65,11 @@ def test_version_and_help_import_nothing_heavy(words: list[str], environment: di
 
 
 @requirement("QUAL-16")
+def test_the_package_itself_imports_no_types(environment: dict[str, str]) -> None:
+    assert imported_by(["--version"], environment).isdisjoint({"typing", "re"})
+
+
+@requirement("QUAL-16")
 def test_serving_on_stdio_imports_nothing_of_http_and_no_other_command(environment: dict[str, str]) -> None:
     imported = imported_by(["mcp-server"], environment)
     others = {f"clawft.cli.{module}" for module, _ in COMMANDS.values()} - {"clawft.cli.mcp_server"}

@@ -49,7 +49,7 @@ def scripts(command: str, args: Sequence[str], cwd: str, env: Mapping[str, str] 
 
 def _interpreters(command: str, cwd: str) -> Iterator[Candidate]:
     """What the first line of a program says is to run it, where that lies beside it: others are the system's."""
-    beside = (hop for hop in hops(command) if hop != command and is_within(hop, os.path.realpath(cwd)))
+    beside = (hop for hop, _ in hops(command) if hop != command and is_within(hop, os.path.realpath(cwd)))
     return ((f"#!{hop}", hop) for hop in beside)
 
 

@@ -139,6 +139,8 @@ class Around(Struct, frozen=True):
     """Folders its command line names: what it was told to work on."""
     kept: tuple[str, ...] = tuple(DECIDING)
     """What of the workspace it may read only."""
+    secrets: tuple[str, ...] = SECRETS
+    """Names below the home folder; those that are there, where somebody has looked."""
     moved: tuple[str, ...] = ()
     """Secrets that lie elsewhere."""
 
@@ -201,21 +203,19 @@ def _work(around: Around) -> tuple[str, ...]:
     """The workspace, and what the command line names; never a whole home, a secret, a folder of the system or of what
     decides about later runs.
     """
+    kept = frozenset((*SYSTEM, *_secrets(around), *_deciding(around)))
     folders = (around.workspace, around.cwd, *around.named)
-    return tuple(folder for folder in folders if may_be_opened(folder, around.home) and not _is_kept(folder, around))
+    free = (folder for folder in folders if kept.isdisjoint((folder, *_above(folder))))
+    return tuple(folder for folder in free if may_be_opened(folder, around.home))
 
 
 def _deciding(around: Around) -> tuple[str, ...]:
     return tuple(f"{around.workspace}/{name}" for name in around.kept)
 
 
-def _is_kept(path: str, around: Around) -> bool:
-    return not {path, *_above(path)}.isdisjoint((*SYSTEM, *_secrets(around), *_deciding(around)))
-
-
 def _secrets(around: Around) -> tuple[str, ...]:
     moved = (path for path in around.moved if _may_be_hidden(path, around))
-    return (*(f"{around.home}/{name}" for name in SECRETS), around.state, *moved)
+    return (*(f"{around.home}/{name}" for name in around.secrets), around.state, *moved)
 
 
 def _may_be_hidden(path: str, around: Around) -> bool:

@@ -24,28 +24,29 @@ def folders_of(
 
     A link in the workspace that leads out of it names nothing: a server may have put it there.
     """
-    program = [place for file in hops(argv[0]) for place in _install(file, home)]
+    program = [place for file, folder in hops(argv[0]) for place in _install(file, folder, home)]
     paths = [path for argument in argv[1:] if (path := _path_in(argument, cwd, workspace))]
     program += [place for path in paths if os.path.isfile(path) for place in _beside(path, home)]
     named = [path for path in paths if os.path.isdir(path) and may_be_opened(path, home)]
     return tuple(dict.fromkeys(program)), tuple(dict.fromkeys(named))
 
 
-def hops(file: str) -> Iterator[str]:
-    """The file, what it links to, the interpreter it names, and so on."""
+def hops(file: str) -> Iterator[tuple[str, str]]:
+    """The file, what it links to, the interpreter it names, and so on; each with the folder it really lies in."""
     waiting, seen = [file], set[str]()
     while waiting and len(seen) < MAX_HOPS:
         path = waiting.pop()
         if path in seen or not os.path.lexists(path):
             continue
         seen.add(path)
-        yield path
-        waiting += [next_hop] if (next_hop := _link(path)) else _interpreter(path)
+        folder = os.path.realpath(os.path.dirname(path))
+        yield path, folder
+        waiting += [next_hop] if (next_hop := _link(path, folder)) else _interpreter(path)
 
 
-def _link(path: str) -> str:
+def _link(path: str, folder: str) -> str:
     try:
-        return os.path.normpath(os.path.join(os.path.realpath(os.path.dirname(path)), os.readlink(path)))
+        return os.path.normpath(os.path.join(folder, os.readlink(path)))
     except OSError:
         return ""  # no link
 
@@ -65,8 +66,7 @@ def _interpreter(path: str) -> list[str]:
     return words[:1]
 
 
-def _install(file: str, home: str) -> Iterable[str]:
-    folder = os.path.realpath(os.path.dirname(file))
+def _install(file: str, folder: str, home: str) -> Iterable[str]:
     above = os.path.dirname(folder)
     if os.path.basename(folder) in PROGRAM_FOLDERS and may_be_opened(above, home):
         return (above,)

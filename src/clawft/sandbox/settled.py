@@ -16,6 +16,14 @@ WORTH_LISTING = 5
 """From this many paths in one folder on it is cheaper to list the folder than to look for each."""
 
 
+def present_in(folder: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of these names below a folder that are there. Most are told by the folder's own list not to be."""
+    listed = _names_in(folder)
+    likely = [name for name in names if listed is None or name.partition("/")[0] in listed]
+    found = set(_present(f"{folder}/{name}" for name in likely))
+    return tuple(name for name in likely if f"{folder}/{name}" in found)
+
+
 def settled(rules: Sequence[Rule], workspace: str) -> list[Rule]:
     """Shallow before deep, as they came. Where a link and something else are the same, hiding counts."""
     said: dict[str, Access] = {rule.path: rule.access for rule in rules}

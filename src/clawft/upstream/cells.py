@@ -9,11 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.sandbox.bounds import MOVED, Around, Table, bounds_of, is_within
+from clawft.sandbox.bounds import MOVED, SECRETS, Around, Table, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.probe import means
 from clawft.sandbox.program import folders_of, leads_out
+from clawft.sandbox.settled import present_in
 from clawft.store.home import private_dir
 from clawft.store.names import folder_name
 from clawft.upstream.spec import UpstreamSpec
@@ -51,6 +52,7 @@ class Cells:
             own=os.path.realpath(self._own(spec)) if spec.sandbox != "off" else "",
             program=program,
             named=named,
+            secrets=present_in(home, SECRETS),
             moved=tuple(_moved(spec)),
         )
 
