@@ -221,7 +221,7 @@ class PipeCaller:
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 
     def _accept_batch(self, line: bytes) -> None:
-        from clawft.gateway.batch import MAX_BATCH, Batch  # most callers are of another revision
+        from clawft.gateway.batch import Batch  # most callers are of another revision
 
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
@@ -232,8 +232,8 @@ class PipeCaller:
         except ParseError as wrong:
             self._write(jsonrpc.failure_of(None, wrong))
             return
-        if not 0 < len(members) <= MAX_BATCH:
-            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")))
+        if not 0 < len(members) <= jsonrpc.MAX_BATCH:
+            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {jsonrpc.MAX_BATCH} messages")))
             return
         try:
             load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
