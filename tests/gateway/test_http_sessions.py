@@ -1,6 +1,7 @@
 """The handshake era over HTTP: sessions and their streams. Leaving is not cancelling here."""
 
 import asyncio
+import json
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -123,6 +124,18 @@ async def test_batches() -> None:
             assert (await old.write(broken).whole()).status == 400
         refused = await new.write(batch).whole()
         assert (refused.status, refused.json["error"]["code"]) == (400, -32600)
+
+
+@requirement("WIRE-22", "SHELL-19")
+async def test_what_the_calls_of_a_batch_say_comes_before_their_answers() -> None:
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "demo__busy", **TOKEN}}
+    async with http(server()) as client:
+        session = await client.initialize("2025-03-26")
+        answer = await session.write([{"jsonrpc": "2.0", "id": 1, "method": "ping"}, call]).whole()
+        assert answer.headers["content-type"] == "text/event-stream"
+        said, together = (json.loads(event.data) for event in answer.events)
+        assert said["method"] == "notifications/progress"
+        assert sorted(each["id"] for each in together) == [1, 2]
 
 
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import IO
 
+import pytest
+
+from clawft.gateway import pipe
 from clawft.gateway.pipe import PipeCaller
 from clawft.link.lines import PAUSE_READING_ABOVE, LineReader, LineWriter
 from clawft.model import Call, Caller, Reply
@@ -104,6 +107,46 @@ async def test_a_reader_that_is_gone_breaks_nothing() -> None:
                 await asyncio.sleep(0)
         writer.write(b"anyone?")
         assert writer.unread() == 0
+
+
+async def reports(call: Call) -> Reply:
+    call.talk.progress(1, 2)
+    call.talk.progress(2, 2)
+    return Reply.text("done")
+
+
+REPORTING = (
+    b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"demo__reports","_meta":{"progressToken":7}}}',
+)
+
+
+def reporting(written: list[bytes]) -> PipeCaller:
+    caller = PipeCaller(serving(Demo().add("reports", reports)), Caller(), written.append)
+    for line in REPORTING:
+        caller.accept(line)
+    return caller
+
+
+@requirement("RES-11")
+async def test_an_answer_goes_out_a_moment_after_the_progress_of_its_call() -> None:
+    """The official TypeScript clients drop the progress that they read together with the answer."""
+    written: list[bytes] = []
+    caller = reporting(written)
+    await turns(lambda: len(written) == 4)
+    assert [b"progressToken" in message for message in written] == [False, True, True, False]
+    caller.close()
+
+
+@requirement("RES-11", "SHELL-14")
+async def test_an_answer_that_waits_behind_progress_is_written_before_we_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "APART_SECONDS", 3600)
+    written: list[bytes] = []
+    caller = reporting(written)
+    await caller.running.drain(1)
+    assert [b"progressToken" in message for message in written] == [False, True, True]
+    caller.close()
+    assert b"done" in written[-1]
 
 
 @requirement("SHELL-01", "WIRE-06", "WIRE-21")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests.matrix.agents import META, TASKS, Agent
 from tests.matrix.cells import Cell, cells
 from tests.matrix.houses import Houses, connected
+from tests.matrix.peer.jobs import POLL_MS, TTL_MS
 from tests.requirements import requirement
 
 pytestmark = [pytest.mark.slow, requirement("RES-12")]
@@ -39,12 +41,15 @@ async def begun(agent: Agent, tool: str = "job", **arguments: Any) -> str:
 
 
 async def ended(agent: Agent, id: str) -> dict[str, Any]:
+    return await until(agent, id, lambda task: task["status"] in ("completed", "failed", "cancelled"))
+
+
+async def until(agent: Agent, id: str, fits: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """The task, once it is like this."""
     async with asyncio.timeout(20):
-        while True:
-            task = await agent.result("tasks/get", taskId=id)
-            if task["status"] in ("completed", "failed", "cancelled"):
-                return task
+        while not fits(task := await agent.result("tasks/get", taskId=id)):  # noqa: ASYNC110 - polling is what is tested
             await asyncio.sleep(0.01)
+        return task
 
 
 async def outcome(agent: Agent, id: str) -> dict[str, Any]:
@@ -72,6 +77,28 @@ async def test_a_call_becomes_a_task_and_its_result_is_fetched(cell: Cell, house
         if cell.agent == "handshake":
             assert result["_meta"][META + "related-task"] == {"taskId": id}
             assert id in [task["taskId"] for task in (await agent.result("tasks/list"))["tasks"]]
+
+
+@cells("task: what its server says of it")
+async def test_what_a_server_says_of_its_task_is_told(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path, **capabilities(cell)) as agent:
+        for tool in ("job", "long_job"):
+            name = f"told-{tool}-{cell}"
+            id = await begun(agent, tool, token=name, gate=name)
+            task = await until(agent, id, lambda task: task.get("statusMessage") == "working, says the server")
+            names = ("ttlMs", "pollIntervalMs") if cell.agent == "stateless" else ("ttl", "pollInterval")
+            assert [task[name] for name in names] == [TTL_MS, POLL_MS]
+            await agent.say("finish", gate=name)
+            assert (await ended(agent, id))["statusMessage"] == "completed, says the server"
+            if cell.agent == "handshake":
+                told = "working, says the server", "completed, says the server"
+                for message in told:
+                    await agent.notice(
+                        "notifications/tasks/status",
+                        lambda task, message=message, id=id: (task["taskId"], task["statusMessage"]) == (id, message),
+                    )
+            if cell.agent == cell.server == "handshake":
+                assert f"keep {name} for 60000" in await marks(agent)
 
 
 @cells("task: a result that is an error")
@@ -103,6 +130,14 @@ async def test_a_cancelled_task_is_cancelled_at_the_server(cell: Cell, houses: H
         async with asyncio.timeout(20):
             while f"cancelled {token}" not in await marks(agent):
                 continue  # asking takes its time
+
+
+@cells("task: cancelled by its server")
+async def test_a_task_that_its_server_cancels_is_cancelled(cell: Cell, houses: Houses, tmp_path: Path) -> None:
+    async with connected(cell, houses, tmp_path, **capabilities(cell)) as agent:
+        for tool in ("job", "long_job"):
+            task = await ended(agent, await begun(agent, tool, outcome="cancel"))
+            assert (task["status"], task["statusMessage"]) == ("cancelled", "cancelled, says the server")
 
 
 @cells("task: pushed changes")

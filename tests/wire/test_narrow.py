@@ -173,3 +173,83 @@ def test_a_schema_that_is_no_object_is_spelled_out_for_earlier_clients(revision:
     spelled: Any = {"any": {}, "no": {"not": {}}, "one": {"default": True}}
     is_stateless = REVISIONS[revision].era is Era.STATELESS
     assert narrowed["inputSchema"] == (schema if is_stateless else {**schema, "properties": spelled})
+
+
+# ── a census: every kind, every member, every revision ───────────────────────────────────────────────────────────────
+
+SINCE: dict[str, dict[str, str]] = {
+    "tool": {"annotations": "2025-03-26", "title": "2025-06-18", "outputSchema": "2025-06-18", "icons": "2025-11-25"},
+    "resource": {"title": "2025-06-18", "icons": "2025-11-25"},
+    "template": {"title": "2025-06-18", "icons": "2025-11-25"},
+    "prompt": {"title": "2025-06-18", "icons": "2025-11-25"},
+    "resource_link": {"icons": "2025-11-25"},
+}
+"""Members that came later than the kind they belong to, and with which revision."""
+HINTS = {"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-01T00:00:00Z"}
+OFFERED: dict[str, dict[str, Any]] = {
+    "tool": {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"}, "_meta": {}},
+    "resource": {"uri": "a://b", "name": "r", "mimeType": "text/plain", "size": 5, "_meta": {}},
+    "template": {"uriTemplate": "a://{b}", "name": "r", "mimeType": "text/plain", "_meta": {}},
+    "prompt": {"name": "p", "_meta": {}},
+}
+BLOCKS: dict[str, dict[str, Any]] = {
+    "text": {"text": "a"},
+    "image": {"data": "AAAA", "mimeType": "image/png"},
+    "audio": {"data": "AAAA", "mimeType": "audio/wav"},
+    "resource": {"resource": {"uri": "a://b", "text": "a", "_meta": {}}},
+    "resource_link": {"uri": "a://b", "name": "r", "title": "R", "icons": [{"src": "data:,"}], "size": 5},
+}
+BLOCK_SINCE = {"audio": "2025-03-26", "resource_link": "2025-06-18"}
+ORDER = list(REVISIONS)
+
+
+def is_known(since: str, revision: str) -> bool:
+    return ORDER.index(since) <= ORDER.index(revision)
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("kind", OFFERED)
+def test_each_member_of_each_definition(kind: str, revision: str) -> None:
+    whole = {**OFFERED[kind], "title": "T", "description": "d", "annotations": HINTS, "icons": [{"src": "data:,"}]}
+    known = {key: value for key, value in whole.items() if is_known(SINCE[kind].get(key, ORDER[0]), revision)}
+    assert json.loads(narrow.definition(json.dumps(whole).encode(), REVISIONS[revision])) == known
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_each_member_of_each_block_of_a_result_and_of_a_prompt(kind: str, revision: str) -> None:
+    block = {"type": kind, **BLOCKS[kind], "annotations": HINTS, "_meta": {"vendor/k": 1}}
+    kept = {key: value for key, value in block.items() if is_known(SINCE.get(kind, {}).get(key, ORDER[0]), revision)}
+    known = REVISIONS[revision]
+    result = json.dumps({"content": [block]}, separators=(",", ":")).encode()
+    prompt = json.dumps({"messages": [{"role": "user", "content": block}]}, separators=(",", ":")).encode()
+    if narrow.is_needed(known):
+        result, prompt = narrow.result(result, known), narrow.prompt(prompt, known)
+    for found in (json.loads(result)["content"][0], json.loads(prompt)["messages"][0]["content"]):
+        if is_known(BLOCK_SINCE.get(kind, ORDER[0]), revision):
+            assert found == kept
+        else:
+            assert found.keys() == {"type", "text"}
+
+
+@requirement("RES-13")
+def test_a_result_without_icons_is_the_same_bytes_for_callers_that_know_none() -> None:
+    told = b'{"content":[{"type":"resource_link","uri":"a://b","name":"r"}, {"type":"text","text":"\\"icons\\""}]}'
+    assert narrow.result(told, REVISIONS["2025-06-18"]) is told
+
+
+@requirement("RES-13")
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_what_a_model_is_to_read(revision: str) -> None:
+    audio, text = {"type": "audio", **BLOCKS["audio"]}, {"type": "text", "text": "a"}
+    messages = [{"role": "user", "content": [text, audio]}, {"role": "assistant", "content": text}]
+    told = narrow.sampling({"messages": messages, "maxTokens": 5}, REVISIONS[revision])
+    assert told["maxTokens"] == 5
+    if is_known("2025-11-25", revision):
+        assert told["messages"] == messages
+        return
+    assert [message["role"] for message in told["messages"]] == ["user", "user", "assistant"]
+    kinds = [message["content"]["type"] for message in told["messages"]]
+    assert kinds == ["text", "audio" if is_known("2025-03-26", revision) else "text", "text"]

@@ -48,12 +48,13 @@ def test_what_each_revision_knows() -> None:
     since_2025_03 = {"annotations", "audio", "progress_message"}
     since_2025_06 = since_2025_03 | {"structured", "titles", "resource_links", "elicitation", "version_header"}
     since_2025_06 |= {"completion_context"}
+    since_2025_11 = since_2025_06 | {"icons", "url_elicitation", "several_blocks"}
     assert knows == {
         "2024-11-05": set[str](),
         "2025-03-26": since_2025_03 | {"batches"},
         "2025-06-18": since_2025_06,
-        "2025-11-25": since_2025_06 | {"icons", "url_elicitation", "polling", "core_tasks"},
-        "2026-07-28": since_2025_06 | {"icons", "url_elicitation"},
+        "2025-11-25": since_2025_11 | {"polling", "core_tasks"},
+        "2026-07-28": since_2025_11,
     }
 
 

@@ -11,7 +11,7 @@ import msgspec
 from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicitationRequired
 from clawft.gateway.talk import Outlet
 from clawft.model import Question
-from clawft.wire import forms, jsonrpc
+from clawft.wire import forms, jsonrpc, narrow
 from clawft.wire.correlate import Waiting
 from clawft.wire.jsonrpc import Failure, Response
 from clawft.wire.revisions import Revision
@@ -96,7 +96,9 @@ def _cancelled(id: int) -> bytes:
 
 
 def _fit(question: Question, revision: Revision) -> Mapping[str, Any]:
-    """Revisions before URL elicitation know no `mode`, and one kind of choice."""
+    """Revisions before URL elicitation know no `mode`, and one kind of choice; others fewer blocks for models."""
+    if question.method == "sampling/createMessage":
+        return narrow.sampling(question.params, revision)
     if revision.url_elicitation:
         return question.params
     params = {key: value for key, value in question.params.items() if key != "mode"}

@@ -10,8 +10,6 @@ from clawft.gateway.talk import Outlet
 from clawft.wire import handshake, jsonrpc
 from clawft.wire.jsonrpc import Notification, Request
 
-MAX_BATCH = 100
-
 
 class Batch:
     """The members of one batch, and their answers once all are there."""

@@ -28,6 +28,7 @@ from clawft.gateway.seen import Seen
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
+from clawft.wire.calls import METHOD
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from clawft.wire.meta import RANK, read_meta
@@ -135,7 +136,7 @@ class Conversation:
 
     async def call(self, target: Target, outlet: Outlet) -> bytes:
         """The bare result of what may ask back."""
-        if target.task is not UNSET and REVISIONS[self.caller.revision].core_tasks:
+        if target.task is not UNSET and target.method == METHOD and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
         try:
             talk = self._talk_of(target, outlet)

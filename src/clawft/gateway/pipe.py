@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from functools import cached_property
@@ -38,9 +39,12 @@ if TYPE_CHECKING:  # loaded with the first caller of the stateless era
 
 MAX_UNREAD = 8 * 1024 * 1024
 """Bytes waiting for a caller that does not read, above which notifications are left out."""
+APART_SECONDS = 0.001
+"""Between progress and what follows it, an answer perhaps."""
 UNREAD = (
     f"busy: the answer is left out, {MAX_ANSWER_BYTES} bytes of earlier ones are unread (read them, then call again)"
 )
+_PROGRESS = jsonrpc.notification("notifications/progress")[:-1]
 _STATELESS = Era.STATELESS  # found once, and not for each request
 BEFORE_OPENING = ("initialize", "ping")
 
@@ -55,7 +59,9 @@ class PipeCaller:
     ) -> None:
         self._gateway = gateway
         self._base = base
-        self._write = write
+        self._write = self._straight = write
+        self._held: list[bytes] = []
+        self._releasing: asyncio.TimerHandle | None = None
         self._unread = unread
         self._era: Era | None = None
         self._settled = False
@@ -78,7 +84,26 @@ class PipeCaller:
     over = False
 
     def send(self, message: bytes) -> None:
-        if self._unread() < MAX_UNREAD or not jsonrpc.is_notification(message):
+        if message.startswith(_PROGRESS):
+            self._report(message)
+        elif self._unread() < MAX_UNREAD or not jsonrpc.is_notification(message):
+            self._write(message)
+
+    def _report(self, message: bytes) -> None:
+        """All but more of it waits for a moment: there are clients for which a call whose answer they have read has no
+        progress any more, not even what stood before the answer in the same read.
+        """
+        if self._unread() >= MAX_UNREAD:
+            return
+        self._straight(message)
+        if self._releasing is None:
+            self._write = self._held.append
+            self._releasing = asyncio.get_running_loop().call_later(APART_SECONDS, self._release)
+
+    def _release(self) -> None:
+        self._write, self._releasing = self._straight, None
+        held, self._held = self._held, []
+        for message in held:
             self._write(message)
 
     def hang_up(self, retry_ms: int) -> None:
@@ -221,7 +246,7 @@ class PipeCaller:
     # ── batches: 2025-03-26 only ─────────────────────────────────────────────────────────────────────────────────────
 
     def _accept_batch(self, line: bytes) -> None:
-        from clawft.gateway.batch import MAX_BATCH, Batch  # most callers are of another revision
+        from clawft.gateway.batch import Batch  # most callers are of another revision
 
         conversation = self._conversation
         if not conversation.opened or not REVISIONS[conversation.caller.revision].batches:
@@ -232,8 +257,8 @@ class PipeCaller:
         except ParseError as wrong:
             self._write(jsonrpc.failure_of(None, wrong))
             return
-        if not 0 < len(members) <= MAX_BATCH:
-            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")))
+        if not 0 < len(members) <= jsonrpc.MAX_BATCH:
+            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {jsonrpc.MAX_BATCH} messages")))
             return
         try:
             load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
@@ -249,3 +274,6 @@ class PipeCaller:
 
     def close(self) -> None:
         self._conversation.close()
+        if self._releasing is not None:
+            self._releasing.cancel()
+            self._release()

@@ -26,6 +26,7 @@ from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
+from clawft.wire.revisions import REVISIONS
 
 MAX_BAD_LINES = 1_000
 """Lines that are no messages before we stop listening to a child."""
@@ -50,6 +51,7 @@ class StreamLink:
         self._waiting: Waiting[Waiter] = Waiting()
         self._closing = False
         self._broken: LinkError | None = None
+        self._batches = False
         self._bad_lines = 0
         self._noise = Noise()
         self._outputs: list[asyncio.ReadTransport] = []
@@ -79,7 +81,7 @@ class StreamLink:
         self._outputs.append(transport)
 
     def settled(self, revision: str) -> None:
-        pass  # lines look the same in every revision
+        self._batches = REVISIONS[revision].batches
 
     async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
@@ -233,6 +235,11 @@ class StreamLink:
         began = time.monotonic()
         if line.startswith(BOM_UTF8):  # some shells of Windows write one
             self._accept(line.removeprefix(BOM_UTF8))
+            return
+        members = jsonrpc.unpacked(line) if self._batches else ()
+        if members:
+            for member in members:
+                self._accept(member)
             return
         answered = jsonrpc.likely_answer(line)
         waiter = self._waiting.take(answered) if answered else None

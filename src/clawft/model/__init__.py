@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from clawft.model.call import (
     EMPTY_OBJECT,
+    Background,
     Call,
     CallToolResult,
     Errand,
@@ -21,6 +22,7 @@ from clawft.model.call import (
     Sent,
     Shortcut,
     Silent,
+    Standing,
     Start,
     Talk,
     Witness,
@@ -54,6 +56,7 @@ __all__ = [
     "Allow",
     "Annotations",
     "Ask",
+    "Background",
     "Call",
     "CallToolResult",
     "Caller",
@@ -85,6 +88,7 @@ __all__ = [
     "Sent",
     "Shortcut",
     "Silent",
+    "Standing",
     "Start",
     "Talk",
     "TaskSupport",

@@ -63,6 +63,26 @@ class Talk(Protocol):
         ...
 
 
+class Standing(Struct, frozen=True):
+    """What a server tells of the task that it has made of a call. What it does not say is None."""
+
+    status: str = ""
+    message: str = ""
+    ttl_ms: int | None = None
+    poll_ms: int | None = None
+
+
+class Background:
+    """The Talk of a call that its caller follows as a task. A class and no protocol: many calls are asked for it."""
+
+    wished_ms: int | None = None
+    """How long the caller wants it kept, if it said so."""
+
+    def stands(self, standing: Standing) -> None:
+        """The server that works on it tells how it is getting on."""
+        raise NotImplementedError
+
+
 class InputRequired(BaseException):
     """Ends the run of a tool whose questions are not answered yet. Not an error: no tool may catch it by accident."""
 

@@ -20,6 +20,7 @@ from clawft.wire.strings import clipped_json, without_halves
 from clawft.wire.visible import make_visible
 
 NULL = b"null"
+MAX_BATCH = 100
 MAX_BATCH_BYTES = 1024 * 1024
 """Each member becomes an object of its own: many tiny ones would take fifty times their size."""
 MAX_BESIDE_BYTES = 1024 * 1024
@@ -228,6 +229,15 @@ def decode_batch(line: bytes) -> list[bytes]:
         return [bytes(member) for member in _batch.decode(line)]
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise ParseError(str(wrong)) from None
+
+
+def unpacked(line: bytes) -> list[bytes]:
+    """The messages that a server has sent together; none if this is no batch of them, or one without bounds."""
+    try:
+        members = decode_batch(line) if is_batch(line) else []
+    except ParseError:
+        return []
+    return [] if len(members) > MAX_BATCH or any(map(is_batch, members)) else members
 
 
 def _too_deep() -> ParseError:

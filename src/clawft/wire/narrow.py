@@ -1,7 +1,8 @@
 """Definitions and results for callers of older revisions: what they cannot know is left out or said in text. Pure."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -13,6 +14,7 @@ from clawft.wire.shapes import Anything
 _object = msgspec.json.Decoder(dict[str, Raw])
 _items = msgspec.json.Decoder(list[Raw])
 _encode = msgspec.json.encode
+_decode = msgspec.json.decode
 
 
 class _Block(Struct):
@@ -33,7 +35,7 @@ _block_view = msgspec.json.Decoder(_Block)
 def definition(wire: bytes, revision: Revision) -> bytes:
     """A tool, prompt or resource as this revision knows it."""
     members = _object.decode(wire)
-    dropped = _unknown_members(revision) & members.keys()
+    dropped = _unknown_members(revision, "inputSchema" in members) & members.keys()
     if "outputSchema" in members and not _promises_what(members["outputSchema"], revision):
         dropped |= {"outputSchema"}
     changed = _retold(members, revision)
@@ -51,9 +53,10 @@ def _retold(members: dict[str, Raw], revision: Revision) -> dict[str, Raw]:
 
 
 @cache
-def _unknown_members(revision: Revision) -> frozenset[str]:
+def _unknown_members(revision: Revision, is_tool: bool) -> frozenset[str]:
+    """Resources have had annotations, of another kind, from the beginning."""
     dropped = set[str]() if revision.core_tasks else {"execution"}
-    if not revision.annotations:
+    if is_tool and not revision.annotations:
         dropped.add("annotations")
     if not revision.titles:
         dropped |= {"title"}
@@ -120,12 +123,12 @@ def _untitled(arguments: Raw | None) -> Raw | None:
 
 def is_needed(revision: Revision) -> bool:
     """Do results need a look for callers of this revision?"""
-    return not (revision.structured and revision.audio and revision.resource_links)
+    return not (revision.structured and revision.audio and revision.resource_links and revision.icons)
 
 
 def result(payload: bytes, revision: Revision) -> bytes:
     """A tool result as this revision knows it. One that is no tool result at all passes as it is."""
-    if not any(word in payload for word in _NEWER):
+    if not _may_need(payload, revision):
         return payload
     try:
         members = _object.decode(payload)
@@ -142,6 +145,12 @@ def result(payload: bytes, revision: Revision) -> bytes:
 
 _NEWER = (b'"audio"', b'"resource_link"', b'"structuredContent"', b"\\u00")
 """How what some revision does not know may be named, or a name be spelled."""
+_ICONS = b'"icons"'
+
+
+def _may_need(payload: bytes, revision: Revision) -> bool:
+    """A quick look. Icons under a name that is spelled otherwise may stay: who does not know them passes them over."""
+    return _ICONS in payload if revision.resource_links else any(word in payload for word in _NEWER)
 
 
 def is_unknown_structure(structured: Raw | None) -> bool:
@@ -176,6 +185,8 @@ def _kind_of(wire: bytes) -> Any:
 
 def prompt(payload: bytes, revision: Revision) -> bytes:
     """The messages of a prompt, each with a block this revision knows."""
+    if not _may_need(payload, revision):
+        return payload
     try:
         members = _object.decode(payload)
         messages = [_object.decode(message) for message in _items.decode(members["messages"])]
@@ -185,6 +196,22 @@ def prompt(payload: bytes, revision: Revision) -> bytes:
         if "content" in message:
             message["content"] = Raw(_block(bytes(message["content"]), revision))
     return _encode({**members, "messages": messages})
+
+
+def sampling(params: Mapping[str, Any], revision: Revision) -> Mapping[str, Any]:
+    """What a model is to read: with blocks this revision knows, and one in a message where several are not known."""
+    if revision.several_blocks:
+        return params
+    messages = [
+        {**message, "content": _decode(_block(_encode(block), revision))}
+        for message in params.get("messages", ())
+        for block in _several(message.get("content"))
+    ]
+    return {**params, "messages": messages}
+
+
+def _several(content: Any) -> list[Any]:
+    return cast("list[Any]", content) if isinstance(content, list) else [content]
 
 
 _NO_BLOCKS = Raw(b"[]")
@@ -199,6 +226,8 @@ def _block(wire: bytes, revision: Revision) -> bytes:
         return _text(f"[audio, {block.mime}: this client cannot play it]")
     if block.type == "resource_link" and not revision.resource_links:
         return _text(f"{block.name}: {block.uri}")
+    if block.type == "resource_link" and not revision.icons:
+        return _encode({key: value for key, value in _object.decode(wire).items() if key != "icons"})
     return wire
 
 

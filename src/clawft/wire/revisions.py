@@ -20,6 +20,8 @@ class Revision(Struct, frozen=True):
     completion_context: bool = True
     resource_links: bool = True
     icons: bool = True
+    several_blocks: bool = True
+    """In one message for a model."""
     progress_message: bool = True
     elicitation: bool = True
     url_elicitation: bool = True
@@ -42,6 +44,7 @@ REVISIONS = {
             completion_context=False,
             resource_links=False,
             icons=False,
+            several_blocks=False,
             progress_message=False,
             elicitation=False,
             url_elicitation=False,
@@ -56,11 +59,12 @@ REVISIONS = {
             completion_context=False,
             resource_links=False,
             icons=False,
+            several_blocks=False,
             elicitation=False,
             url_elicitation=False,
             version_header=False,
         ),
-        Revision("2025-06-18", Era.HANDSHAKE, icons=False, url_elicitation=False),
+        Revision("2025-06-18", Era.HANDSHAKE, icons=False, several_blocks=False, url_elicitation=False),
         Revision("2025-11-25", Era.HANDSHAKE, polling=True, core_tasks=True),
         Revision("2026-07-28", Era.STATELESS),
     )

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import ProtocolFailure
+from clawft.model import Standing
 from clawft.wire import meta as metas
 
 ASKING = "input_required"
@@ -29,7 +30,6 @@ class Seen(Struct, rename="camel"):
 
     task_id: str
     status: str
-    poll_interval_ms: float | None = None
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
     input_requests: Raw | UnsetType = UNSET
@@ -67,17 +67,46 @@ def older(shape: bytes) -> dict[str, Raw]:
     return {OLDER.get(key, key): value for key, value in members.items() if key not in _ONLY_NEW}
 
 
+class _Told(Struct, rename="camel"):
+    """Whatever stands there, it is looked at and never refused."""
+
+    status: Any = ""
+    status_message: Any = ""
+    ttl_ms: Any = UNSET
+    ttl: Any = UNSET
+    poll_interval_ms: Any = UNSET
+    poll_interval: Any = UNSET
+
+
+def standing(shape: bytes) -> Standing:
+    """How a task is getting on, told by a server of either kind. The shape was read before."""
+    told = msgspec.json.decode(shape, type=_Told)
+    return Standing(
+        told.status,
+        told.status_message if isinstance(told.status_message, str) else "",
+        milliseconds(told.ttl if told.ttl_ms is UNSET else told.ttl_ms),
+        milliseconds(told.poll_interval if told.poll_interval_ms is UNSET else told.poll_interval_ms),
+    )
+
+
+def milliseconds(told: Any) -> int | None:
+    """None for what is no time, or too long for every reader of JSON to know it."""
+    return int(told) if type(told) in (int, float) and 0 <= told < 2**53 else None
+
+
 class _Created(Struct):
-    task: Seen | UnsetType = UNSET
+    task: Raw | UnsetType = UNSET
 
 
-def read_created(result: bytes) -> str | None:
-    """The id of the task that a handshake server made of a call; None if it has simply answered."""
+def read_created(result: bytes) -> bytes | None:
+    """The task that a handshake server made of a call; None if it has simply answered."""
     try:
         task = msgspec.json.decode(result, type=_Created).task
+        if task is not UNSET:
+            msgspec.json.decode(task, type=Seen)
     except msgspec.DecodeError:
         return None
-    return None if task is UNSET else task.task_id
+    return None if task is UNSET else bytes(task)
 
 
 class _Related(Struct):

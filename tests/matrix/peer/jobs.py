@@ -12,11 +12,12 @@ if TYPE_CHECKING:  # the server imports us
     from tests.matrix.peer.server import Asked, Out, Server
 
 STAMP = "2026-01-01T00:00:00Z"
+TTL_MS, POLL_MS = 40_000, 20
 FINAL = ("completed", "failed", "cancelled")
 
 
 class Job:
-    """`gate`: what to wait for; `outcome`: ok, error (a result that says so) or break (a JSON-RPC error)."""
+    """`gate`: what to wait for; `outcome`: ok, error (a result that says so) break (a JSON-RPC error) or cancel."""
 
     def __init__(self, id: str, arguments: Json, out: Out | None) -> None:
         self.id = id
@@ -47,6 +48,8 @@ class Jobs:
         if not wanted:
             return await self._result(job)
         self._jobs[job.id] = job
+        if not self._server.stateless:
+            self._server.marks.append(f"keep {job.arguments.get('token')} for {asked.params['task'].get('ttl')}")
         job.work = asyncio.get_running_loop().create_task(self._run(job))
         if self._server.stateless:
             return {"resultType": "task", **self._flat(job)}
@@ -63,6 +66,8 @@ class Jobs:
         except asyncio.CancelledError:
             self._server.marks.append(f"cancelled {job.arguments.get('token')}")
             self._move(job, "cancelled")
+            if not job.outcome.done() and not self._server.stateless:
+                job.outcome.set_result({"error": {"code": -32000, "message": "cancelled"}})
             raise
         except Refused as refused:
             job.outcome.set_result({"error": refused.error})
@@ -82,6 +87,8 @@ class Jobs:
             return text(f"hello {answered['content']['name']}")
         if gate := job.arguments.get("gate"):
             await self._server.gate(gate).wait()
+        if job.arguments.get("outcome") == "cancel":
+            raise asyncio.CancelledError
         if job.arguments.get("outcome") == "break":
             raise Refused(-32055, "it broke", {"why": "asked to"})
         failed = {"isError": True} if job.arguments.get("outcome") == "error" else {}
@@ -94,15 +101,17 @@ class Jobs:
     # ── shapes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _flat(self, job: Job) -> Json:
-        shape: Json = {"taskId": job.id, "status": job.status, "createdAt": STAMP, "lastUpdatedAt": STAMP}
-        shape |= {"ttlMs": 60_000, "pollIntervalMs": 20}
+        shape: Json = {**self._both(job), "ttlMs": TTL_MS, "pollIntervalMs": POLL_MS}
         if job.status == "input_required":
             shape["inputRequests"] = {"name": {"method": "elicitation/create", "params": FORM}}
         return {**shape, **(job.outcome.result() if job.outcome.done() else {})}
 
     def _old(self, job: Job) -> Json:
-        shape: Json = {"taskId": job.id, "status": job.status, "createdAt": STAMP, "lastUpdatedAt": STAMP}
-        return {**shape, "ttl": 60_000, "pollInterval": 20}
+        return {**self._both(job), "ttl": TTL_MS, "pollInterval": POLL_MS}
+
+    def _both(self, job: Job) -> Json:
+        told = {"status": job.status, "statusMessage": f"{job.status}, says the server"}
+        return {"taskId": job.id, **told, "createdAt": STAMP, "lastUpdatedAt": STAMP}
 
     # ── tasks/* ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

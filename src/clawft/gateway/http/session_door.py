@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
-from clawft.gateway.batch import MAX_BATCH, Batch
+from clawft.gateway.batch import Batch
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, RightsChanged
 from clawft.gateway.http.answer import HttpAnswer
@@ -61,7 +61,7 @@ class SessionDoor:
     async def post_batch(self, visit: Visit, body: bytes) -> None:
         session = await self._session(visit)
         if session is not None:
-            await self._batch(session, body, visit.send)
+            await self._batch(session, body, visit)
 
     async def _initialize(self, request: Request, caller: Caller, send: Send) -> None:
         try:
@@ -93,23 +93,26 @@ class SessionDoor:
         await back.serve(id, work, handshake.error_code)
         session.touch()  # a call may take longer than a session may be idle
 
-    async def _batch(self, session: Session, body: bytes, send: Send) -> None:
-        """2025-03-26 only: all answers together, as JSON."""
-        if not REVISIONS[session.conversation.caller.revision].batches:
-            await _refuse(send, BadEnvelope("batches are not part of this protocol revision"))
+    async def _batch(self, session: Session, body: bytes, visit: Visit) -> None:
+        """2025-03-26 only: all answers together, after what is said before them."""
+        conversation = session.conversation
+        if not REVISIONS[conversation.caller.revision].batches:
+            await _refuse(visit.send, BadEnvelope("batches are not part of this protocol revision"))
             return
         try:
             members = jsonrpc.decode_batch(body)
         except ParseError as wrong:
-            await _refuse(send, wrong)
+            await _refuse(visit.send, wrong)
             return
-        if not 0 < len(members) <= MAX_BATCH:
-            await _refuse(send, BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages"))
+        if not 0 < len(members) <= jsonrpc.MAX_BATCH:
+            await _refuse(visit.send, BadEnvelope(f"a batch has 1 to {jsonrpc.MAX_BATCH} messages"))
             return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        expected = Batch(session.aside, session.conversation, answers.set_result).take(members)
-        together = await answers if expected else b""
-        await (asgi.answer(send, 200, together, [JSON]) if together else asgi.answer(send, 202))
+        back = HttpAnswer(visit, conversation.running, jsonrpc.NULL, session.new_stream)
+        if not Batch(back, conversation, answers.set_result).take(members):
+            answers.set_result(b"")
+        await back.serve_together(answers)
+        session.touch()
 
     # ── GET and DELETE ───────────────────────────────────────────────────────────────────────────────────────────────
 

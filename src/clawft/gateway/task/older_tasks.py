@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
 
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
@@ -18,7 +18,7 @@ from clawft.gateway.dispatch import Target
 from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc import Request
-from clawft.wire.tasks import FINAL, RELATED, older, related
+from clawft.wire.tasks import FINAL, RELATED, milliseconds, older, related
 
 MAX_BEGUN = 1_000
 """Tasks of one conversation whose changes it is told of."""
@@ -31,6 +31,10 @@ _encode = msgspec.json.encode
 
 class _Params(Struct):
     id: str = field(name="taskId")
+
+
+class _Wish(Struct):
+    ttl: float | None = None
 
 
 class OlderTasks:
@@ -48,7 +52,7 @@ class OlderTasks:
         def run(task: Task) -> Awaitable[Reply]:
             return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
-        task = self._gateway.tasks.begin(caller, target.name, run)
+        task = self._gateway.tasks.begin(caller, target.name, run, wished_ms=_read_wish(target))
         if len(self.begun) < MAX_BEGUN:
             self.begun.add(task.id)
         return _encode({"task": older(task.shape())})
@@ -104,6 +108,18 @@ async def _while_asked(task: Task, key: str, answered: Awaitable[Mapping[str, An
             changing.cancel()
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
+
+
+def _read_wish(target: Target) -> int | None:
+    """How long the task is to be kept, if the agent said so."""
+    try:
+        ttl = None if target.task is UNSET else msgspec.json.decode(target.task, type=_Wish).ttl
+    except msgspec.DecodeError as wrong:
+        raise BadParams(f"{target.method}: task: {wrong}") from None
+    wished = milliseconds(ttl)
+    if wished is None and ttl is not None:
+        raise BadParams(f"{target.method}: task: the ttl {ttl} is no time to keep it for")
+    return wished
 
 
 def _read_id(request: Request) -> str:

@@ -22,7 +22,7 @@ from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
 from clawft.link.share.attic import ATTIC
-from clawft.model import Caller, Kind, LogLevel, Question, Reply
+from clawft.model import Background, Caller, Kind, LogLevel, Question, Reply, Standing
 from clawft.wire.asking import answers_it, require
 from clawft.wire.stateless import error_code
 from clawft.wire.tasks import FINAL
@@ -38,6 +38,7 @@ log = logging.getLogger("clawft.tasks")
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 _NONE_YET: Answers = {}
+_UNTOLD = Standing()
 
 
 class _Shape(Struct, rename="camel", omit_defaults=True):
@@ -55,16 +56,20 @@ class _Shape(Struct, rename="camel", omit_defaults=True):
     error: Any = UNSET
 
 
-class Task:
+class Task(Background):
     """One running call. Its questions wait here until the caller answers them."""
 
-    def __init__(self, caller: Caller, tool: str, changed: Callable[[Task], None], known: Answers) -> None:
+    def __init__(
+        self, caller: Caller, tool: str, changed: Callable[[Task], None], known: Answers, wished_ms: int | None = None
+    ) -> None:
         from secrets import token_urlsafe  # only where a call becomes a task
 
         self.id = token_urlsafe(18)
         self.caller = caller
         self.tool = tool
+        self.wished_ms = wished_ms
         self.status: Status = "working"
+        self._standing = _UNTOLD
         self.created = time.time()
         self.updated = self.created
         self.moved = time.monotonic()
@@ -145,6 +150,16 @@ class Task:
             self._answers[key].set_result(answers[key])
         self._close(fitting)
 
+    def stands(self, standing: Standing) -> None:
+        """What the server behind it says of it. That it is done is told with the result, which comes in a moment."""
+        if self.status in FINAL or standing == self._standing:
+            return
+        self._standing = standing
+        if standing.status == "cancelled":
+            self.move("cancelled")
+        elif standing.status not in FINAL:
+            self.move(self.status)
+
     def move(self, status: Status) -> None:
         """Final states stay."""
         if self.status in FINAL:
@@ -160,8 +175,19 @@ class Task:
         self._stirred.clear()
         await self._stirred.wait()
 
+    @property
+    def _ttl_ms(self) -> int:
+        """What its server says, else what its caller wants; but we keep nothing for longer than we do."""
+        told = self._standing.ttl_ms
+        wanted = self.wished_ms if told is None else told
+        return TTL_MS if wanted is None else min(wanted, TTL_MS)
+
     def shape(self) -> bytes:
-        shape = _Shape(self.id, self.status, _stamp(self.created), _stamp(self.updated), TTL_MS, POLL_MS)
+        told = self._standing
+        poll = POLL_MS if told.poll_ms is None else told.poll_ms
+        shape = _Shape(self.id, self.status, _stamp(self.created), _stamp(self.updated), self._ttl_ms, poll)
+        if told.message:
+            shape.status_message = told.message
         if self.status == "input_required":
             shape.input_requests = {k: {"method": q.method, "params": q.params} for k, q in self.questions.items()}
         if self.status == "completed":
@@ -189,13 +215,16 @@ class Board:
         """Run it in the background, with the answers known already, and reply at once with the task."""
         return Reply(self.begin(caller, tool, run, known).shape(), kind=Kind.TASK)
 
-    def begin(self, caller: Caller, tool: str, run: Run, known: Answers = _NONE_YET) -> Task:
+    def begin(
+        self, caller: Caller, tool: str, run: Run, known: Answers = _NONE_YET, wished_ms: int | None = None
+    ) -> Task:
+        """`wished_ms`: how long the caller wants it kept; it is told how long it is."""
         self._forget_old()
         own = sum(task.caller.principal == caller.principal for task in self._tasks.values())
         if len(self._tasks) >= MAX_TASKS or own >= MAX_OF_ONE:
             kept = f"{own} tasks of yours and {len(self._tasks)} of all are kept already"
             raise Busy(kept, hint="cancel some, or wait until they expire")
-        task = Task(caller, tool, self._tell, known)
+        task = Task(caller, tool, self._tell, known, wished_ms)
         self._tasks[task.id] = task
         task.work = asyncio.get_running_loop().create_task(self._work(task, run), name=f"task {task.id}")
         return task

@@ -49,6 +49,7 @@ from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
+from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
 from clawft.wire.sse import Event
 
@@ -87,6 +88,7 @@ class HttpLink:
         self._ids: Waiting[None] = Waiting()
         self._session_id = ""
         self._revision = ""
+        self._batches = False
         self._client: ClientSession | None = None
         self._listening = Listening(self._url, self._listen_once, self._lose)
         self._goodbyes: set[asyncio.Task[None]] = set()
@@ -104,6 +106,7 @@ class HttpLink:
 
     def settled(self, revision: str) -> None:
         self._revision = revision
+        self._batches = REVISIONS[revision].batches
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,7 +154,7 @@ class HttpLink:
         """An error may come without our id: a server that could not read the request did not see it."""
         room = BytesIO(body)
         del body  # which may be large, see `inplace`
-        answer = self._decode(room)
+        answer = self._decode(id, room)
         if isinstance(answer, Response | Failure) and answer.id == b"%d" % id:
             return answer
         if isinstance(answer, Failure) and answer.id == jsonrpc.NULL:
@@ -238,14 +241,30 @@ class HttpLink:
             raise refusal(self._url, response.status, body)
         return body
 
-    def _decode(self, body: BytesIO) -> Message:
-        size = body.seek(0, SEEK_END)
-        if not size:
-            raise LinkClosed(f"{self._url} took our request and sent nothing back")
+    def _decode(self, id: int, body: BytesIO) -> Message:
         try:
+            if self._batches:
+                body = BytesIO(self._answer_among(id, body.getvalue()))
+            size = body.seek(0, SEEK_END)
+            if not size:
+                raise LinkClosed(f"{self._url} took our request and sent nothing back")
             return jsonrpc.decode(body.getvalue()) if size < LARGE else jsonrpc.decode_large(body)
         except WireError as wrong:
             raise LinkClosed(f"{self._url} sent something that is no message: {wrong}") from None
+
+    def _answer_among(self, id: int | None, body: bytes) -> bytes:
+        """Of messages that came together the one that is an answer, after the others were heard."""
+        members = jsonrpc.unpacked(body)
+        if not members:
+            return body
+        answer = b""
+        for member in members:
+            message = jsonrpc.decode(member)
+            if isinstance(message, Request | Notification):
+                self._incoming(message, id)
+            else:
+                answer = member
+        return answer
 
     async def _answer_in_stream(self, id: int, response: ClientResponse, *, resumable: bool) -> Response | Failure:
         """Read until our answer comes; come back to the stream where the server sends us away for a while."""
@@ -281,7 +300,7 @@ class HttpLink:
         async for event in events_of(response, self._limit, self._noise, self._sender):
             place.note(event)
             began = time.monotonic()
-            message = self._message(event)
+            message = self._message(event, id)
             if isinstance(message, Request | Notification):
                 self._incoming(message, id)
             elif message is not None and id is not None and message.id == b"%d" % id:
@@ -290,10 +309,13 @@ class HttpLink:
                 await asyncio.sleep(pause)
         return None
 
-    def _message(self, event: Event) -> Message | None:
+    def _message(self, event: Event, id: int | None) -> Message | None:
         if not event.data or event.event != "message":
             return None
         try:
+            if self._batches:
+                answer = self._answer_among(id, event.data.encode())
+                return jsonrpc.decode(answer) if answer else None
             return jsonrpc.decode(event.data.encode())
         except WireError as wrong:
             self._bad_events += 1

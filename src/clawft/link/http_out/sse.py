@@ -41,6 +41,7 @@ from clawft.wire import jsonrpc
 from clawft.wire.correlate import Waiting
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
 from clawft.wire.sse import TOO_LONG, Event
 
@@ -76,6 +77,7 @@ class SseLink:
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._broken: LinkError | None = None
         self._noise = Noise()
+        self._batches = False
         self._bad_events = 0
         self.refused_notice = ""
 
@@ -94,7 +96,7 @@ class SseLink:
             raise LinkClosed(f"{self._url} did not say where to post to within {CONNECT_SECONDS:g} s") from None
 
     def settled(self, revision: str) -> None:
-        pass  # this transport has no version header
+        self._batches = REVISIONS[revision].batches
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -214,6 +216,10 @@ class SseLink:
         try:
             message = jsonrpc.decode(data)
         except WireError as wrong:
+            members = jsonrpc.unpacked(data) if self._batches else ()
+            if members:
+                awaited = [self._take_message(member) for member in members]
+                return any(awaited)
             self._bad_events += 1
             if self._bad_events <= SHOWN_BAD_EVENTS:
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)

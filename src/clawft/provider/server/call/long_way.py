@@ -26,6 +26,7 @@ from clawft.link.base import Outgoing
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
+from clawft.provider.server.call.news import is_background
 from clawft.provider.server.call.plain import Ended, PlainCall
 from clawft.provider.server.call.refusal import failed, lacking, withheld
 from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
@@ -104,7 +105,7 @@ class LongWay:
         """From a place among the calls of the server to the reply."""
         if call.talk.level:
             await self._be_loud(upstream, call.talk.level)
-        if call.tool.task == "required":
+        if call.tool.task == "required" or (call.tool.task == "optional" and is_background(call)):
             return await self.tasks.call(call, session, self._members(call, None), seconds)
         if call.talk.carried:
             return await self._go_on(call, upstream, session, seconds)
@@ -200,7 +201,7 @@ class LongWay:
 
     async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
         """The server wants to know something first; what it then begins may be a task."""
-        members, told = self._members(call, None), self._told(call.caller)
+        members, told = self._members(call, None), self._told(call)
         whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds, told)
         reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
         if reply.kind is Kind.TASK and not follows(call.caller):
@@ -211,12 +212,13 @@ class LongWay:
 
     def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
         if session.peer.era is Era.STATELESS:
-            return session.outgoing("tools/call", self._members(call, token), self._told(call.caller))
+            return session.outgoing("tools/call", self._members(call, token), self._told(call))
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
         return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta, call.more))
 
-    def _told(self, agent: Caller) -> dict[str, Any]:
-        return self.tasks.told(agent) if follows(agent) else self._conversing.told(agent)
+    def _told(self, call: Call) -> dict[str, Any]:
+        agent = call.caller
+        return self.tasks.told(agent) if follows(agent) or is_background(call) else self._conversing.told(agent)
 
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
         meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}

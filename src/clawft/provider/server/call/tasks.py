@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -27,6 +28,7 @@ from clawft.link.patience import Patience
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
+from clawft.provider.server.call import news
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.questions import read_question
@@ -41,9 +43,6 @@ from clawft.wire import jsonrpc, tasks
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure
 
-POLL_SECONDS = 0.5
-SHORTEST_POLL_SECONDS = 0.02
-LONGEST_POLL_SECONDS = 5.0
 LEAVING_SECONDS = 2.0
 """For a server to say which task it has made of a call whose caller has left."""
 
@@ -174,7 +173,7 @@ class ForeignTasks:
         answered = _Answered()
         try:
             async with asyncio.timeout(seconds * HARD_LIMIT_FACTOR):
-                while tasks.read(shape, id).status not in tasks.FINAL:
+                while _told(call, shape, id).status not in tasks.FINAL:
                     await self._wait(call, session, shape, answered)
                     shape = await self._ask(session, "tasks/get", {"taskId": id}, call.caller)
         except TimeoutError:
@@ -191,7 +190,7 @@ class ForeignTasks:
         try:
             wanted = answered.not_yet(shape) if seen.status == tasks.ASKING else None
             if wanted is None:
-                await asyncio.sleep(_pause(seen))
+                await asyncio.sleep(news.pause(shape))
                 return
             carry = carried.encode(carried.Working(seen.task_id))
             answers = await self._conversing.rounds(call).members(wanted, carry)
@@ -210,20 +209,24 @@ class ForeignTasks:
         flights = self._of(call.caller).flights
         flights[flight] = None
         try:
-            outgoing = Outgoing("tools/call", _encode({**members, "task": {}}))
+            outgoing = Outgoing("tools/call", _encode({**members, "task": news.wish(call)}))
             created = await self._create(call, session, outgoing, flight)
-            id = tasks.read_created(created)
-            if id is None:
+            task = tasks.read_created(created)
+            if task is None:
                 return relay.reply_of(created, stateless=False)
-            return await self._result_older(call, session, id, flight)
+            return await self._result_older(call, session, task, flight)
         finally:
             del flights[flight]
             flight.land(flights)
 
-    async def _result_older(self, call: Call, session: Session, id: str, patience: Patience) -> Reply:
+    async def _result_older(self, call: Call, session: Session, task: bytes, patience: Patience) -> Reply:
+        id = tasks.read(task).task_id
         outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
+        look = partial(self._ask, session, "tasks/get", {"taskId": id}, call.caller)
+        following = news.followed(call, self._of(call.caller).interest, task, look)
         try:
-            result = await _result(session, outgoing, patience)
+            async with following if news.is_background(call) else nullcontext():
+                result = await _result(session, outgoing, patience)
             if not tasks.is_of(result, id):
                 raise ProtocolFailure("asked for the result of one task, it gave that of another")
             return await worked_on(result, self._spec.name, partial(_older_reply, result))
@@ -247,9 +250,9 @@ class ForeignTasks:
         except (TimeoutError, ClawftError):
             return
         older = session.peer.era is Era.HANDSHAKE
-        id = tasks.read_created(created) if older else tasks.read(created).task_id
-        if id is not None:
-            await self._cancel(session, id, caller)
+        task = tasks.read_created(created) if older else created
+        if task is not None:
+            await self._cancel(session, tasks.read(task).task_id, caller)
 
     def _cancel_aside(self, session: Session, id: str, caller: Caller) -> None:
         """Whoever started it is leaving: nobody waits for the answer."""
@@ -284,12 +287,6 @@ class _Answered:
         return msgspec.structs.replace(wanted, input_requests=new)
 
 
-def _pause(seen: tasks.Seen) -> float:
-    """Before the task is asked for again."""
-    told = POLL_SECONDS if seen.poll_interval_ms is None else seen.poll_interval_ms / 1000
-    return min(max(told, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
-
-
 class _Unasked:
     """An agent that answers with later requests and follows no tasks: there is nothing it could come back to."""
 
@@ -302,6 +299,12 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
     if isinstance(answer, Failure):
         raise answer.read()
     return answer.result
+
+
+def _told(call: Call, shape: bytes, id: str) -> tasks.Seen:
+    seen = tasks.read(shape, id)
+    news.tell(call, shape)
+    return seen
 
 
 def _older_reply(result: bytes) -> Reply:

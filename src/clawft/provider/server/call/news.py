@@ -1,0 +1,102 @@
+"""How a server's task is getting on, for an agent that follows its call as a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from clawft.errors import ClawftError, JsonRpcFailure, ProtocolFailure
+from clawft.model import Background, Call
+from clawft.upstream.interest.interest import Interest
+from clawft.wire import tasks
+
+POLL_SECONDS = 0.5
+SHORTEST_POLL_SECONDS = 0.02
+LONGEST_POLL_SECONDS = 5.0
+LAST_LOOK_SECONDS = 1.0
+"""For a server to say how its task has ended, after its result."""
+
+Look = Callable[[], Awaitable[bytes]]
+"""Asks the server for the task."""
+
+
+def is_background(call: Call) -> bool:
+    return isinstance(call.talk, Background)
+
+
+def wish(call: Call) -> dict[str, int]:
+    """What a server of 2025-11-25 is asked for with a task."""
+    talk = call.talk
+    return {"ttl": talk.wished_ms} if isinstance(talk, Background) and talk.wished_ms is not None else {}
+
+
+def tell(call: Call, shape: bytes) -> None:
+    """The shape was read before."""
+    if isinstance(call.talk, Background):
+        call.talk.stands(tasks.standing(shape))
+
+
+def pause(shape: bytes) -> float:
+    """Before the task is asked for again."""
+    told = tasks.standing(shape).poll_ms
+    return min(max(POLL_SECONDS if told is None else told / 1000, SHORTEST_POLL_SECONDS), LONGEST_POLL_SECONDS)
+
+
+@asynccontextmanager
+async def followed(call: Call, interest: Interest, shape: bytes, look: Look) -> AsyncGenerator[None]:
+    """While somebody waits for the result of a task of 2025-11-25: what its server tells of it by itself, and what it
+    says when it is asked, as often as it wants to be and once at the end.
+    """
+    news = _News(call, shape, look)
+    release = interest.watch(interest.tasks, news.id, news.hear)
+    asking = asyncio.get_running_loop().create_task(news.keep_asking())
+    try:
+        yield
+        await news.ask_at_last()
+    except JsonRpcFailure:
+        await news.ask_at_last()
+        raise
+    finally:
+        release()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+class _News:
+    def __init__(self, call: Call, shape: bytes, look: Look) -> None:
+        self.id = tasks.read(shape).task_id
+        self._call = call
+        self._look = look
+        self._shape = shape
+        self.hear(shape)
+
+    def hear(self, shape: bytes) -> None:
+        """What is no news of this task is none."""
+        try:
+            tasks.read(shape, self.id)
+        except ProtocolFailure:
+            return
+        self._shape = shape
+        tell(self._call, shape)
+
+    async def keep_asking(self) -> None:
+        """Until the server has no more to say."""
+        try:
+            while not self._is_over():
+                await asyncio.sleep(pause(self._shape))
+                self.hear(await self._look())
+        except ClawftError:
+            return  # the result is awaited all the same
+
+    async def ask_at_last(self) -> None:
+        if self._is_over():
+            return
+        try:
+            async with asyncio.timeout(LAST_LOOK_SECONDS):
+                self.hear(await self._look())
+        except (TimeoutError, ClawftError):
+            return  # the result is there without it
+
+    def _is_over(self) -> bool:
+        return tasks.standing(self._shape).status in tasks.FINAL
