@@ -27,13 +27,14 @@ from clawft.model import (
     Tool,
 )
 from clawft.provider.base import Changes, Provider
-from tests.gateway.support import pipe, serving
+from tests.gateway.support import Pipe, pipe, serving
 from tests.requirements import requirement
 
 pytestmark = requirement("RES-05")
 
 URI, TEMPLATE = "notes:///today", "days:///{day}"
 ELSEWHERE = "elsewhere:///"
+PAGE = "ui://page"
 
 
 class Shelf:
@@ -118,6 +119,33 @@ async def test_what_changes_is_looked_at_anew() -> None:
     assert await named(gateway, URI) == [wrap("second", URI)]
     gateway.unregister("first")
     assert await named(gateway, URI) == [URI]
+
+
+class Stage(Shelf):
+    """The tool of it is shown with a page."""
+
+    pages = frozenset({PAGE})
+
+    def list_tools(self) -> Sequence[Tool]:
+        meta = {"ui": {"resourceUri": PAGE}}
+        return (Tool("name", json.dumps({"name": "name", "inputSchema": {"type": "object"}, "_meta": meta}).encode()),)
+
+
+async def test_agents_hear_that_the_page_of_a_tool_is_spelled_otherwise() -> None:
+    first = Shelf("first")
+    async with pipe(serving(first, Stage("second", PAGE))) as caller:
+        await caller.initialize()
+        assert await page_of(caller) == PAGE
+        first.uris.append(PAGE)
+        assert first.changes is not None
+        first.changes.resources_changed()
+        await caller.notice("notifications/tools/list_changed")
+        assert await page_of(caller) == wrap("second", PAGE)
+
+
+async def page_of(caller: Pipe) -> str:
+    """Of the last tool that is listed."""
+    return (await caller.ask("tools/list"))["result"]["tools"][-1]["_meta"]["ui"]["resourceUri"]
 
 
 async def test_whoever_comes_first_keeps_it() -> None:

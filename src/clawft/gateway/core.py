@@ -149,7 +149,10 @@ class Gateway:
         self._lists_changed(Topic.PROMPTS, whose)
 
     def resources_changed(self, whose: str = "") -> None:
+        """Tools are told with the pages they are shown with, and such a page may be another's now."""
         self._lists_changed(Topic.RESOURCES, whose)
+        if self.shared.has_pages():
+            self._lists_changed(Topic.TOOLS, whose)
 
     def _lists_changed(self, topic: Topic, whose: str) -> None:
         self.pages.forget()

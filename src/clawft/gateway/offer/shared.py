@@ -106,6 +106,11 @@ class SharedUris:
     def _whose(self, caller: Caller) -> str:
         return caller.proof if self._roster.personal else ""
 
+    def has_pages(self) -> bool:
+        """Does any provider have tools that are shown with a page?"""
+        providers = (known.provider for known in self._roster)
+        return any(has_pages(provider) and provider.pages for provider in providers)
+
     def look(self, caller: Caller) -> None:
         """At all lists as they are now: not every provider tells of its changes."""
         self._listed.discard(self._whose(caller))
