@@ -14,7 +14,7 @@ from mcp_types.methods import (
 
 from clawft.model import Era
 from clawft.wire.methods import METHODS, Sender, names_by_header
-from clawft.wire.revisions import HANDSHAKE, NEWEST, NEWEST_HANDSHAKE, REVISIONS, STATELESS, negotiate
+from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, REVISIONS, STATELESS, negotiate
 from tests.requirements import requirement
 
 TASK_METHODS = {"tasks/get", "tasks/cancel", "tasks/update", "tasks/result", "tasks/list"}
@@ -26,7 +26,7 @@ TASK_NOTICES = {"notifications/tasks", "notifications/tasks/status"}
 def test_the_revisions_are_these_five() -> None:
     assert HANDSHAKE == ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
     assert STATELESS == ("2026-07-28",)
-    assert (NEWEST_HANDSHAKE, NEWEST) == ("2025-11-25", "2026-07-28")
+    assert (NEWEST_HANDSHAKE, STATELESS[-1]) == ("2025-11-25", "2026-07-28")
     assert set(REVISIONS) == {*HANDSHAKE, *STATELESS}
 
 

@@ -1,0 +1,16 @@
+"""From a caller's message to its answer: `core` has what is offered and the one way every call takes.
+
+| what | where |
+|---|---|
+| a caller on a pipe | `pipe`: lines in, messages out |
+| callers over HTTP | `http` |
+| the handshake era | `conversation`: one caller, from initialize to the end |
+| the stateless era | `exchange`: one request that says everything itself |
+| methods that both know | `dispatch`: the table `CALLS`, the table `LISTS` |
+| requests in flight | `running`; `errand` for calls that no task waits for |
+| the way back while a call runs | `talk`; `questions` and `asking` for what a tool asks on the way |
+| tools, prompts, resources | `offer` |
+| calls that outlive their request | `task` |
+
+To add a method: a row in `wire/methods.py`, then in `dispatch`, or in the table of the era that alone knows it.
+"""

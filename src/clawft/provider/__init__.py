@@ -1,0 +1,11 @@
+"""Where tools come from: `base` says what a provider is, everything else is one, or helps to be one.
+
+| what | where |
+|---|---|
+| functions of this process | `function`: `@tool`, `FunctionProvider`; `definition` works out what one says |
+| external servers | `server` |
+| packages of others | `registry` finds them by their entry points |
+| what a family may touch | `manifest` |
+
+To add tools of your own: a function with `@tool`. To add a kind of source: a class with the methods of `base.Provider`.
+"""

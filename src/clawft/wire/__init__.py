@@ -1,0 +1,13 @@
+"""The protocol as bytes, for every revision, without any I/O: what comes in is read, what goes out is spelled.
+
+| what | where |
+|---|---|
+| one message | `framing` finds it, `jsonrpc` reads and writes it, `sse` for event streams |
+| what a revision knows | `revisions`, `methods`, `codes` |
+| how an era reads and finishes | `handshake`, `stateless` with its `headers` |
+| the other way between eras | `narrow`, `forms`, `tasks` |
+| what strangers may send | `shapes`, `blocks`, `beside`, `asked`, `schemas`: as the protocol says, or not at all |
+| what people and models read | `visible` and `hidden`, `secrets` |
+
+To add a revision: a row in `revisions.REVISIONS`; what it cannot know is left out in `narrow`.
+"""

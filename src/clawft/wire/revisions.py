@@ -73,9 +73,6 @@ REVISIONS = {
 HANDSHAKE = tuple(name for name, revision in REVISIONS.items() if revision.era is Era.HANDSHAKE)
 STATELESS = tuple(name for name, revision in REVISIONS.items() if revision.era is Era.STATELESS)
 NEWEST_HANDSHAKE = HANDSHAKE[-1]
-NEWEST = STATELESS[-1]
-WITHOUT_HEADER = "2025-03-26"
-"""What a handshake-era HTTP request without a version header is taken for, if its session does not know better."""
 
 
 def negotiate(offered: str) -> str:
