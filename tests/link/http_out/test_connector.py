@@ -96,6 +96,25 @@ async def test_crumbs_before_the_end_of_a_connection_are_not_lost() -> None:
         assert len(said(await link.request(CALL))) > 20_000
 
 
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [(b"1;", b"x=y;" * 16_384), (b"", b"1;" + b"x" * 65_536 + b"\r\n \r\n")],
+    ids=["one announced without end", "many, with a byte each"],
+)
+@pytest.mark.parametrize("begun", [CHUNKED, STREAM])
+async def test_chunks_that_are_nearly_all_wrapping_are_given_up(begun: bytes, first: bytes, piece: bytes) -> None:
+    """There is no deadline here: who takes it all is busy with it for ever."""
+
+    async def vice(asked: Asked) -> None:
+        await asked.write(begun + first)
+        await asked.pour(piece)
+
+    async with linked(vice) as (link, _):
+        with pytest.raises(LinkError):
+            await link.request(CALL)
+
+
 @requirement("LINK-14")
 @pytest.mark.parametrize("id", ["a b", "a\tb", "\xc3\xa4", "\x7f"])
 async def test_a_session_id_that_is_none_is_refused(id: str) -> None:
