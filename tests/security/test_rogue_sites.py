@@ -94,6 +94,7 @@ POURED: dict[str, tuple[bytes, bytes]] = {
     "news without end": (STREAM, chunk(NEWS * 200)),
     "places to come back to": (STREAM, chunk(b"id: " + b"9" * 60000 + b"\r\ndata: \r\n\r\n")),
     "a chunk's extension": (CHUNKED + b"1;", b"x" * 65536),
+    "a chunk's extension, again and again": (CHUNKED, b"1;" + b"x" * 65536 + b"\r\n \r\n"),
     "trailers without end": (CHUNKED + b"0\r\n", b"X: y\r\n" * 1000),
     "crumbs": (STREAM, b"".join(chunk(b": ") for _ in range(5000))),
     "a body without end": (JSON + b"\r\n", b"x" * 65536),

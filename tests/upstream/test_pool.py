@@ -12,7 +12,8 @@ from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, S
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import list_page
 from clawft.link.base import Outgoing
-from clawft.model import Caller
+from clawft.link.memory import Scripted
+from clawft.model import Caller, Era
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream import backoff, health, upstream
 from clawft.upstream.session import session
@@ -259,6 +260,26 @@ async def test_misses_degrade_answers_heal_and_three_in_a_row_restart(
         first.answers["ping"] = never
         await until(lambda: len(ways.links["a"]) == 2 and one.state is State.CONNECTED)
         assert first.closed
+
+
+@requirement("POOL-10", "POOL-12", "SESS-07")
+async def test_a_server_that_speaks_the_other_era_now_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over HTTP another version may take its place while we are connected, and understands nothing of what we say."""
+    monkeypatch.setattr(health, "HEALTH_SECONDS", 0.02)
+    capable: dict[str, Any] = {"tools": {}}
+    hello: Scripted = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capable}
+    listed: Scripted = {"resultType": "complete", "tools": [tool("one")], "ttlMs": 0, "cacheScope": "private"}
+    ways = Tables({"a": {"server/discover": hello, "tools/list": listed}})
+    async with pool(tmp_path, ways) as mine:
+        await mine.connect(table("a"))
+        first = ways.last("a")
+        assert (await mine.get("a")).peer.era is Era.STATELESS
+        ways.tables["a"] = answers("one")
+        first.answers = {"server/discover": JsonRpcFailure(-32000, "Server not initialized")}
+        await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is State.CONNECTED)
+        assert (await mine.get("a")).peer.era is Era.HANDSHAKE
 
 
 @requirement("POOL-13", "SESS-05", "S3-E03", "LINK-07")

@@ -26,6 +26,13 @@ def test_every_line_ending_and_every_split_reads_the_same(end: str, size: int) -
 
 
 @requirement("WIRE-10")
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_a_stream_may_begin_with_a_byte_order_mark(size: int) -> None:
+    mark = b"\xef\xbb\xbf"
+    assert read(mark + b"data: x\n\n" + mark + b"data: y\n\n", size) == [Event("x")]
+
+
+@requirement("WIRE-10")
 def test_an_event_is_there_as_soon_as_it_is_complete() -> None:
     """Also where lines end in CR alone, which could be half a CRLF: an answer must not wait for the next event."""
     assert read(b"data: x\r\r") == [Event("x")]

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from clawft.model import Capabilities, Kind
 from clawft.wire import stateless
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import CAPABILITIES, CLIENT, LOG_LEVEL, SERVER, VERSION, claims_stateless
-from clawft.wire.stateless import finish_result, read_caller
+from clawft.wire.stateless import finish_large, finish_result, missing_hint, read_caller
 from tests.requirements import requirement
 
 SERVER_INFO = b'{"name":"clawft","version":"1"}'
@@ -177,6 +179,41 @@ def test_a_meta_of_its_own_is_kept_beside_ours() -> None:
 @pytest.mark.parametrize("meta", [b"null", b"5", b"[]"])
 def test_a_meta_that_is_no_object_breaks_nothing(meta: bytes) -> None:
     assert json.loads(finish_result(b'{"_meta":' + meta + b"}", SERVER_INFO))["resultType"] == "complete"
+
+
+def finish_as_large(read: bytes, server: bytes, kind: Kind, cache: bytes) -> bytes:
+    return finish_large(BytesIO(read), server, kind, cache)
+
+
+@requirement("SHELL-18")
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b',"ttlMs":5',
+        b',"cacheScope":"public"',
+        b',"ttlMs":-1,"cacheScope":"public"',
+        b',"ttlMs":1.5,"cacheScope":"public"',
+        b',"ttlMs":5,"cacheScope":"all"',
+        b',"ttl\\u004ds":null,"cacheScope":5',
+    ],
+)
+@pytest.mark.parametrize("finish", [finish_result, finish_as_large])
+def test_half_a_word_about_how_long_a_read_keeps_is_none(
+    told: bytes, finish: Callable[[bytes, bytes, Kind, bytes], bytes]
+) -> None:
+    """Both members are there, once, and can be read by a strict client."""
+    read = b'{"contents":[]' + told + b"}"
+    finished = finish(read, SERVER_INFO, Kind.COMPLETE, missing_hint(read))
+    names = [name for name, _ in json.loads(finished, object_pairs_hook=list)]
+    assert sorted(names) == ["_meta", "cacheScope", "contents", "resultType", "ttlMs"]
+    hints = json.loads(finished)
+    assert (hints["ttlMs"], hints["cacheScope"]) == (0, "private")
+
+
+@requirement("SHELL-18")
+def test_a_whole_word_about_it_stays() -> None:
+    assert missing_hint(b'{"contents":[],"ttlMs":7,"cacheScope":"public"}') == b""
 
 
 @requirement("SHELL-18")

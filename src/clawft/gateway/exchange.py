@@ -30,7 +30,7 @@ from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
-from clawft.wire.stateless import LIST_TTL_MS, READ_TTL_MS, Told
+from clawft.wire.stateless import LIST_TTL_MS, Told
 from clawft.wire.visible import make_visible
 
 MAX_CLIENTS = 32
@@ -127,7 +127,7 @@ class Exchange:
             reply = self._start_task(target, caller, talk.used)
         except InputRequired as asked:
             reply = self._asked(target, caller, talk, asked)
-        cache = stateless.cache_hint(READ_TTL_MS, "private") if _is_cached(target.method, reply) else b""
+        cache = stateless.missing_hint(reply.result) if _is_cached(target.method, reply) else b""
         ours = self._gateway.server_info
         if is_light(reply.result):
             return stateless.finish_result(reply.result, ours, reply.kind, cache)
@@ -227,12 +227,7 @@ _CAPABILITIES: dict[str, Any] = {
 
 
 def _is_cached(method: str, reply: Reply) -> bool:
-    """What a server has said itself of how long its result keeps stays as it is."""
-    return METHODS[method].cached and reply.kind is Kind.COMPLETE and not _says_how_long(reply.result)
-
-
-def _says_how_long(result: bytes) -> bool:
-    return b'"ttlMs"' in result and "ttlMs" in msgspec.json.decode(result, type=dict[str, Raw])
+    return METHODS[method].cached and reply.kind is Kind.COMPLETE
 
 
 _arguments = msgspec.json.Decoder(dict[str, Any])

@@ -15,6 +15,8 @@ from clawft.wire import jsonrpc
 
 MAX_IN_FLIGHT = 1_024
 MAX_IDLE_WORKERS = 64
+CROWDED_SECONDS = 10.0
+"""If so many are in flight and none ends for so long, the input is read on: they may wait for what comes there."""
 
 log = logging.getLogger("clawft.gateway")
 
@@ -67,6 +69,9 @@ class Running:
         self._closing = False
         self._crowded: tuple[Callable[[], None], Callable[[], None]] | None = None
         self._is_crowded = False
+        self._has_moved = False
+        """Something has ended since we looked, while it was crowded."""
+        self._look: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -77,8 +82,22 @@ class Running:
         return asyncio.get_running_loop()
 
     def when_crowded(self, stop: Callable[[], None], go_on: Callable[[], None]) -> None:
-        """Where the input can wait, `stop` is called when the limit is reached and `go_on` when half is done."""
+        """Where the input can wait, `stop` is called when the limit is reached and `go_on` when half is done.
+
+        Also when nothing ends any more: then the input may hold the answers to questions and the ends of listens, and
+        further requests are "busy".
+        """
         self._crowded = (stop, go_on)
+
+    def _wait_for_ends(self) -> None:
+        self._has_moved = False
+        self._look = self._loop.call_later(CROWDED_SECONDS, self._look_at_crowd)
+
+    def _look_at_crowd(self) -> None:
+        if self._has_moved:
+            self._wait_for_ends()
+        elif self._crowded is not None:
+            self._crowded[1]()
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,6 +119,7 @@ class Running:
         if len(jobs) >= self._limit and self._crowded is not None and not self._is_crowded:
             self._is_crowded = True
             self._crowded[0]()
+            self._wait_for_ends()
 
     def queue(self, job: Job) -> None:
         """Have a worker run it."""
@@ -212,9 +232,16 @@ class Running:
         del self._jobs[job.key]
         if not self._jobs and self._emptied is not None:
             self._emptied.set()
-        if self._is_crowded and self._crowded is not None and len(self._jobs) <= self._limit // 2:
-            self._is_crowded = False
-            self._crowded[1]()
+        if self._is_crowded and self._crowded is not None:
+            self._has_moved = True
+            if len(self._jobs) <= self._limit // 2:
+                self._disperse(self._crowded[1])
+
+    def _disperse(self, go_on: Callable[[], None]) -> None:
+        self._is_crowded = False
+        if self._look is not None:
+            self._look.cancel()
+        go_on()
 
     def refusal(self, key: bytes) -> ClawftError | None:
         if self._closing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -62,6 +63,8 @@ class EventReader:
         self._begun = False
         """Of what is skipped: is there anything on the line that is not whole yet?"""
         self._held = bytearray()
+        self._mark = BOM_UTF8
+        """That a stream may begin with; some programs write it before all they write."""
         self._after_cr = False
         self._fields: dict[str, str] = {}
         self._data: list[str] = []
@@ -101,8 +104,8 @@ class EventReader:
             self._skipping = last != b"" or self._begun  # a line with nothing on it ends what is skipped
             self._begun = False
         elif self._fits(len(self._held) + len(last), last):
-            line = b"".join((self._held, last)) if self._held else last
-            self._held = bytearray()
+            line = (b"".join((self._held, last)) if self._held else last).removeprefix(self._mark)
+            self._held, self._mark = bytearray(), b""
             if not line:
                 yield from self._dispatch()
             elif not line.startswith(b":"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from io import BytesIO
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -107,7 +108,7 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
 
     `server` is our `serverInfo` as JSON. What a result says of its own type counts for nothing here.
     """
-    if _is_ours(payload):
+    if _is_ours(payload, cache):
         return _merge(payload, server, kind, cache)
     head, tail = _around(server, kind, cache)
     if len(payload) > _LONG and payload[1:2] == b'"':
@@ -121,16 +122,18 @@ def finish_result(payload: bytes, server: bytes, kind: Kind = Kind.COMPLETE, cac
 def finish_large(room: BytesIO, server: bytes, kind: Kind = Kind.COMPLETE, cache: bytes = b"") -> bytes:
     """The same for a long one that nobody else has, where it is (see `inplace`)."""
     payload = room.getvalue()
-    if payload[1:2] != b'"' or _is_ours(payload):
+    if payload[1:2] != b'"' or _is_ours(payload, cache):
         return finish_result(payload, server, kind, cache)
     end = len(payload) - 1
     del payload
     return enclosed(room, 1, end, *_around(server, kind, cache))
 
 
-def _is_ours(payload: bytes) -> bool:
+def _is_ours(payload: bytes, cache: bytes) -> bool:
     """Whether it may have members that are ours to write."""
-    return b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload
+    if b'"_meta"' in payload or b'"resultType"' in payload or _SPELLED in payload:
+        return True
+    return bool(cache) and _may_say_how_long(payload)
 
 
 @lru_cache(maxsize=16)
@@ -171,6 +174,29 @@ def _members_of(meta: Raw) -> dict[str, Raw]:
 
 def cache_hint(ttl_ms: int, scope: str) -> bytes:
     return b'"ttlMs":%d,"cacheScope":"%s",' % (ttl_ms, scope.encode())
+
+
+def missing_hint(result: bytes) -> bytes:
+    """What a read result lacks to say how long it keeps, and for whom; nothing if it says both. Half a word of a server
+    is none: clients of this era need both, and a wrong one may cost them the result.
+    """
+    if _may_say_how_long(result) or _SPELLED in result:
+        try:
+            msgspec.json.decode(result, type=_Keeps)
+        except msgspec.ValidationError:
+            pass
+        else:
+            return b""
+    return cache_hint(READ_TTL_MS, "private")
+
+
+def _may_say_how_long(result: bytes) -> bool:
+    return b'"ttlMs"' in result or b'"cacheScope"' in result
+
+
+class _Keeps(Struct, rename="camel"):
+    ttl_ms: Annotated[int, msgspec.Meta(ge=0)]
+    cache_scope: Literal["public", "private"]
 
 
 def error_code(error: ClawftError) -> int:

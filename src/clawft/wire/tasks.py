@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -30,6 +30,8 @@ class Seen(Struct, rename="camel"):
 
     task_id: str
     status: str
+    created_at: str | UnsetType = UNSET
+    last_updated_at: str | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
     input_requests: Raw | UnsetType = UNSET
@@ -55,10 +57,26 @@ def _size(part: Raw | UnsetType) -> int:
 
 
 def named(shape: bytes, id: str) -> dict[str, Raw]:
-    """The members of a task under another id, without what belongs to the hop it came by."""
+    """The members of a task under another id, without what belongs to the hop it came by.
+
+    Times that are no count of milliseconds could cost a strict client the task: to live without an end is what it does
+    then, and to be asked for whenever one likes.
+    """
     members = _object.decode(shape)
     kept = {key: value for key, value in members.items() if key not in ("resultType", "_meta")}
+    if "ttlMs" in kept and not _is_count(kept["ttlMs"]):
+        kept["ttlMs"] = Raw(b"null")
+    if "pollIntervalMs" in kept and not _is_count(kept["pollIntervalMs"]):
+        del kept["pollIntervalMs"]
     return {**kept, "taskId": Raw(_encode(id))}
+
+
+def _is_count(told: Raw) -> bool:
+    try:
+        msgspec.json.decode(told, type=Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)])
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def older(shape: bytes) -> dict[str, Raw]:

@@ -8,6 +8,7 @@ import pytest
 
 from clawft.errors import LinkError
 from clawft.link.base import Outgoing
+from clawft.link.http_out.connector import MAX_WRAPPING
 from clawft.link.http_out.link import HttpLink
 from clawft.link.share.unread import MAX_UNREAD_BYTES, UNREAD
 from clawft.wire.jsonrpc import Failure, Response
@@ -96,6 +97,25 @@ async def test_crumbs_before_the_end_of_a_connection_are_not_lost() -> None:
         assert len(said(await link.request(CALL))) > 20_000
 
 
+@requirement("LINK-16", "QUAL-12")
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [(b"1;", b"x=y;" * 16_384), (b"", b"1;" + b"x" * 65_536 + b"\r\n \r\n")],
+    ids=["one announced without end", "many, with a byte each"],
+)
+@pytest.mark.parametrize("begun", [CHUNKED, STREAM])
+async def test_chunks_that_are_nearly_all_wrapping_are_given_up(begun: bytes, first: bytes, piece: bytes) -> None:
+    """There is no deadline here: who takes it all is busy with it for ever."""
+
+    async def vice(asked: Asked) -> None:
+        await asked.write(begun + first)
+        await asked.pour(piece)
+
+    async with linked(vice) as (link, _):
+        with pytest.raises(LinkError):
+            await link.request(CALL)
+
+
 @requirement("LINK-14")
 @pytest.mark.parametrize("id", ["a b", "a\tb", "\xc3\xa4", "\x7f"])
 async def test_a_session_id_that_is_none_is_refused(id: str) -> None:
@@ -117,6 +137,20 @@ async def test_a_place_that_no_header_can_carry_is_not_come_back_to(id: bytes) -
         with pytest.raises(LinkError, match="without an answer"):
             await link.request(CALL)
     assert "GET" not in site.asked
+
+
+@requirement("LINK-16")
+async def test_many_answers_without_a_body_on_one_connection_are_no_wrapping() -> None:
+    """Thousands of notices make as many of them."""
+    accepted = framed(b"", "X-Long: " + "x" * 7_000, status="202 Accepted")
+
+    async def vice(asked: Asked) -> None:
+        await asked.write(accepted)
+
+    async with linked(vice) as (link, site):
+        for _ in range(2 * MAX_WRAPPING // len(accepted)):
+            await link.notify("tools/call")
+    assert site.connections == 1
 
 
 Calling = asyncio.Future[Response | Failure]

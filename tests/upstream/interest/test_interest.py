@@ -1,10 +1,15 @@
 """What callers want to hear is told to the server once, and again when it comes back."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from clawft.link.base import Outgoing
+from clawft.upstream.interest import listen
 from clawft.upstream.interest.interest import Interest
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, pool, table, until
@@ -76,3 +81,52 @@ async def test_nobody_waits_for_a_server_that_is_away() -> None:
     interest = Interest()
     interest.resources.add("x://a", lambda params: None)
     await interest.settled(60)
+
+
+@requirement("RES-06", "QUAL-03")
+async def test_a_server_that_takes_no_note_is_waited_for_once() -> None:
+    """Somebody who watches a thousand of its resources would wait a thousand times."""
+    interest = Interest()
+    interest.begin()
+    interest.resources.add("x://a", lambda params: None)
+    await interest.settled(0.01)
+    for number in range(1_000):
+        interest.resources.add(f"x://{number}", lambda params: None)
+        await interest.settled(60)
+    interest.told(interest.version)
+    interest.resources.add("x://b", lambda params: None)
+    waits = asyncio.create_task(interest.settled(60))
+    await asyncio.sleep(0)
+    assert not waits.done()
+    interest.told(interest.version)
+    await waits
+
+
+@requirement("RES-06", "QUAL-03")
+async def test_a_stateless_server_that_never_acknowledges_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listen, "ACKNOWLEDGE_SECONDS", 0.01)
+
+    async def never(asked: Outgoing) -> Mapping[str, Any]:
+        return await asyncio.Future()
+
+    hello: Mapping[str, Any] = {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28"],
+        "capabilities": {"resources": {"subscribe": True}},
+    }
+    lists: dict[str, Any] = {"resources/list": {"resources": []}, "resources/templates/list": {"resourceTemplates": []}}
+    deaf = answers(**{"server/discover": hello, "subscriptions/listen": never, **lists})
+    async with pool(tmp_path, ways := Tables({"a": deaf})) as mine:
+        await mine.connect(table("a"))
+        interest = mine.find("a").interest
+        interest.resources.add("x://a", lambda params: None)
+        await interest.settled(60)
+        for number in range(1_000):
+            interest.resources.add(f"x://{number}", lambda params: None)
+            await interest.settled(60)
+        assert len(sent(ways, "subscriptions/listen")) < 10
+        await until(
+            lambda: len(sent(ways, "subscriptions/listen")[-1]["notifications"]["resourceSubscriptions"]) == 1_001
+        )

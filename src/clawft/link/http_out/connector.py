@@ -16,6 +16,10 @@ MAX_HEADS = 64
 """Heads of answers that wait to be read on one connection; `100 Continue` is one, and may come again and again."""
 AT_ONCE = 8 * 1024
 """Bytes that are taken in one go where they are cut into many tiny chunks: each costs as much as a large one."""
+MAX_WRAPPING = 1024 * 1024
+"""Bytes around the pieces of a body that are none of it: a chunk may be announced with words that never end."""
+WRAPPING_EACH = 16
+"""More of them for each byte of the body, which may come in chunks of one byte."""
 _FINAL = 200
 """Below it a head is only a word in between."""
 _TINY = 24
@@ -23,11 +27,14 @@ _TINY = 24
 
 
 class _Bounded(ResponseHandler):
-    """One connection. A server that sends heads without end is cut off, one that sends crumbs is read slowly, one that
-    does not read is given up, and whoever reads a body hears that it broke.
+    """One connection. A server that sends heads without end, or nothing but wrapping, is cut off, one that sends crumbs
+    is read slowly, one that does not read is given up, and whoever reads a body hears that it broke.
     """
 
     _rest = b""
+    _reading: object = None
+    _came = 0
+    """Bytes in answer to this request."""
     _unread: Taker | None = None
     _answered: object = None
     """What has read the head of an answer; there is a new one for each request."""
@@ -39,17 +46,26 @@ class _Bounded(ResponseHandler):
             self._rest += data
             self._read_on(False)
         elif len(data) <= AT_ONCE or data.count(b"\n") * _TINY < len(data):
-            super().data_received(data)
+            self._parse(data)
         else:
             self._rest = data
             self._should_close = True  # what is left would be found by whoever asks next
             self._take_some()
 
+    def _parse(self, data: bytes) -> None:
+        if self._reading is not self._parser:  # a new one for each request
+            self._reading, self._came = self._parser, 0
+        super().data_received(data)
+        self._came += len(data)
+        body = self._payload
+        if body is not None and self._came > MAX_WRAPPING + WRAPPING_EACH * body.total_bytes:
+            self._cut_off(f"more than {MAX_WRAPPING} bytes around an answer that are none of it")
+
     def _take_some(self) -> None:
         """Then leave the time to others, as long as it takes for this to have been our share of it."""
         began = time.monotonic()
         some, self._rest = self._rest[:AT_ONCE], self._rest[AT_ONCE:]
-        super().data_received(some)
+        self._parse(some)
         if self._rest:
             self._loop.call_later((time.monotonic() - began) / SHARE, self._go_on)
         self._read_on(not self._rest and not self._reading_paused)
@@ -124,12 +140,12 @@ class _Bounded(ResponseHandler):
         if len(self._buffer) < MAX_HEADS:
             super().feed_data(data, size)
         else:
-            self._cut_off()
+            self._cut_off(f"more than {MAX_HEADS} answers to one request")
 
-    def _cut_off(self) -> None:
+    def _cut_off(self, why: str) -> None:
         if self.transport is not None:
             self.transport.abort()
-        self.set_exception(ServerDisconnectedError(f"more than {MAX_HEADS} answers to one request"))
+        self.set_exception(ServerDisconnectedError(why))
 
     def set_exception(self, exc: Any, exc_cause: Any = None) -> None:
         super().set_exception(exc, exc_cause or exc)

@@ -77,6 +77,8 @@ class Interest:
         self.version = 0
         self._told = 0
         self._held = False
+        self._is_deaf = False
+        """We have waited for it once, and it took no note: nobody waits again until it does."""
         self._level = ""
         self._floor = ""
         self._when_updated: list[Callable[[str], None]] = []
@@ -149,14 +151,16 @@ class Interest:
 
     def begin(self) -> None:
         """There is a session, and someone who tells the server."""
-        self._held = True
+        self._held, self._is_deaf = True, False
 
     def end(self) -> None:
         self._held = False
         self._progress.set()
 
-    def told(self, version: int) -> None:
+    def told(self, version: int, heard: bool = True) -> None:
+        """`heard`: as far as one can see the server has taken note."""
         self._told = version
+        self._is_deaf = not heard
         self._progress.set()
 
     async def change_after(self, version: int) -> None:
@@ -165,15 +169,15 @@ class Interest:
             await self._changed.wait()
 
     async def settled(self, seconds: float) -> None:
-        """Until the server knows what is wanted now; at most so long, and not at all while it is away."""
+        """Until the server knows what is wanted now; at most so long, and not at all while it is away, or deaf."""
         wanted = self.version
         try:
             async with asyncio.timeout(seconds):
-                while self._held and self._told < wanted:
+                while self._held and self._told < wanted and not self._is_deaf:
                     self._progress.clear()
                     await self._progress.wait()
         except TimeoutError:
-            return
+            self._is_deaf = True
 
     # ── acknowledgements of a subscription ───────────────────────────────────────────────────────────────────────────
 

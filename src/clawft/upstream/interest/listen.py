@@ -48,24 +48,30 @@ class Listening:
         self._filter: dict[str, Any] = {}
         self._stream: asyncio.Task[bool] | None = None
         self._pause = AGAIN_SECONDS
+        self._heard = True
 
-    async def tell(self) -> None:
+    async def tell(self) -> bool:
+        """Whether the server has said anything about it: yes, no, or what it will tell of."""
         wanted = wanted_from(self._session.peer, self._interest)
         if wanted != self._filter:
-            await self._replace(wanted)
+            self._heard = await self._replace(wanted)
         self._note_refused()
+        return self._heard
 
-    async def _replace(self, wanted: dict[str, Any]) -> None:
+    async def _replace(self, wanted: dict[str, Any]) -> bool:
         old, self._filter = self._stream, wanted
         acknowledged = self._interest.expect()
+        heard = True
         self._stream = asyncio.get_running_loop().create_task(self._listen(wanted)) if wanted else None
         if self._stream is not None:
-            await asyncio.wait(
+            said, _ = await asyncio.wait(
                 {acknowledged, self._stream}, timeout=ACKNOWLEDGE_SECONDS, return_when=asyncio.FIRST_COMPLETED
             )
+            heard = bool(said)
         self._honoured = _read_honoured(acknowledged.result()) if acknowledged.done() else None
         if old is not None:
             old.cancel()
+        return heard
 
     def _note_refused(self) -> None:
         """Resources that the subscription did not take in."""

@@ -20,8 +20,8 @@ class Subscribed:
         self._uris: set[str] = set()
         self._level = ""
 
-    async def tell(self) -> None:
-        """Only what has changed since."""
+    async def tell(self) -> bool:
+        """Only what has changed since. True, as each request has an end."""
         await self._tell_level()
         wanted = self._interest.resources.names
         for uri in sorted(wanted - self._uris):
@@ -30,6 +30,7 @@ class Subscribed:
             self._uris.discard(uri)
             self._interest.refused.pop(uri, None)
             await self._ask("resources/unsubscribe", uri=uri)
+        return True
 
     async def wait(self, version: int) -> None:
         await self._interest.change_after(version)

@@ -37,8 +37,8 @@ async def _keep(teller: Subscribed | Listening, interest: Interest) -> None:
     try:
         while True:
             version = interest.version
-            await teller.tell()
-            interest.told(version)
+            heard = await teller.tell()
+            interest.told(version, heard)
             await teller.wait(version)
     finally:
         interest.end()

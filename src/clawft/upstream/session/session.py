@@ -297,11 +297,14 @@ class Session:
         await self.link.notify(method, params)
 
     async def check(self, seconds: float) -> None:
-        """Is it alive? `ping`, or `server/discover` where there is no ping."""
+        """Is it alive, and does it speak as it did? `ping`, or `server/discover` where there is no ping."""
+        if self.peer.era is Era.STATELESS:
+            await self.request("server/discover", seconds=seconds)
+            return
         try:
-            await self.request("ping" if self.peer.era is Era.HANDSHAKE else "server/discover", seconds=seconds)
+            await self.request("ping", seconds=seconds)
         except JsonRpcFailure:
-            return  # an error is an answer
+            return  # an error is an answer; of the other era it is none: each of its servers knows `server/discover`
 
     async def close(self) -> None:
         answering = tuple(self._answering.values())
