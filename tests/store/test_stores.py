@@ -243,6 +243,44 @@ async def test_an_expired_secret_does_not_stay_on_disk(tmp_path: Path, clock: Cl
 
 
 @requirement("PLUG-06")
+async def test_what_is_written_while_an_expired_value_is_found_stays(tmp_path: Path) -> None:
+    """Another process writes between our look at the old value and the removal of its file."""
+    written = iter([b'{"key":"a","expires":null}\nnew'])
+
+    def clock() -> float:
+        for whole in written:
+            (tmp_path / "k.a").write_bytes(whole)
+        return 2e12
+
+    await FileStore(tmp_path).set("a", "old", ttl=1)
+    assert await FileStore(tmp_path, clock).get("a") is None
+    assert await FileStore(tmp_path).get("a") == "new"
+
+
+@requirement("PLUG-06")
+async def test_an_expired_value_whose_file_cannot_go_is_over_all_the_same(tmp_path: Path, clock: Clock) -> None:
+    store = FileStore(tmp_path, clock)
+    await store.set("a", "1", ttl=600)
+    clock.now += 600
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()
+    assert await store.get("a") is None
+
+
+@requirement("PLUG-06")
+@pytest.mark.parametrize("head", [b'{"key":"\xff","expires":null}', b'{"a":' + b"[" * 5_000])
+async def test_whatever_stands_in_a_file_does_not_hide_the_others(tmp_path: Path, head: bytes) -> None:
+    store = FileStore(tmp_path)
+    await store.set("good", "1")
+    (tmp_path / "k.bad").write_bytes(head + b"\nvalue")
+    (tmp_path / "k.folder").mkdir()
+    assert await store.list_keys() == ["good"]
+    for key in ("bad", "folder"):
+        with pytest.raises(ExecutionFailed, match=rf"k\.{key}"):
+            await store.get(key)
+
+
+@requirement("PLUG-06")
 async def test_a_damaged_file_is_named_and_does_not_hide_the_others(tmp_path: Path) -> None:
     store = FileStore(tmp_path)
     await store.set("good", "1")

@@ -22,13 +22,15 @@ from msgspec import Struct
 from clawft.auth import sealed
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments
-from clawft.store.home import home, locked, private_dir, read_plain, write_private
+from clawft.store.home import home, locked, private_dir, read_plain, sweep, write_private
 from clawft.store.secrets import SCHEME, is_reference
 
 MAX_LOGINS = 32
 """Kept for one name; the oldest makes room."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
 SECRETS = "secrets"
+WRITE_LOCK = ".write.lock"
+"""Held by whoever writes in a folder of logins."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -129,14 +131,16 @@ class Vault:
     def _change(self, name: str, change: Callable[[list[Login]], list[Login]]) -> None:
         path = self.path(name)
         private_dir(self.folder, sync=True)
-        with locked(self.folder / ".write.lock"):
+        with locked(self.folder / WRITE_LOCK):
+            sweep(self.folder)  # what was left behind holds tokens
             data = msgspec.json.encode(_File(change(self.read(name))))
             write_private(path, sealed.seal(data, self._label(name)) if sealed.is_marked(self.folder) else data)
 
     def _delete(self, name: str) -> None:
         path = self.path(name)
         if path.exists():
-            with locked(self.folder / ".write.lock"):
+            with locked(self.folder / WRITE_LOCK):
+                sweep(self.folder)
                 path.unlink(missing_ok=True)
 
 

@@ -8,14 +8,15 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from clawft.errors import ExecutionFailed
+from clawft.errors import Busy, ExecutionFailed
 from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, check_key, check_value, expiry, is_live, too_many
-from clawft.store.home import TEMPORARY, home, locked, open_plain, private_dir, write_private
+from clawft.store.home import home, locked, open_plain, private_dir, sweep, write_private
 from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
 
 LOCK = ".lock"
@@ -67,8 +68,16 @@ class FileStore:
         kept = self._read(key)
         if kept is None or is_live(kept.expires, self._clock()):
             return kept.value if kept else None
-        self._delete(key)  # what has expired may be a secret: do not leave it lying about
+        with suppress(OSError, Busy):  # it is over, whether its file can go or not
+            self._drop_expired(key)
         return None
+
+    def _drop_expired(self, key: str) -> None:
+        """It may be a secret: do not leave it lying about. What was written meanwhile stays."""
+        with locked(self._folder / LOCK):
+            kept = self._read(key)
+            if kept is not None and not is_live(kept.expires, self._clock()):
+                self._path(key).unlink(missing_ok=True)
 
     def _set(self, key: str, value: str, expires: float | None) -> None:
         private_dir(self._folder)
@@ -116,6 +125,8 @@ class FileStore:
                 whole = file.read(MAX_HEAD_BYTES + MAX_VALUE_BYTES + 1)
         except FileNotFoundError:
             return None
+        except OSError as failed:
+            raise ExecutionFailed(f"{path} cannot be read: {failed.strerror}", hint="is it a file of yours?") from None
         line, _, value = whole.partition(b"\n")
         head = _decoded(line)
         if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:
@@ -133,10 +144,8 @@ class FileStore:
         write_private(path, msgspec.json.encode(_Head(key, expires)) + b"\n" + value.encode())
 
     def _sweep(self) -> None:
-        """Whoever held the lock before us and was killed may have left half a file; nobody is writing one now."""
         if not self._is_swept:
-            for path in self._folder.glob(f"{TEMPORARY}*"):
-                path.unlink(missing_ok=True)
+            sweep(self._folder)
             self._is_swept = True
 
     def _make_room(self) -> None:
@@ -156,14 +165,14 @@ def _read_head(path: Path) -> _Head | None:
     try:
         with open_plain(path) as file:
             return _decoded(file.readline(MAX_HEAD_BYTES))
-    except FileNotFoundError:
+    except OSError:
         return None
 
 
 def _decoded(line: bytes) -> _Head | None:
     try:
         return msgspec.json.decode(line, type=_Head)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

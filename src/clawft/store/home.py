@@ -33,8 +33,9 @@ def open_at_once(path: str | Path) -> BufferedReader:
     descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
     try:
         return open(descriptor, "rb")
-    except OSError:
+    except OSError as failed:
         os.close(descriptor)
+        failed.filename = str(path)  # it knows the number only
         raise
 
 
@@ -107,6 +108,12 @@ def _write_new(path: Path, data: bytes, sync: bool) -> None:
         write_all(file.fileno(), data)
         if sync:
             os.fsync(file.fileno())
+
+
+def sweep(folder: Path) -> None:
+    """Whoever wrote here before us and was killed may have left half a file; we hold the lock, so nobody writes now."""
+    for left in folder.glob(f"{TEMPORARY}*"):
+        left.unlink(missing_ok=True)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
