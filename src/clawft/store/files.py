@@ -7,8 +7,8 @@ file says about itself is what counts.
 import asyncio
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -68,26 +68,25 @@ class FileStore:
         kept = self._read(key)
         if kept is None or is_live(kept.expires, self._clock()):
             return kept.value if kept else None
-        with suppress(OSError, Busy):  # it is over, whether its file can go or not
+        with suppress(Busy, ExecutionFailed):  # it is over, whether its file can go or not
             self._drop_expired(key)
         return None
 
     def _drop_expired(self, key: str) -> None:
         """It may be a secret: do not leave it lying about. What was written meanwhile stays."""
-        with locked(self._folder / LOCK):
+        with self._writing():
             kept = self._read(key)
             if kept is not None and not is_live(kept.expires, self._clock()):
                 self._path(key).unlink(missing_ok=True)
 
     def _set(self, key: str, value: str, expires: float | None) -> None:
-        private_dir(self._folder)
-        with locked(self._folder / LOCK):
+        with self._writing():
             self._write(key, value, expires)
 
     def _delete(self, key: str) -> bool:
         if not self._folder.exists():
             return False
-        with locked(self._folder / LOCK):
+        with self._writing():
             kept = self._read(key)
             self._path(key).unlink(missing_ok=True)
         return kept is not None and is_live(kept.expires, self._clock())
@@ -98,14 +97,24 @@ class FileStore:
         return sorted(head.key for head in heads if head.key.startswith(prefix))
 
     def _compare_and_set(self, key: str, old: str | None, new: str) -> bool:
-        private_dir(self._folder)
-        with locked(self._folder / LOCK):
+        with self._writing():
             kept = self._read(key)
             live = kept if kept and is_live(kept.expires, self._clock()) else None
             if (live.value if live else None) != old:
                 return False
             self._write(key, new, live.expires if live else None)
             return True
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """As the only one. What the disk refuses is told to whoever asked for it."""
+        try:
+            private_dir(self._folder)
+            with locked(self._folder / LOCK):
+                yield
+        except OSError as failed:
+            place = failed.filename or self._folder
+            raise ExecutionFailed(f"{place} cannot be written: {failed.strerror}", hint="weft doctor") from None
 
     # ── files; the caller holds the lock where something is written ──────────────────────────────────────────────────
 

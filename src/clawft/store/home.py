@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
-from clawft.errors import Busy
+from clawft.errors import Busy, InvalidConfig
 
 LOCK_SECONDS = 10.0
 """How long to wait for another process before giving up."""
@@ -62,9 +62,12 @@ def check_plain(descriptor: int, path: Path) -> None:
 
 
 def home() -> Path:
-    """CLAWFT_HOME, or ~/.clawft."""
-    told = os.environ.get("CLAWFT_HOME")
-    return Path(told).expanduser().absolute() if told else Path.home() / ".clawft"
+    """CLAWFT_HOME, or ~/.clawft. Raises InvalidConfig if it is the home of nobody we know."""
+    told = os.environ.get("CLAWFT_HOME") or "~/.clawft"
+    try:
+        return Path(told).expanduser().absolute()
+    except RuntimeError:
+        raise InvalidConfig(f"{told}: nobody knows where that home is", hint="export CLAWFT_HOME=/a/folder") from None
 
 
 def private_dir(path: Path, *, sync: bool = False) -> Path:
