@@ -5,6 +5,7 @@ import json
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clawft.errors import ExecutionFailed, InvalidArguments
-from clawft.store import entry
+from clawft.errors import Busy, ExecutionFailed, InvalidArguments
+from clawft.store import entry, files
 from clawft.store.base import KeyValueStore
 from clawft.store.entry import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from clawft.store.files import FileStore, state_folder
+from clawft.store.home import locked
 from clawft.store.memory import MemoryStore
 from clawft.store.names import key_name
 from tests.requirements import requirement
@@ -278,6 +280,27 @@ async def test_whatever_stands_in_a_file_does_not_hide_the_others(tmp_path: Path
     for key in ("bad", "folder"):
         with pytest.raises(ExecutionFailed, match=rf"k\.{key}"):
             await store.get(key)
+
+
+@requirement("PLUG-06")
+async def test_a_lock_that_nobody_gives_back_holds_up_writers_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: a process that is stopped while it holds the lock, and more writers than there are threads."""
+    patience = 0.5
+    monkeypatch.setattr(files, "LOCK_SECONDS", patience)
+    store = FileStore(tmp_path)
+    await store.set("a", "1")
+    with locked(tmp_path / ".lock"):
+        began = time.monotonic()
+        writers = [asyncio.ensure_future(store.set(f"k{number}", "2")) for number in range(60)]
+        assert await store.get("a") == "1"
+        assert not any(writer.done() for writer in writers), "who reads waits for nobody"
+        ended = await asyncio.gather(*writers, return_exceptions=True)
+        assert time.monotonic() - began < 5 * patience, "all have waited at the same time"
+    assert {type(each) for each in ended} == {Busy}
+    await store.set("a", "3")
+    assert await store.get("a") == "3"
 
 
 @requirement("PLUG-06")

@@ -20,8 +20,9 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 TEMPORARY = ".tmp-"
 
-_FIRST_PAUSE = 0.001
-_LONGEST_PAUSE = 0.05
+FIRST_PAUSE = 0.001
+LONGEST_PAUSE = 0.05
+"""Between two tries to get a lock."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
@@ -161,12 +162,12 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
     """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
-        end, pause = time.monotonic() + seconds, _FIRST_PAUSE
+        end, pause = time.monotonic() + seconds, FIRST_PAUSE
         while not _try_lock(descriptor):
             if time.monotonic() >= end:
-                raise _held_too_long(path, seconds)
+                raise held_too_long(path, seconds)
             await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_PAUSE)
     except BaseException:
         os.close(descriptor)
         raise
@@ -174,15 +175,15 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
 
 
 def _wait_for(descriptor: int, path: Path, seconds: float) -> None:
-    end, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    end, pause = time.monotonic() + seconds, FIRST_PAUSE
     while not _try_lock(descriptor):
         if time.monotonic() >= end:
-            raise _held_too_long(path, seconds)
+            raise held_too_long(path, seconds)
         time.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _held_too_long(path: Path, seconds: float) -> Busy:
+def held_too_long(path: Path, seconds: float) -> Busy:
     return Busy(
         f"another process has held {path} for more than {seconds:g} s",
         hint="end the other clawft process that hangs, then try again",
