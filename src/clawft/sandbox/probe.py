@@ -161,9 +161,14 @@ def _user() -> list[str]:
 
 
 def _which(program: str) -> str | None:
-    """As `shutil.which`, which brings all that packs archives."""
-    paths = (os.path.join(folder, program) for folder in os.get_exec_path())
+    """As `shutil.which`, which brings all that packs archives. The folder we happen to be in has no say."""
+    paths = (os.path.join(folder, program) for folder in os.get_exec_path() if os.path.isabs(folder))
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
+def _idle() -> str:
+    """A program that does nothing, to try out what starts it."""
+    return _which("true") or "/bin/true"
 
 
 def _told_by(file: str) -> str:
@@ -231,7 +236,7 @@ def _bubble(program: str | None) -> Means:
 
 def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
     """What went wrong; nothing if it works."""
-    return _trial([*_enclosing(program, sized=sized, network=network), "true"])
+    return _trial([*_enclosing(program, sized=sized, network=network), _idle()])
 
 
 def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[str, ...]:
@@ -298,7 +303,7 @@ def _landlock() -> int:
 
 
 def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
-    return prefix if prefix and not _trial([*prefix, "true"]) else ()
+    return prefix if prefix and not _trial([*prefix, _idle()]) else ()
 
 
 def _limiting() -> tuple[str, ...]:
