@@ -255,7 +255,11 @@ class LinkClosed(LinkError):
 
 
 class SpawnFailed(LinkError):
-    pass
+    """`passing`: it is the machine that lacks something now, and not the program."""
+
+    def __init__(self, message: str, *, hint: str = "", passing: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.passing = passing
 
 
 class ProcessExited(LinkError):

@@ -1,6 +1,7 @@
 """Renewals against a real provider with rotation and replay detection: once, by whoever asks, and never lost."""
 
 import asyncio
+import errno
 import os
 import random
 import signal
@@ -16,13 +17,15 @@ import pytest
 from aiohttp import web as http
 
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.renew import Renewal
+from clawft.auth.renew import Renewal, digest_of, renew_here
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
 from clawft.auth.vault import Vault
+from clawft.auth.web import NotReached
 from clawft.errors import LoginFailed
 from tests.auth.logins import expire, logged_in, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import idp
+from tests.servers.rogue_issuer import rogue_issuer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -210,3 +213,36 @@ async def test_a_helper_killed_before_the_provider_heard_of_it_loses_nothing(vau
         expire(vault, token_endpoint=f"{provider.issuer}/token")
         held.hold = ""
         assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+
+
+@requirement("OAUTH-11")
+async def test_a_disk_without_room_costs_no_login(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack: a disk that is full when the new token comes, while the server has ended the old one."""
+    answer = {"access_token": "new", "refresh_token": "next", "token_type": "Bearer"}
+    async with rogue_issuer({"/token": answer}) as rogue:
+        server = AuthServer(issuer=rogue.site, token_endpoint=f"{rogue.site}/token")
+        login = Login(TokenSet("old", refresh_token="first", provider_name="mine"), server, Client("me"))
+        vault.write("mine", login)
+        with monkeypatch.context() as full:
+            full.setattr("clawft.auth.vault.write_all", no_space)
+            with pytest.raises(NotReached, match="no room for a renewed login: No space"):
+                await renew_here(vault, "mine", digest_of(login))
+        assert rogue.asked_at("/token") == []
+        await renew_here(vault, "mine", digest_of(login))
+        assert vault.read("mine")[0].tokens.refresh_token == "next"
+    assert sorted(path.name for path in vault.folder.iterdir()) == [".write.lock", "mine.json"]
+
+
+@requirement("OAUTH-11")
+async def test_a_good_token_is_used_while_the_disk_takes_nothing(vault: Vault) -> None:
+    server = AuthServer(issuer="https://x.example", token_endpoint="https://x.example/token")
+    token = TokenSet("good", refresh_token="first", expires_at=int(time.time()) + 30, provider_name="mine")
+    login = Login(token, server, Client("me"))
+    vault.write("mine", login)
+    vault.lock("mine").mkdir()
+    assert login.is_due(time.time())
+    assert await Renewal(vault).fresh("mine", login) == login
+
+
+def no_space(descriptor: int, data: bytes) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -57,6 +57,17 @@ async def test_the_file_is_private_before_it_holds_anything(vault: Vault, monkey
     assert set(seen) == {0o600}
 
 
+@requirement("OAUTH-05", "test_delete_token")
+@pytest.mark.parametrize("forgets", [True, False])
+async def test_what_a_killed_writer_left_does_not_stay(vault: Vault, home: Path, forgets: bool) -> None:
+    """It may hold a token that nobody would look for any more."""
+    await vault.store_token(TOKEN)
+    left = home / "tokens" / ".tmp-0123"
+    left.write_bytes(b"refresh")
+    await (vault.delete("google") if forgets else vault.store_token(TOKEN))
+    assert not left.exists()
+
+
 @requirement("test_delete_token")
 async def test_deleting_twice_is_no_error(vault: Vault) -> None:
     await vault.store_token(TOKEN)

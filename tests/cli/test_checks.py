@@ -1,8 +1,11 @@
 """What `weft doctor` says about a machine."""
 
+from pathlib import Path
+
 import pytest
 
-from clawft.cli.checks import sandbox_with
+from clawft.cli.checks import audit, sandbox_with
+from clawft.errors import Busy
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
 
@@ -31,3 +34,15 @@ def test_what_is_lost_is_said(means: Means, level: str, said: tuple[str, ...], u
     assert all(words in found.said for words in said)
     assert not any(words in found.said for words in unsaid)
     assert bool(found.hint) == (level == "warn")
+
+
+@requirement("AGENT-14", "GUARD-11")
+def test_a_journal_that_somebody_holds_is_one_finding_among_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(path: Path) -> None:
+        raise Busy("another process has held it", hint="end it")
+
+    monkeypatch.setattr("clawft.store.journal.verify", held)
+    (found,) = audit(tmp_path)
+    assert (found.level, found.said, found.hint) == ("fail", "another process has held it", "end it")

@@ -80,6 +80,17 @@ def test_what_is_approved_still_runs_and_the_lost_line_is_told(approved: None, o
     assert said.startswith("weft: audit: 1 lines could not be written: ")
 
 
+@requirement("PLUG-06", "AGENT-14")
+@pytest.mark.parametrize("kind", ["full", "read-only"])
+def test_what_cannot_be_remembered_is_told_to_whoever_asked(approved: None, on_disk: Any, run: Any, kind: str) -> None:
+    assert run("tools", "call", "memory__set", "key=a", "value=1").code == 0
+    done = on_disk(kind, "tools", "call", "memory__set", "key=a", "value=2")
+    reason = "No space left on device" if kind == "full" else "Read-only file system"
+    assert done.returncode == 1
+    assert f"cannot be written: {reason} (weft doctor)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @requirement("AGENT-14")
 @pytest.mark.parametrize("kind", ["full", "read-only"])
 def test_the_doctor_finds_it(approved: None, on_disk: Any, kind: str) -> None:

@@ -25,6 +25,8 @@ def test_a_new_changed_or_missing_file_differs(tmp_path: Path) -> None:
     assert stamps([file]) != first
     assert renewed(nothing, folder_stamps(tmp_path)) == ["a"]
     assert folder_stamps(tmp_path / "none") == {}
+    (tmp_path / ".tmp-0123").touch()
+    assert list(folder_stamps(tmp_path)) == ["a"], "a file on its way in is no name yet"
 
 
 @requirement("CONF-21", "CONF-05")

@@ -76,6 +76,21 @@ async def test_a_failed_task_fails() -> None:
     assert "failed" in outcome.reason
 
 
+@requirement("DELEG-19")
+@pytest.mark.parametrize("record", ['{"taskId":"1","status":[]}', '{"taskId":{},"status":{}}', '{"a":' + "[" * 20_000])
+async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str) -> None:
+    @tool
+    async def task_create(type: str, description: str) -> str:
+        """Create a new task."""
+        return record
+
+    gateway = Gateway()
+    provider = FunctionProvider("mcp:ruflo", [task_create], workspace=Path.cwd(), store=MemoryStore())
+    gateway.register(provider, server="ruflo")
+    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert (outcome.state, outcome.text) == (End.DONE, record)
+
+
 @requirement("DELEG-23")
 def test_a_server_that_is_not_there_switches_the_target_off() -> None:
     gateway, _ = made()

@@ -140,7 +140,13 @@ def test_a_glob_for_tools_covers_nothing_beside_them(home: Path, glob: str, cove
 
 
 @requirement("POOL-20")
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version":99}', b"\xff", b"[" * 100_000, b'{"approvals":3}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"{", b"[]", b'{"version":99}', b"\xff", b"[" * 100_000, b'{"approvals":3}'),
+        b'{"approvals":[{"server":"\xff"}]}',
+    ],
+)
 def test_a_damaged_file_approves_nothing_and_is_not_written_over(home: Path, content: bytes) -> None:
     path = home / "approvals.json"
     path.write_bytes(content)

@@ -42,7 +42,7 @@ HELLO = request(
     "initialize",
     {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
 )
-SIGNALS = [signal.SIGTERM, signal.SIGINT]
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
 async def is_refusing(pipe: Pipe) -> None:
@@ -72,6 +72,25 @@ async def test_the_end_of_input_ends_it(tmp_path: Path) -> None:
         await pipe.open()
         assert await asyncio.wait_for(pipe.end(), AT_ONCE_S) == 0
         assert pipe.stderr() == ""
+
+
+@requirement("SHELL-14")
+def test_whoever_starts_it_with_nohup_has_it_outlive_the_terminal(tmp_path: Path) -> None:
+    quiet = ("sh", "-c", 'trap "" HUP; exec "$@"', "sh", *MCP_SERVER)
+    with subprocess.Popen(
+        quiet, cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(HELLO)
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        process.stdin.write(request(2, "ping"))
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 2
+        process.stdin.close()
+        assert process.wait(STOP_S) == 0
 
 
 @requirement("SHELL-14", "GUARD-11")

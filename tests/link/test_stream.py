@@ -1,9 +1,11 @@
 """A real child on the other end of the link."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -181,6 +183,21 @@ async def test_a_command_that_cannot_run_is_refused_by_its_path(command: str, wh
     with pytest.raises(SpawnFailed, match=why):
         async with opened(Launch(command)):
             pass
+
+
+@requirement("LINK-10", "POOL-13")
+@pytest.mark.parametrize(("lacking", "passing"), [(errno.EMFILE, True), (errno.EAGAIN, True), (errno.EACCES, False)])
+async def test_what_a_machine_lacks_now_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch, lacking: int, passing: bool
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(lacking, os.strerror(lacking))
+
+    monkeypatch.setattr(subprocess, "Popen", full)
+    with pytest.raises(SpawnFailed, match=os.strerror(lacking)) as refused:
+        async with opened(launch()):
+            pass
+    assert refused.value.passing is passing
 
 
 @requirement("SESS-13", "S2-P2-04", "S4-TR-02", "LINK-11")

@@ -26,3 +26,21 @@ def test_where_one_of_them_does_not_work_the_others_are_used(tmp_path: Path, mon
     assert shutil.which("prlimit") == str(broken)
     found = probe()
     assert (found.level, found.limits, found.leash) == ("bwrap", (), whole.leash)
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("folder", [".", "", "here"])
+def test_programs_of_the_folder_we_are_in_hold_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """The attack: a repository with a `bwrap` of its own, and a PATH that begins where the user happens to be."""
+    whole, ran = means("bwrap"), tmp_path / "ran"
+    (tmp_path / folder).mkdir(exist_ok=True)
+    for name in ("bwrap", "prlimit", "setpriv", "unshare", "true"):
+        program = tmp_path / folder / name
+        program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    assert probe() == one_by_one(whole.bwrap) == whole
+    assert not ran.exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.errors import Busy
+from clawft.errors import Busy, InvalidConfig
 from clawft.store.home import home, locked, open_at_once, private_dir, write_private
 from tests.requirements import requirement
 
@@ -47,6 +47,13 @@ def test_home_is_in_the_users_folder_otherwise(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.delenv("CLAWFT_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert home() == tmp_path / ".clawft"
+
+
+@requirement("CONF-23")
+def test_the_home_of_nobody_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWFT_HOME", "~nobody-here/x")
+    with pytest.raises(InvalidConfig, match="nobody-here"):
+        home()
 
 
 @requirement("PLUG-06")

@@ -5,6 +5,7 @@ import json
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clawft.errors import ExecutionFailed, InvalidArguments
-from clawft.store import entry
+from clawft.errors import Busy, ExecutionFailed, InvalidArguments
+from clawft.store import entry, files
 from clawft.store.base import KeyValueStore
 from clawft.store.entry import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from clawft.store.files import FileStore, state_folder
+from clawft.store.home import locked
 from clawft.store.memory import MemoryStore
 from clawft.store.names import key_name
 from tests.requirements import requirement
@@ -240,6 +242,65 @@ async def test_an_expired_secret_does_not_stay_on_disk(tmp_path: Path, clock: Cl
     clock.now += 600
     assert await store.get("oauth2_pkce_x") is None
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+@requirement("PLUG-06")
+async def test_what_is_written_while_an_expired_value_is_found_stays(tmp_path: Path) -> None:
+    """Another process writes between our look at the old value and the removal of its file."""
+    written = iter([b'{"key":"a","expires":null}\nnew'])
+
+    def clock() -> float:
+        for whole in written:
+            (tmp_path / "k.a").write_bytes(whole)
+        return 2e12
+
+    await FileStore(tmp_path).set("a", "old", ttl=1)
+    assert await FileStore(tmp_path, clock).get("a") is None
+    assert await FileStore(tmp_path).get("a") == "new"
+
+
+@requirement("PLUG-06")
+async def test_an_expired_value_whose_file_cannot_go_is_over_all_the_same(tmp_path: Path, clock: Clock) -> None:
+    store = FileStore(tmp_path, clock)
+    await store.set("a", "1", ttl=600)
+    clock.now += 600
+    (tmp_path / ".lock").unlink()
+    (tmp_path / ".lock").mkdir()
+    assert await store.get("a") is None
+
+
+@requirement("PLUG-06")
+@pytest.mark.parametrize("head", [b'{"key":"\xff","expires":null}', b'{"a":' + b"[" * 5_000])
+async def test_whatever_stands_in_a_file_does_not_hide_the_others(tmp_path: Path, head: bytes) -> None:
+    store = FileStore(tmp_path)
+    await store.set("good", "1")
+    (tmp_path / "k.bad").write_bytes(head + b"\nvalue")
+    (tmp_path / "k.folder").mkdir()
+    assert await store.list_keys() == ["good"]
+    for key in ("bad", "folder"):
+        with pytest.raises(ExecutionFailed, match=rf"k\.{key}"):
+            await store.get(key)
+
+
+@requirement("PLUG-06")
+async def test_a_lock_that_nobody_gives_back_holds_up_writers_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: a process that is stopped while it holds the lock, and more writers than there are threads."""
+    patience = 0.5
+    monkeypatch.setattr(files, "LOCK_SECONDS", patience)
+    store = FileStore(tmp_path)
+    await store.set("a", "1")
+    with locked(tmp_path / ".lock"):
+        began = time.monotonic()
+        writers = [asyncio.ensure_future(store.set(f"k{number}", "2")) for number in range(60)]
+        assert await store.get("a") == "1"
+        assert not any(writer.done() for writer in writers), "who reads waits for nobody"
+        ended = await asyncio.gather(*writers, return_exceptions=True)
+        assert time.monotonic() - began < 5 * patience, "all have waited at the same time"
+    assert {type(each) for each in ended} == {Busy}
+    await store.set("a", "3")
+    assert await store.get("a") == "3"
 
 
 @requirement("PLUG-06")

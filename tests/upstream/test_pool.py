@@ -493,6 +493,17 @@ async def test_a_program_that_cannot_start_is_named(tmp_path: Path) -> None:
         assert (await mine.connect(table("a"))).errors == {"a": "/x does not exist"}
 
 
+@requirement("POOL-13")
+async def test_a_machine_that_lacks_something_now_is_tried_again(tmp_path: Path) -> None:
+    """The attack: all open files taken for the moment in which a server is started."""
+    full = SpawnFailed("/x could not be started: too many open files", passing=True)
+    ways = Tables({"a": {"server/discover": full}})
+    async with pool(tmp_path, ways) as mine:
+        assert (await mine.connect(table("a"))).errors == {"a": full.message}
+        ways.tables = {}
+        await until(lambda: state(mine, "a") is State.CONNECTED)
+
+
 @requirement("POOL-08", "SESS-06")
 async def test_a_stateless_server_is_listened_to_for_list_changes(tmp_path: Path) -> None:
     async with pool(tmp_path) as mine:

@@ -6,7 +6,8 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 GC_THRESHOLDS = (50_000, 20, 20)
@@ -28,19 +29,31 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[None]:
-    """Done at the first SIGTERM or SIGINT; the second ends us at once, after `at_once`."""
+    """Done at the first SIGTERM or SIGINT, or when our terminal goes; the second ends us at once, after `at_once`."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[None] = loop.create_future()
 
     def on_signal(number: int) -> None:
         if stop.done():
             at_once()
+            threading.excepthook = _nobody_listens
             sys.exit(128 + number)
         stop.set_result(None)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in _ending():
         try:
             loop.add_signal_handler(number, on_signal, number)
         except NotImplementedError:  # Windows: Ctrl-C arrives as KeyboardInterrupt
             continue
     return stop
+
+
+def _ending() -> Iterator[signal.Signals]:
+    """The signals that end us. Who started us with `nohup` wants us to outlive the terminal."""
+    yield from (signal.SIGTERM, signal.SIGINT)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
+
+
+def _nobody_listens(ended: threading.ExceptHookArgs) -> None:
+    """A thread that outlives the loop cannot tell it so; where we end at once that is nobody's concern."""

@@ -6,6 +6,7 @@ Signatures are checked by PyJWT (the extra `oauth`), imported with the first tok
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # brings the whole of cryptography
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures of a private key only: `none` and shared secrets prove nothing here."""
 KEYS_SECONDS = 3_600.0
+LAST_KEYS_SECONDS = 4 * KEYS_SECONDS
+"""An issuer that is out of reach locks nobody out before its last keys are so old."""
 ASK_AGAIN_SECONDS = 30.0
 """A token with an unknown key makes us look for new keys, but not more often than this."""
 FAILED_SECONDS = 5.0
@@ -41,6 +44,9 @@ FAR_FUTURE = 1 << 40
 """Whatever a token says of its end."""
 KINDS = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
 """What a token may call itself. Others of the same issuer (proofs, logout tokens) are not for coming in (RFC 8725)."""
+
+
+log = logging.getLogger("clawft.auth")
 
 
 class Person(Struct, frozen=True):
@@ -101,26 +107,43 @@ class Verifier:
     async def _key(self, kid: str) -> PyJWK:
         age = time.monotonic() - self._asked_at
         if age > KEYS_SECONDS or (kid not in self._keys and age > ASK_AGAIN_SECONDS):
-            await self._renew_keys()
+            await self._renew_keys(will_do=kid in self._keys and age <= LAST_KEYS_SECONDS)
         if not kid and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         if kid not in self._keys:
             raise BadToken("the token is signed with a key that the issuer does not have")
         return self._keys[kid]
 
-    async def _renew_keys(self) -> None:
-        """Whoever comes meanwhile waits for the same answer; if there is none, a later caller asks again."""
+    async def _renew_keys(self, *, will_do: bool) -> None:
+        """Whoever comes meanwhile waits for the same answer; if there is none, a later caller asks again.
+
+        `will_do`: without an answer the old key counts on, and once there was none nobody waits for the next.
+        """
+        try:
+            asking = self._ask()
+            in_vain = self._failed_at > self._asked_at + KEYS_SECONDS  # somebody has waited since they are old
+            if not (will_do and in_vain):
+                await asyncio.shield(asking)
+        except LoginFailed:
+            if not will_do:
+                raise
+
+    def _ask(self) -> asyncio.Task[None]:
         if time.monotonic() - self._failed_at < FAILED_SECONDS:
             raise LoginFailed(f"{self.issuer} did not give its keys a moment ago")
         if self._asking is None:
             self._asking = asyncio.get_running_loop().create_task(self._ask_for_keys())
             self._asking.add_done_callback(self._asked)
-        await asyncio.shield(self._asking)
+        return self._asking
 
     def _asked(self, task: asyncio.Task[None]) -> None:
         self._asking = None
-        if not task.cancelled() and task.exception() is not None:  # whoever waited has it
-            self._failed_at = time.monotonic()
+        failed = None if task.cancelled() else task.exception()  # whoever waited has it
+        if failed is None:
+            return
+        if self._failed_at <= self._asked_at:  # told once, until it answers again
+            log.warning("%s did not give its keys: %s; for some hours the last ones count on", self.issuer, failed)
+        self._failed_at = time.monotonic()
 
     async def _ask_for_keys(self) -> None:
         self._keys = await self._fetch_keys()

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +23,7 @@ from clawft.auth.endpoint import TokenRefused, ask_for_token, credentials_fields
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
-from clawft.errors import LoginFailed
+from clawft.errors import Busy, LoginFailed
 from clawft.store.home import held, private_dir
 
 HELPER_SECONDS = 40.0
@@ -58,10 +59,10 @@ class Renewal:
             return await self._now_and_then(name, login)
         except TokenRefused:
             raise
-        except LoginFailed:
+        except (LoginFailed, Busy, OSError):
             if login.tokens.is_expired(margin=0):
                 raise
-            return login  # the authorization server is out of reach, but the token is still good for a while
+            return login  # the authorization server is out of reach, or our disk; the token is still good for a while
 
     async def _now_and_then(self, name: str, login: Login) -> Login:
         """A server that did not answer is asked again after a while, and not with each request."""
@@ -173,6 +174,15 @@ async def renew_here(vault: Vault, name: str, digest: str) -> None:
         fields = credentials_fields(login.asked, login.resource)
     # The place was judged when the login was made; from then on its certificate says whose it is.
     web = Web(lambda url, addresses: None, near=endpoint)
-    token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
+    with _room(vault, name):  # a token that is given once must not be asked for where it could not be kept
+        token, _ = await ask_for_token(web, login.server, login.client, fields, login.tokens.provider_name)
     tokens = renewed(login.tokens, token)
     vault.write(name, msgspec.structs.replace(login, tokens=tokens, obtained_at=int(time.time())))
+
+
+def _room(vault: Vault, name: str) -> BinaryIO:
+    """On the disk, before the old token is spent. Raises NotReached if there is none: the login is still good."""
+    try:
+        return vault.room(name)
+    except OSError as failed:
+        raise NotReached(f"{vault.folder} has no room for a renewed login: {failed.strerror}") from None

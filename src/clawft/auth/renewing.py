@@ -24,9 +24,15 @@ def main(folder: str, name: str, login: str) -> int:
     except ClawftError as failed:
         error = failed.error if isinstance(failed, TokenRefused) else ""
         said = Said(error, failed.message, reached=not isinstance(failed, NotReached))
-        sys.stdout.buffer.write(msgspec.json.encode(said))
-        return 1
+        return _failed(said)
+    except OSError as failed:  # the disk, at the last moment
+        return _failed(Said("", f"the renewed login cannot be kept: {failed.filename}: {failed.strerror}"))
     return 0
+
+
+def _failed(said: Said) -> int:
+    sys.stdout.buffer.write(msgspec.json.encode(said))
+    return 1
 
 
 if __name__ == "__main__":

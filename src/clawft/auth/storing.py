@@ -13,7 +13,7 @@ import msgspec
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login
-from clawft.auth.vault import SECRETS, Vault, put_away
+from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, put_away
 from clawft.store.home import locked, private_dir, write_private
 from clawft.store.secrets import SCHEME, resolve
 
@@ -23,7 +23,8 @@ def keep_in_keyring(root: Vault) -> int:
     private_dir(root.folder, sync=True)
     with locked(root.folder / ".store.lock"):
         sealed.make_key()
-        write_private(root.folder / sealed.MARK, b"")
+        with locked(root.folder / WRITE_LOCK):
+            write_private(root.folder / sealed.MARK, b"")
         return _rewrite(root)
 
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -22,13 +24,17 @@ from msgspec import Struct
 from clawft.auth import sealed
 from clawft.auth.tokens import Login, TokenSet
 from clawft.errors import ExecutionFailed, InvalidArguments
-from clawft.store.home import home, locked, private_dir, read_plain, write_private
+from clawft.store.home import home, locked, private_dir, read_plain, sweep, write_all, write_private
 from clawft.store.secrets import SCHEME, is_reference
 
 MAX_LOGINS = 32
 """Kept for one name; the oldest makes room."""
 MAX_FILE_BYTES = 4 * 1024 * 1024
+SPARE_BYTES = 64 * 1024
+"""By which a login may grow when it is renewed."""
 SECRETS = "secrets"
+WRITE_LOCK = ".write.lock"
+"""Held by whoever writes in a folder of logins."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -126,17 +132,35 @@ class Vault:
         """All logins of this name, each changed, in the form that holds now."""
         self._change(name, lambda known: [change(login) for login in known])
 
+    def room(self, name: str) -> BinaryIO:
+        """Taken on the disk for this login, renewed, until it is closed. Raises OSError if there is none."""
+        import tempfile  # only where a login is renewed
+
+        private_dir(self.folder, sync=True)
+        path = self.path(name)
+        size = path.stat().st_size if path.exists() else 0
+        taken = tempfile.TemporaryFile(dir=self.folder, buffering=0)  # noqa: SIM115 - it has no name: nothing is left
+        try:
+            write_all(taken.fileno(), bytes(size + SPARE_BYTES))
+            os.fsync(taken.fileno())
+        except OSError:
+            taken.close()
+            raise
+        return taken
+
     def _change(self, name: str, change: Callable[[list[Login]], list[Login]]) -> None:
         path = self.path(name)
         private_dir(self.folder, sync=True)
-        with locked(self.folder / ".write.lock"):
+        with locked(self.folder / WRITE_LOCK):
+            sweep(self.folder)  # what was left behind holds tokens
             data = msgspec.json.encode(_File(change(self.read(name))))
             write_private(path, sealed.seal(data, self._label(name)) if sealed.is_marked(self.folder) else data)
 
     def _delete(self, name: str) -> None:
         path = self.path(name)
         if path.exists():
-            with locked(self.folder / ".write.lock"):
+            with locked(self.folder / WRITE_LOCK):
+                sweep(self.folder)
                 path.unlink(missing_ok=True)
 
 

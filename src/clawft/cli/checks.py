@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.cli.audit import touched, untouched
 from clawft.config.places import audit_file, user_file
-from clawft.errors import InvalidConfig, quoted
+from clawft.errors import Busy, InvalidConfig, quoted
 
 if TYPE_CHECKING:
     from clawft.sandbox.probe import Means
@@ -194,6 +194,9 @@ def audit(folder: Path) -> Iterator[Finding]:
         result = verify(audit_file(folder))
     except OSError as failed:
         yield fail("audit", f"{failed.filename}: {failed.strerror}", "correct what is said above, and look again")
+        return
+    except Busy as held:
+        yield fail("audit", held.message, held.hint)
         return
     if isinstance(result, Intact):
         yield ok("audit", untouched(result))

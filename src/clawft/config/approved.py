@@ -23,7 +23,7 @@ from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, approval_of, judge
 from clawft.policy.launch import loaders
-from clawft.policy.pin import Shown, pin
+from clawft.policy.pin import Shown, pin, read_shown
 from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
@@ -99,7 +99,7 @@ def _contents(spec: UpstreamSpec, known: Approval | None) -> dict[str, Any]:
     """What is in the files that would be run."""
     now = _stamp(spec)
     if known is not None and now and known.stamp == now and known.shown is not msgspec.UNSET:
-        told = msgspec.json.decode(known.shown, type=dict[str, Any])
+        told = read_shown(bytes(known.shown))
         return {name: told[name] for name in ("program", "scripts") if name in told}
     found = scripts(spec.command, spec.args, spec.cwd, spec.env)
     return {"program": _digest(spec.command), **({"scripts": digests(found)} if found else {})}

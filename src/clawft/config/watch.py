@@ -31,9 +31,9 @@ def _stamp(file: Path) -> Stamp | None:
 
 
 def folder_stamps(folder: Path) -> Stamps:
-    """Of every file in it, by name alone."""
+    """Of every file in it, by name alone. A hidden one is on its way in, or was left by somebody who was killed."""
     try:
-        names = os.listdir(folder)
+        names = [name for name in os.listdir(folder) if not name.startswith(".")]
     except OSError:
         return {}
     return {Path(name).name: stamp for name, stamp in stamps(folder / name for name in names).items()}

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from clawft.delegate.budget import Bounds, End, why
 from clawft.delegate.events import Called, Calling, Outcome, Tell
@@ -18,7 +19,15 @@ KIND = "feature"
 RUNNING = frozenset({"in_progress", "running", "assigned"})
 POLL_SECONDS = 2.0
 
-_object = msgspec.json.Decoder(dict[str, Any])
+
+class _Record(Struct, frozen=True):
+    """What it says of a task."""
+
+    status: str = ""
+    id: str | int | None = field(default=None, name="taskId")
+
+
+_record = msgspec.json.Decoder(_Record)
 
 
 def entry_tool(server: str) -> str:
@@ -52,14 +61,14 @@ class Flow:
         result = await self._call(CREATE, {"type": KIND, "description": task})
         if result.is_error:
             return End.FAILED, "", result.text
-        told = _record(result.text)
-        while told.get("status") in RUNNING and "taskId" in told:
+        told = _read(result.text)
+        while told.status in RUNNING and told.id is not None:
             await asyncio.sleep(POLL_SECONDS)
-            result = await self._call(STATUS, {"taskId": told["taskId"]})
+            result = await self._call(STATUS, {"taskId": told.id})
             if result.is_error:
                 return End.FAILED, "", result.text
-            told = _record(result.text)
-        failed = told.get("status") == "failed"
+            told = _read(result.text)
+        failed = told.status == "failed"
         return (End.FAILED if failed else End.DONE), result.text, "claude-flow says that it failed" if failed else ""
 
     async def _call(self, tool: str, given: dict[str, Any]) -> ToolResult:
@@ -73,8 +82,9 @@ class Flow:
         return result
 
 
-def _record(text: str) -> dict[str, Any]:
+def _read(text: str) -> _Record:
+    """An empty one of whatever else it says: then that is all there is to know."""
     try:
-        return _object.decode(text)
-    except msgspec.DecodeError:
-        return {}
+        return _record.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return _Record()

@@ -67,7 +67,7 @@ def history_of(file: Path) -> list[Entry]:
     for line in _read(file).split(b"\n"):
         try:
             told = _line.decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if not isinstance(told, Start | Outcome):
             entries.append(told)

@@ -144,7 +144,7 @@ def read(path: Path) -> tuple[Approval, ...]:
 def parse(content: bytes, where: str, hint: str = ANEW) -> tuple[Approval, ...]:
     try:
         document = msgspec.json.decode(content, type=_Document)
-    except (msgspec.DecodeError, RecursionError) as wrong:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise InvalidConfig(f"{where} holds no approvals: {wrong}", hint=hint) from None
     if document.version > VERSION or len(content) > MAX_FILE_BYTES:
         raise InvalidConfig(f"{where} was written by a later weft, or is too large", hint="pip install -U clawft")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -27,6 +28,8 @@ STDERR_BYTES = 64 * 1024
 SHORT_TAIL = 2_000
 INHERITED = ("PATH", "HOME")
 UMASK = 0o077
+LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
+"""What a machine has no more of now, and may have again in a moment."""
 """What a child makes is for its user only."""
 
 Said = Callable[[bytes], None]
@@ -218,9 +221,7 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
             how.handed.close()
         for descriptor in how.ends or ():
             os.close(descriptor)
-        raise SpawnFailed(
-            f"{launch.command} could not be started: {failed}", hint="check the path and its mode"
-        ) from None
+        raise _not_started(launch.command, failed) from None
     finally:
         for descriptor in how.descriptors:
             os.close(descriptor)
@@ -228,6 +229,15 @@ def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
     if how.handed is not None:
         child.keep_door(how.handed, how.hosts)
     return child
+
+
+def _not_started(command: str, failed: OSError | ValueError) -> SpawnFailed:
+    told = f"{command} could not be started: {failed}"
+    if isinstance(failed, OSError) and failed.errno in LACKING:
+        return SpawnFailed(
+            told, hint="weft may open more files or start more processes: ulimit -n, ulimit -u", passing=True
+        )
+    return SpawnFailed(told, hint="check the path and its mode")
 
 
 def _run(how: Start, cwd: str) -> subprocess.Popen[bytes]:

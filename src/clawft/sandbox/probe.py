@@ -6,6 +6,7 @@ A program that is installed may still be forbidden: Ubuntu's AppArmor does that 
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ MAX_TASKS = 4096
 """Processes and threads of a child and all it started; of everybody but root, to whom the kernel sets no bound."""
 COUNTS_APART = (5, 14)
 """Since this kernel the tasks of a namespace are counted by themselves, and not with all others of the user."""
+MAX_KEPT_BYTES = 64 * 1024
+"""Of what is remembered."""
 SHAPE = 3
 """Of what is remembered; counted up when the trials change."""
 SILENCE = 'sandbox = "off" silences this'
@@ -38,6 +41,8 @@ INSTALLERS = {
     "apk": "apk add",
 }
 RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for
 
 Level = Literal["bwrap", "landlock", "none"]
 
@@ -84,16 +89,33 @@ def means(folder: Path) -> Means:
 
 @lru_cache(maxsize=4)
 def _means(file: str) -> Means:
-    here = _here()
-    try:
-        kept = msgspec.json.decode(Path(file).read_bytes(), type=_Remembered)
-    except (OSError, msgspec.MsgspecError):
-        kept = None
+    here, kept = _here(), _kept(file)
     if kept is not None and kept.here == here:
         return kept.means
     found = probe()
     _remember(file, _Remembered(here, found))
     return found
+
+
+def _kept(file: str) -> _Remembered | None:
+    """What an earlier start has written. None if others could have: it says what is put before every command."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | _AT_ONCE)
+        try:
+            told = os.read(descriptor, MAX_KEPT_BYTES) if _is_ours_alone(os.fstat(descriptor)) else b""
+        finally:
+            os.close(descriptor)
+        return msgspec.json.decode(told, type=_Remembered)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _is_ours_alone(found: os.stat_result) -> bool:
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    return sys.platform == "win32" or (
+        found.st_uid in (os.getuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
 
 
 def _remember(file: str, what: _Remembered) -> None:
@@ -139,9 +161,18 @@ def _user() -> list[str]:
 
 
 def which(program: str, folders: Sequence[str] | None = None) -> str | None:
-    """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH."""
-    paths = (os.path.join(folder, program) for folder in (os.get_exec_path() if folders is None else folders))
+    """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH.
+
+    The folder we happen to be in has no say.
+    """
+    absolute = filter(os.path.isabs, os.get_exec_path() if folders is None else folders)
+    paths = (os.path.join(folder, program) for folder in absolute)
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
+def _idle() -> str:
+    """A program that does nothing, to try out what starts it."""
+    return which("true") or "/bin/true"
 
 
 def _told_by(file: str) -> str:
@@ -209,7 +240,7 @@ def _bubble(program: str | None) -> Means:
 
 def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOST,)) -> str:
     """What went wrong; nothing if it works."""
-    return _trial([*_enclosing(program, sized=sized, network=network), "true"])
+    return _trial([*_enclosing(program, sized=sized, network=network), _idle()])
 
 
 def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[str, ...]:
@@ -276,7 +307,7 @@ def _landlock() -> int:
 
 
 def _if_it_works(prefix: tuple[str, ...]) -> tuple[str, ...]:
-    return prefix if prefix and not _trial([*prefix, "true"]) else ()
+    return prefix if prefix and not _trial([*prefix, _idle()]) else ()
 
 
 def _limiting() -> tuple[str, ...]:

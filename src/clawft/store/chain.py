@@ -72,7 +72,7 @@ def read_link(line: bytes) -> Link | None:
     """What a line says about itself; None if it is no sealed line at all."""
     try:
         return _link.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
-from clawft.errors import Busy
+from clawft.errors import Busy, InvalidConfig
 
 LOCK_SECONDS = 10.0
 """How long to wait for another process before giving up."""
@@ -22,6 +22,7 @@ TEMPORARY = ".tmp-"
 
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
+"""Between two tries to get a lock."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCK_FILE = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)
@@ -33,8 +34,9 @@ def open_at_once(path: str | Path) -> BufferedReader:
     descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
     try:
         return open(descriptor, "rb")
-    except OSError:
+    except OSError as failed:
         os.close(descriptor)
+        failed.filename = str(path)  # it knows the number only
         raise
 
 
@@ -61,9 +63,12 @@ def check_plain(descriptor: int, path: Path) -> None:
 
 
 def home() -> Path:
-    """CLAWFT_HOME, or ~/.clawft."""
-    told = os.environ.get("CLAWFT_HOME")
-    return Path(told).expanduser().absolute() if told else Path.home() / ".clawft"
+    """CLAWFT_HOME, or ~/.clawft. Raises InvalidConfig if it is the home of nobody we know."""
+    told = os.environ.get("CLAWFT_HOME") or "~/.clawft"
+    try:
+        return Path(told).expanduser().absolute()
+    except RuntimeError:
+        raise InvalidConfig(f"{told}: nobody knows where that home is", hint="export CLAWFT_HOME=/a/folder") from None
 
 
 def private_dir(path: Path, *, sync: bool = False) -> Path:
@@ -109,6 +114,12 @@ def _write_new(path: Path, data: bytes, sync: bool) -> None:
             os.fsync(file.fileno())
 
 
+def sweep(folder: Path) -> None:
+    """Whoever wrote here before us and was killed may have left half a file; we hold the lock, so nobody writes now."""
+    for left in folder.glob(f"{TEMPORARY}*"):
+        left.unlink(missing_ok=True)
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     """A write may take less than it was given."""
     rest = memoryview(data)
@@ -135,8 +146,9 @@ def locked(path: Path, seconds: float = LOCK_SECONDS) -> Generator[None]:
     """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
-        for pause in _pauses(descriptor, path, seconds):
-            time.sleep(pause)
+        waits = pauses(path, seconds)
+        while not _try_lock(descriptor):
+            time.sleep(next(waits))
         try:
             yield
         finally:
@@ -152,25 +164,25 @@ async def held(path: Path, seconds: float = LOCK_SECONDS) -> int:
     """
     descriptor = os.open(path, _LOCK_FILE, PRIVATE_FILE)
     try:
-        for pause in _pauses(descriptor, path, seconds):
-            await asyncio.sleep(pause)
+        waits = pauses(path, seconds)
+        while not _try_lock(descriptor):  # noqa: ASYNC110 - it is another process that lets go
+            await asyncio.sleep(next(waits))
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _pauses(descriptor: int, path: Path, seconds: float) -> Iterator[float]:
-    """How long to wait between two tries to get the lock; none is left when we have it. Raises Busy."""
+def pauses(path: Path, seconds: float) -> Iterator[float]:
+    """How long to wait between two tries to get a lock. Raises Busy when it was long enough."""
     end, pause = time.monotonic() + seconds, _FIRST_PAUSE
-    while not _try_lock(descriptor):
-        if time.monotonic() >= end:
-            raise Busy(
-                f"another process has held {path} for more than {seconds:g} s",
-                hint="end the other clawft process that hangs, then try again",
-            )
+    while time.monotonic() < end:
         yield pause
         pause = min(pause * 2, _LONGEST_PAUSE)
+    raise Busy(
+        f"another process holds {path}, and has done so for too long",
+        hint="end the other clawft process that hangs, then try again",
+    )
 
 
 if sys.platform == "win32":

@@ -228,7 +228,7 @@ class Upstream:
             return None
         if self.state is not State.PENDING:
             self._move(Event.LOST)
-        final = isinstance(error, NO_USE_TO_TRY_AGAIN)
+        final = isinstance(error, NO_USE_TO_TRY_AGAIN) and not (isinstance(error, SpawnFailed) and error.passing)
         wait = None if final else self.backoff.next_wait(time.monotonic())
         if wait is None:
             log.error("%s: given up: %s", self.spec.name, self.error)

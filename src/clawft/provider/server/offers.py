@@ -22,10 +22,12 @@ from clawft.auth.receiver import Receiver
 from clawft.auth.vault import check_name
 from clawft.errors import ClawftError
 from clawft.provider.server.logins import ServerLogins
-from clawft.store.home import private_dir, write_private
+from clawft.store.home import private_dir, read_plain, write_private
 from clawft.store.memory import MemoryStore
 from clawft.upstream.state import State
 from clawft.upstream.upstream import Upstream
+
+MAX_OFFER_BYTES = 64 * 1024
 
 log = logging.getLogger("clawft.auth")
 
@@ -102,8 +104,8 @@ class LoginOffers:
 def offered(folder: Path, name: str) -> str:
     """The address a running weft waits at for this server; empty if none does."""
     try:
-        offer = _offer.decode((folder / f"{check_name(name)}.json").read_bytes())
+        offer = _offer.decode(read_plain(folder / f"{check_name(name)}.json", MAX_OFFER_BYTES))
         os.kill(offer.pid, 0)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, OverflowError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     return offer.url if time.time() < offer.until else ""

@@ -9,10 +9,12 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.home import open_plain, private_dir, write_private
+from clawft.store.home import private_dir, read_plain, write_private
 from clawft.upstream.spec import UpstreamSpec
 
 TTL_SECONDS = 300.0
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""What is longer was not written by us: no server has so much room."""
 
 log = logging.getLogger("clawft.upstream")
 
@@ -114,9 +116,8 @@ class SchemaCache:
         if self._folder is None:
             return None
         try:
-            with open_plain(_path(self._folder, name)) as file:
-                found = _remembered.decode(file.read())
-        except (OSError, msgspec.DecodeError):
+            found = _remembered.decode(read_plain(_path(self._folder, name), MAX_FILE_BYTES))
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         self._known.setdefault(name, _Head(found.fingerprint, found.stored, found.era))
         return found
