@@ -28,9 +28,9 @@ STDERR_BYTES = 64 * 1024
 SHORT_TAIL = 2_000
 INHERITED = ("PATH", "HOME")
 UMASK = 0o077
+"""What a child makes is for its user only."""
 LACKING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 """What a machine has no more of now, and may have again in a moment."""
-"""What a child makes is for its user only."""
 
 Said = Callable[[bytes], None]
 """Hears what a child writes to stderr."""
