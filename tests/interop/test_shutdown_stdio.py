@@ -45,6 +45,14 @@ HELLO = request(
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
+@pytest.fixture(autouse=True)
+def with_a_terminal_that_counts() -> Generator[None]:
+    """Even if the tests run under `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 async def is_refusing(pipe: Pipe) -> None:
     """Call until the answer is that we are too late."""
     for attempt in range(1_000):
