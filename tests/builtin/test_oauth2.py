@@ -20,6 +20,7 @@ from tests.auth.logins import expire
 from tests.requirements import requirement
 from tests.servers.idp import CLIENT_SECRET, MACHINE_SECRET, Idp, idp, log_in
 from tests.servers.pipe import Pipe, mcp_server, text_of
+from tests.servers.rogue_issuer import rogue_issuer
 from tests.servers.web import Asked, serve
 
 SCOPES = ["openid", "offline_access", "api.read"]
@@ -185,6 +186,18 @@ async def test_device_code(tmp_path: Path) -> None:
         assert told["user_code"] in told["verification_uri_complete"]
         await log_in(told["verification_uri_complete"])
         assert (await until_known(me))["account"] == "ada"
+
+
+@pytest.mark.slow
+@requirement("OAUTH-21")
+@pytest.mark.parametrize("page", ["verification_uri", "verification_uri_complete"])
+async def test_no_code_is_typed_at_an_honest_page_for_somebody_else(tmp_path: Path, page: str) -> None:
+    """Whoever has begun a login of their own there would get what the person allows."""
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device"}
+    async with agent(tmp_path) as me, rogue_issuer({"/device": code | {page: "https://login.example/"}}) as rogue:
+        answer = await me.call("oauth2__device", client_id="native", scopes=[], issuer=rogue.site)
+        assert (answer["isError"], "would get the login" in answer["content"][0]["text"]) == (True, True), answer
+        assert rogue.asked_at("/token") == []
 
 
 @pytest.mark.slow

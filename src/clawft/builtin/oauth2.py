@@ -175,7 +175,7 @@ def _device(desk: Desk) -> Callable[..., Any]:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
             check_owner(device_url, found)
         vault = vault_of(ctx)
-        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found))
+        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found), own_page=True)
         desk.beside(login, provider)
         return DeviceLogin(
             provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
