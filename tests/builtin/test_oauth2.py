@@ -147,6 +147,16 @@ async def test_a_login_that_cannot_be_read_hides_no_other(tmp_path: Path) -> Non
         assert [(each["provider"], each["state"]) for each in known] == [("bent", "unreadable"), ("good", "good")]
 
 
+@pytest.mark.slow
+@requirement("LINK-15")
+async def test_what_is_secret_in_the_address_of_a_server_is_not_told(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        place = "https://mcp.example/mcp?k=key-in-an-address-77f0"
+        Vault(me.home / "tokens").servers.write("mine", Login(TokenSet("t"), resource=place, hosts=(place,)))
+        (known,) = (await me.call("oauth2__status"))["structuredContent"]["result"]
+        assert (known["resource"], known["hosts"]) == ("https://mcp.example/mcp?k=…", ["https://mcp.example/mcp?k=…"])
+
+
 async def until_known(me: Agent) -> Json:
     async with asyncio.timeout(SOON_S):
         while True:

@@ -27,6 +27,7 @@ from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions
 from clawft.store.names import folder_name
 from clawft.store.secrets import is_reference
+from clawft.wire.secrets import mask_url
 
 MAX_TEXT = 2_048
 MAX_SCOPES = 100
@@ -286,8 +287,8 @@ def known(name: str, kind: Literal["provider", "server"], login: Login) -> Known
         login.renewable,
         login.account,
         login.server.issuer,
-        login.resource,
-        login.hosts,
+        mask_url(login.resource),
+        tuple(map(mask_url, login.hosts)),
         login.tokens.expires_at,
         login.tokens.scopes,
     )
