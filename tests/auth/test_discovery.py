@@ -1,5 +1,6 @@
 """What a hostile server says about itself is refused, each time with its reason."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -104,6 +105,9 @@ def test_nobody_is_sent_to_an_honest_page_for_somebody_else(shown: str, server: 
         ("https://login.honest.co.uk/auth", AuthServer(token_endpoint="https://api.honest.co.uk/token")),
         ("http://127.0.0.1:8080/auth", AuthServer(token_endpoint="http://127.0.0.1:9090/token")),
         (HONEST, AuthServer(token_endpoint="https://honest-tokens.example", issuer="https://honest.example")),
+        ("https://microsoft.com/devicelogin", PRESETS["microsoft"].server),
+        ("https://www.google.com/device", PRESETS["google"].server),
+        ("https://github.com/login/device", PRESETS["github"].server),
         *((known.authorization_endpoint, known) for known in PRESET_SERVERS),
         *((known.device_authorization_endpoint, known) for known in PRESET_SERVERS),
     ],
@@ -223,6 +227,15 @@ HEADERS: list[tuple[str, Callable[[Challenge], bool]]] = [
 @pytest.mark.parametrize(("header", "holds"), HEADERS, ids=range(len(HEADERS)))
 def test_challenges_are_read(header: str, holds: Callable[[Challenge], bool]) -> None:
     assert holds(read_challenge(header))
+
+
+@requirement("QUAL-12")
+@pytest.mark.parametrize("rest", ["a" * 8_000, "a" * 4_000 + " " * 4_000, 'a="\\' * 2_000, "a " * 4_000, ",a " * 2_500])
+def test_a_challenge_of_one_long_word_is_read_at_once(rest: str) -> None:
+    """Everybody waits meanwhile, and any server can answer so to each request."""
+    began = time.process_time()
+    assert read_challenge(f"Bearer scope=a {rest}").scopes == ("a",)
+    assert time.process_time() - began < 0.1
 
 
 def test_which_client_we_are() -> None:

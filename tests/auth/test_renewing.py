@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -213,6 +214,21 @@ async def test_a_helper_killed_before_the_provider_heard_of_it_loses_nothing(vau
         expire(vault, token_endpoint=f"{provider.issuer}/token")
         held.hold = ""
         assert await weft_says(home, "auth", "refresh", "mine") == (0, "renewed: mine\n")
+
+
+@requirement("OAUTH-11", "QUAL-12")
+async def test_a_provider_that_says_nothing_takes_no_place_of_others(vault: Vault) -> None:
+    """There are few threads for all files of all servers; a silent one would hold one of them for a long time."""
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    async with between("") as silent:
+        silent.hold = "before"
+        token = TokenSet("t", refresh_token="r", expires_at=1)
+        due = Login(token, AuthServer(token_endpoint=silent.url), Client("x"))
+        vault.write("mine", due)
+        renewing = asyncio.create_task(Renewal(vault).renew("mine", due))
+        await asyncio.wait_for(silent.reached.wait(), PATIENCE_S)
+        assert await asyncio.wait_for(vault.load("mine"), 5) == [due]
+        renewing.cancel()
 
 
 @requirement("OAUTH-11")

@@ -20,6 +20,7 @@ from tests.auth.logins import expire
 from tests.requirements import requirement
 from tests.servers.idp import CLIENT_SECRET, MACHINE_SECRET, Idp, idp, log_in
 from tests.servers.pipe import Pipe, mcp_server, text_of
+from tests.servers.rogue_issuer import rogue_issuer
 from tests.servers.web import Asked, serve
 
 SCOPES = ["openid", "offline_access", "api.read"]
@@ -146,6 +147,16 @@ async def test_a_login_that_cannot_be_read_hides_no_other(tmp_path: Path) -> Non
         assert [(each["provider"], each["state"]) for each in known] == [("bent", "unreadable"), ("good", "good")]
 
 
+@pytest.mark.slow
+@requirement("LINK-15")
+async def test_what_is_secret_in_the_address_of_a_server_is_not_told(tmp_path: Path) -> None:
+    async with agent(tmp_path) as me:
+        place = "https://mcp.example/mcp?k=key-in-an-address-77f0"
+        Vault(me.home / "tokens").servers.write("mine", Login(TokenSet("t"), resource=place, hosts=(place,)))
+        (known,) = (await me.call("oauth2__status"))["structuredContent"]["result"]
+        assert (known["resource"], known["hosts"]) == ("https://mcp.example/mcp?k=…", ["https://mcp.example/mcp?k=…"])
+
+
 async def until_known(me: Agent) -> Json:
     async with asyncio.timeout(SOON_S):
         while True:
@@ -185,6 +196,18 @@ async def test_device_code(tmp_path: Path) -> None:
         assert told["user_code"] in told["verification_uri_complete"]
         await log_in(told["verification_uri_complete"])
         assert (await until_known(me))["account"] == "ada"
+
+
+@pytest.mark.slow
+@requirement("OAUTH-21")
+@pytest.mark.parametrize("page", ["verification_uri", "verification_uri_complete"])
+async def test_no_code_is_typed_at_an_honest_page_for_somebody_else(tmp_path: Path, page: str) -> None:
+    """Whoever has begun a login of their own there would get what the person allows."""
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device"}
+    async with agent(tmp_path) as me, rogue_issuer({"/device": code | {page: "https://login.example/"}}) as rogue:
+        answer = await me.call("oauth2__device", client_id="native", scopes=[], issuer=rogue.site)
+        assert (answer["isError"], "would get the login" in answer["content"][0]["text"]) == (True, True), answer
+        assert rogue.asked_at("/token") == []
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Authorization servers and protected servers that turn on us once a login is under way, or long made."""
 
 import asyncio
+import base64
 import json
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from tests.servers.rogue_issuer import Asked, Rogue, rogue_issuer
 pytestmark = [pytest.mark.slow, requirement("LINK-26")]
 
 CANARY = "canary-of-a-login-9d41"
+KEY = "key-in-an-address-77f0"
+RESOURCE, ISSUER = "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"
 
 
 @pytest.fixture
@@ -91,10 +94,11 @@ async def test_a_token_of_a_kind_we_do_not_know_is_never_used(home: Path, vault:
         assert vault.servers.read("rogue") == []
 
 
-def keep(vault: Vault, rogue: Rogue) -> None:
-    """A login that is good, as far as we know."""
+def keep(vault: Vault, rogue: Rogue, issuer: Rogue | None = None) -> None:
+    """A login that is good, as far as we know; from the server itself, or from an issuer elsewhere."""
+    site = (issuer or rogue).site
     token = TokenSet(CANARY, refresh_token="again", expires_at=int(time.time()) + 3_600, provider_name="rogue")
-    server = AuthServer(issuer=rogue.site, token_endpoint=f"{rogue.site}/token")
+    server = AuthServer(issuer=site, token_endpoint=f"{site}/token")
     vault.servers.write("rogue", Login(token, server, Client("me"), resource=rogue.server, hosts=(rogue.server,)))
 
 
@@ -157,6 +161,48 @@ async def test_a_token_that_a_server_repeats_is_not_said_again(home: Path, vault
     assert [path for path in files if CANARY in path.read_text(errors="replace")] == []
 
 
+@requirement("OAUTH-01")
+@pytest.mark.parametrize("method", ["client_secret_post", "client_secret_basic"])
+async def test_a_client_secret_that_an_issuer_repeats_is_not_said_again(home: Path, vault: Vault, method: str) -> None:
+    """It is sent by the process that renews, and what that says comes to whoever called."""
+    given = iter([{"access_token": "good", "token_type": "Bearer", "refresh_token": "again"}])
+
+    def repeating(asked: Asked) -> web.Response:
+        if told := next(given, None):
+            return web.json_response(told)
+        pair = asked.token.removeprefix("Basic ")
+        heard = f"{asked.form.get('client_secret')} {pair} {base64.b64decode(pair)!r}"
+        return web.json_response({"error": "invalid_client", "error_description": heard}, status=400)
+
+    def registering(asked: Asked) -> web.Response:
+        return web.json_response({"client_id": "me", "client_secret": CANARY, "token_endpoint_auth_method": method})
+
+    async with rogue_issuer({"/token": repeating, "/register": registering}) as rogue:
+        configured(home, rogue)
+        code, said = await logging_in(home)
+        assert code == 0, said
+        heard = [await weft_says(home, *words.split()) for words in ("auth refresh rogue", "tools call rogue__poke")]
+    assert all("invalid_client" in said for _, said in heard), heard
+    pair = base64.b64encode(f"me:{CANARY}".encode()).decode()
+    assert (CANARY in str(heard), pair in str(heard)) == (False, False), heard
+
+
+@requirement("OAUTH-22")
+async def test_a_token_that_an_issuer_gives_as_a_right_or_a_name_is_not_shown(home: Path) -> None:
+    """Nor is what is secret in the address of the server."""
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": CANARY}).encode()).decode().rstrip("=")
+    answers = {"/token": {"access_token": CANARY, "scope": f"read {CANARY}", "id_token": f"e30.{claims}.x"}}
+    async with rogue_issuer(answers) as rogue:
+        rogue.server += f"?k={KEY}"
+        configured(home, rogue)
+        code, said = await logging_in(home)
+        assert (code, CANARY in said, KEY in said) == (0, False, False), said
+        heard = [await weft_says(home, "auth", "status", *form) for form in ((), ("--json",))]
+        heard.append(await weft_says(home, "servers", "test", "rogue"))
+    assert (CANARY in str(heard), KEY in str(heard)) == (False, False), heard
+    assert all(f"{rogue.site}/mcp?k=…" in said for _, said in heard), heard
+
+
 @requirement("OAUTH-11")
 async def test_an_issuer_that_is_away_for_a_moment_logs_nobody_out(tmp_path: Path, home: Path, vault: Vault) -> None:
     """The token has expired meanwhile. Nobody has to log in again, and no call makes another request of it."""
@@ -184,6 +230,27 @@ async def test_an_issuer_that_is_away_for_a_moment_logs_nobody_out(tmp_path: Pat
             assert answer["result"]["content"][0]["text"] == "poked"
         assert calls > len(rogue.asked_at("/token")) == 3
         assert rogue.asked_at("/register") == []
+
+
+@requirement("OAUTH-11")
+@pytest.mark.parametrize("status", [404, 503])
+async def test_a_server_that_does_not_say_where_to_log_in_logs_nobody_out(
+    home: Path, vault: Vault, status: int
+) -> None:
+    """The token is renewed where it came from, which may be another place than the server."""
+
+    def for_the_renewed(asked: Asked) -> web.Response:
+        return serving(asked) if asked.token == "good" else web.Response(status=401)
+
+    def silent(asked: Asked) -> web.Response:
+        return web.Response(status=status)
+
+    async with rogue_issuer({"/mcp": for_the_renewed, RESOURCE: silent}) as rogue, rogue_issuer({}) as issuer:
+        configured(home, rogue)
+        keep(vault, rogue, issuer)
+        code, said = await weft_says(home, "tools", "call", "rogue__poke")
+        assert (code, said.strip()) == (0, "poked")
+        assert (len(issuer.asked_at("/token")), rogue.asked_at("/token")) == (1, [])
 
 
 async def call(pipe: Pipe) -> Json:
@@ -242,9 +309,6 @@ async def test_a_code_that_nobody_could_type_is_refused(home: Path, user_code: s
         words = ("auth", "login", "mine", "--issuer", rogue.site, "--client-id", "me", "--device")
         code, said = await weft_says(home, *words)
     assert (code, "a code that nobody could type" in said, "elsewhere" in said) == (1, True, False), said
-
-
-RESOURCE, ISSUER = "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"
 
 
 async def test_a_login_at_a_page_of_somebody_else_is_refused(home: Path) -> None:

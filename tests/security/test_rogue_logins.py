@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 PATIENCE_S = 40.0
 EVIL = "\x1b[31m\x1b]0;mine\x07\u202e"
+FORGED = "\nlogged in: rogue"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 Answers = Callable[[str], dict[str, bytes]]
@@ -51,7 +52,7 @@ def wants_login(place: str) -> bytes:
 
 REFUSED: dict[str, tuple[Answers, str]] = {
     "an error in colours": (
-        lambda site: {"/register": told({"error": "x", "error_description": EVIL}, "400 x")},
+        lambda site: {"/register": told({"error": "x", "error_description": EVIL + FORGED}, "400 x")},
         "does not register us",
     ),
     "metadata inside": (lambda site: {"/mcp": wants_login("https://169.254.169.254/latest")}, "169.254.169.254"),
@@ -159,4 +160,5 @@ async def test_a_login_that_leads_astray_ends_with_its_reason(tmp_path: Path, ca
     assert weft.returncode == 1
     assert reason in said
     assert "Traceback" not in said
+    assert FORGED not in said
     assert not any(mark in said for mark in "\x1b\x07\u202e")

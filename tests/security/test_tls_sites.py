@@ -56,6 +56,7 @@ EXPECTED = {
     "elsewhere": ("is not valid for '127.0.0.1'", "the name that the certificate is for"),
     "selfmade": ("self-signed certificate", "SSL_CERT_FILE"),
     "stranger": ("unable to get local issuer certificate", "SSL_CERT_FILE"),
+    "weak": ("key too weak", "a longer key"),
     "plain": ("no TLS could be agreed on", "http:// instead of https://"),
     "alert": ("no TLS could be agreed on", "handshake failure"),
     "closing": ("it closed the connection at once", ""),
@@ -76,6 +77,7 @@ def contexts(trusted: Authority, folder: Path) -> dict[str, ssl.SSLContext]:
         "early": trusted.context("early", starts=1, ends=FAR_DAYS),
         "elsewhere": trusted.context("elsewhere", host="example.com"),
         "selfmade": shown(trusted.signed_by_itself("selfmade")),
+        "weak": trusted.weak("weak"),
         "stranger": Authority(folder, "nobody").context("stranger"),
     }
 

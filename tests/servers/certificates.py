@@ -7,12 +7,15 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 from tests.servers.raw_http import LOOPBACK
 
 DAY = timedelta(days=1)
+WEAK_BITS = 1024
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Authority:
@@ -36,12 +39,18 @@ class Authority:
         built = _unsigned(name, self._name, key, starts, ends).add_extension(_names(host), False)
         return self._written(name, built.sign(self._key, hashes.SHA256()), key)
 
+    def weak(self, name: str) -> ssl.SSLContext:
+        """Of a server with a key that can be guessed."""
+        key = rsa.generate_private_key(65_537, WEAK_BITS)
+        built = _unsigned(name, self._name, key, -1, 10).add_extension(_names(LOOPBACK), False)
+        return shown(self._written(name, built.sign(self._key, hashes.SHA256()), key))
+
     def signed_by_itself(self, name: str) -> Path:
         key = ec.generate_private_key(ec.SECP256R1())
         built = _unsigned(name, name, key, -1, 10).add_extension(_names(LOOPBACK), False)
         return self._written(name, built.sign(key, hashes.SHA256()), key)
 
-    def _written(self, name: str, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Path:
+    def _written(self, name: str, certificate: x509.Certificate, key: Key) -> Path:
         pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
         file = self._folder / f"{name}.pem"
         private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
@@ -51,13 +60,12 @@ class Authority:
 
 def shown(file: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # whoever shows a weak one does not mind
     context.load_cert_chain(file)
     return context
 
 
-def _unsigned(
-    name: str, issuer: str, key: ec.EllipticCurvePrivateKey, starts: int, ends: int
-) -> x509.CertificateBuilder:
+def _unsigned(name: str, issuer: str, key: Key, starts: int, ends: int) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()

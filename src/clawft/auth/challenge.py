@@ -10,7 +10,8 @@ MAX_HEADER = 8_192
 MAX_SCOPE_CHARS = 256
 
 _SCOPE = re.compile(rf"[\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_SCOPE_CHARS}}}")
-_PARAMETER = re.compile(r'([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+_PARAMETER = re.compile(r'(?<![A-Za-z0-9_-])([A-Za-z0-9_-]++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
+"""Begins where a word begins: tried at each of its letters, one long word would take a second."""
 _SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9._~+/-]*)(?=\s+[A-Za-z0-9_-]+\s*=|\s*(?:,|$))")
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from clawft.auth.device import DeviceCode, ask_for_code, poll
+from clawft.auth.device import DeviceCode, ask_for_code, check_code, poll
 from clawft.auth.endpoint import ask_for_token, credentials_fields
 from clawft.auth.flow import LIFETIME_S, AuthorizeResult, Flow, Returned, begin, finish, login_of
 from clawft.auth.receiver import Receiver
@@ -72,14 +72,21 @@ class Desk:
         await vault.save(flow.name, login)
         return login
 
-    async def begin_device(self, vault: Vault, flow: Flow) -> tuple[DeviceCode, asyncio.Task[Login]]:
-        """The code for the person, and the task that waits until it was typed."""
+    async def begin_device(
+        self, vault: Vault, flow: Flow, *, own_page: bool = False
+    ) -> tuple[DeviceCode, asyncio.Task[Login]]:
+        """The code for the person, and the task that waits until it was typed.
+
+        `own_page`: where it is typed must belong to whoever gets the login.
+        """
         if self._codes >= MAX_CODES:
             raise LoginFailed(f"{MAX_CODES} codes wait to be typed already", hint="type some of them")
         web = self.make_web(flow.near)
         self._codes += 1
         try:
             code = await ask_for_code(web, flow.server, flow.client, flow.scopes, flow.resource)
+            if own_page:
+                check_code(code, flow.server)
         except BaseException:
             self._codes -= 1
             raise

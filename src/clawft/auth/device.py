@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clawft.auth.discovery import check_owner
 from clawft.auth.endpoint import TokenRefused, ask_for_token, device_fields
 from clawft.auth.flow import account_in
 from clawft.auth.tokens import AuthServer, Client, Login
@@ -58,6 +59,12 @@ async def ask_for_code(
         int(time.time()) + _number(answer.told.get("expires_in"), 600),
         max(_number(answer.told.get("interval"), DEFAULT_INTERVAL_S), 1),
     )
+
+
+def check_code(code: DeviceCode, server: AuthServer) -> None:
+    """Nobody types at an honest page what somebody else has begun there."""
+    for page in filter(None, (code.verification_uri, code.verification_uri_complete)):
+        check_owner(page, server)
 
 
 async def poll(web: Web, code: DeviceCode, login: Login) -> Login:

@@ -37,6 +37,8 @@ class Protected(Struct, frozen=True):
     resource: str
     issuer: str
     scopes: tuple[str, ...] = ()
+    guessed: bool = False
+    """It says nothing, or not now."""
 
 
 # ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -48,7 +50,7 @@ async def find_resource(web: Web, server: str, challenge: Challenge) -> Protecte
         told = await web.document(place)
         if told is not None:
             return check_resource(told, server)
-    return Protected(server, _origin(server))
+    return Protected(_without_query(server), _origin(server), guessed=True)
 
 
 def resource_places(server: str, challenge: Challenge) -> list[str]:
@@ -165,6 +167,11 @@ def _split(url: str) -> SplitResult | None:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+
+
+def _without_query(url: str) -> str:
+    """As a resource is named (RFC 8707): what is secret in a query is between us and the server."""
+    return urlunsplit(urlsplit(url)._replace(query="", fragment=""))
 
 
 def _text(told: Mapping[str, Any], name: str) -> str:

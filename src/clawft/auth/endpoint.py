@@ -13,8 +13,9 @@ from urllib.parse import quote_plus
 import msgspec
 
 from clawft.auth.tokens import AuthServer, Client, TokenSet
-from clawft.auth.web import Answer, NotReached, Web, place_of
+from clawft.auth.web import Answer, NotReached, Web, brief, place_of
 from clawft.errors import LoginFailed
+from clawft.store.concealed import keep_concealed
 from clawft.store.secrets import is_reference, resolve
 
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -59,8 +60,9 @@ async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]
         return {"client_id": client.client_id}, {}
     secret = await _secret(client)
     if client.method == "client_secret_basic":
-        pair = f"{quote_plus(client.client_id)}:{quote_plus(secret)}".encode()
-        return {}, {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        pair = base64.b64encode(f"{quote_plus(client.client_id)}:{quote_plus(secret)}".encode()).decode()
+        keep_concealed(pair)
+        return {}, {"Authorization": f"Basic {pair}"}
     return {"client_id": client.client_id, "client_secret": secret}, {}
 
 
@@ -100,7 +102,7 @@ def _refused(server: AuthServer, answer: Answer, fields: Mapping[str, str]) -> T
     for secret in fields.values():
         if len(secret) >= SHORTEST_HIDDEN:
             error, detail = error.replace(secret, "…"), detail.replace(secret, "…")
-    error, detail = error[:DETAIL_CHARS], detail[:DETAIL_CHARS]
+    error, detail = brief(error, DETAIL_CHARS), brief(detail, DETAIL_CHARS)
     told = ": ".join(filter(None, (error or f"status {answer.status}", detail)))
     return TokenRefused(f"{place_of(server.token_endpoint)} gave no token: {told}", error=error)
 

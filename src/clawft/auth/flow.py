@@ -18,7 +18,7 @@ from msgspec import Struct
 from clawft.auth.endpoint import ask_for_token, code_fields
 from clawft.auth.pkce import challenge_of, new_state, new_verifier
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
-from clawft.auth.web import MakeWeb
+from clawft.auth.web import MakeWeb, brief
 from clawft.errors import LoginFailed
 from clawft.store.base import KeyValueStore
 
@@ -101,7 +101,8 @@ async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Returned) ->
     flow = waiting.flow
     check_issuer(flow.server, returned.iss)
     if returned.error or not returned.code:
-        raise LoginFailed(f"{flow.name}: the login was not granted: {_said(returned.error) or 'no code came back'}")
+        why = brief(returned.error, SAID_CHARS) or "no code came back"
+        raise LoginFailed(f"{flow.name}: the login was not granted: {why}")
     fields = code_fields(returned.code, flow.redirect_uri, waiting.verifier, flow.resource)
     token, told = await ask_for_token(make_web(flow.near), flow.server, flow.client, fields, flow.name)
     if not token.scopes:
@@ -145,7 +146,7 @@ def check_issuer(server: AuthServer, iss: str | None) -> None:
         return
     asked = server.issuer or _origin(server.authorization_endpoint)
     if (iss if server.issuer else _origin(iss)) != asked:
-        raise LoginFailed(f"the answer comes from {_said(iss)!r}, but {asked!r} was asked")
+        raise LoginFailed(f"the answer comes from {brief(iss, SAID_CHARS)!r}, but {asked!r} was asked")
 
 
 def _origin(url: str) -> str:
@@ -175,7 +176,3 @@ def account_in(told: Mapping[str, Any]) -> str:
         return ""
     subject = cast("dict[str, object]", claims).get("sub") if isinstance(claims, dict) else None
     return subject if isinstance(subject, str) else ""
-
-
-def _said(text: str) -> str:
-    return text[:SAID_CHARS]

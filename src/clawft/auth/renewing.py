@@ -16,6 +16,7 @@ from clawft.auth.renew import Said, renew_here
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
 from clawft.errors import ClawftError
+from clawft.store.concealed import conceal
 
 
 def main(folder: str, name: str, login: str) -> int:
@@ -23,7 +24,8 @@ def main(folder: str, name: str, login: str) -> int:
         asyncio.run(renew_here(Vault(Path(folder)), name, login))
     except ClawftError as failed:
         error = failed.error if isinstance(failed, TokenRefused) else ""
-        said = Said(error, failed.message, reached=not isinstance(failed, NotReached))
+        # only here is it known which secret of the client's was sent: a server may repeat it
+        said = Said(conceal(error), conceal(failed.message), reached=not isinstance(failed, NotReached))
         return _failed(said)
     except OSError as failed:  # the disk, at the last moment
         return _failed(Said("", f"the renewed login cannot be kept: {failed.filename}: {failed.strerror}"))

@@ -20,6 +20,7 @@ from clawft.auth.web import MakeWeb, NotReached
 from clawft.errors import LinkError, LinkRefused, LoginFailed, NeedsAuth
 from clawft.store.base import KeyValueStore
 from clawft.store.memory import MemoryStore
+from clawft.wire.secrets import mask_url
 
 MAX_STEPS = 2
 """How often one link may ask for further scopes before a refusal is final."""
@@ -52,6 +53,7 @@ class ServerLogin:
     ) -> None:
         self.name = name
         self.url = url
+        self._shown = mask_url(url)
         self._renewal = renewal
         self._make_web = make_web
         self._identity = identity
@@ -108,6 +110,8 @@ class ServerLogin:
             self._check_steps(challenge)
         try:
             self._login = await self._better(status, challenge, stored)
+        except NotReached as failed:
+            raise self._without_header(failed) from None
         except LoginFailed as failed:
             raise self._needs_auth(failed.message, header, failed.hint) from None
         return True
@@ -117,7 +121,7 @@ class ServerLogin:
         if self._browser is None:
             scopes = " ".join(f"--scope {shlex.quote(scope)}" for scope in challenge.scopes)  # a server wrote them
             raise LinkRefused(
-                f"{self.url} wants further rights: {' '.join(challenge.scopes)}",
+                f"{self._shown} wants further rights: {' '.join(challenge.scopes)}",
                 http_status=403,
                 hint=f"weft auth login {self.name} {scopes}".strip(),
             )
@@ -125,10 +129,11 @@ class ServerLogin:
     async def _better(self, status: int, challenge: Challenge, stored: Login | None) -> Login:
         """A login that may be taken: renewed where that is enough, else a new one."""
         if stored is None and self._browser is None:
-            raise LoginFailed(f"{self.url} wants a login")
+            raise LoginFailed(f"{self._shown} wants a login")
         web = self._make_web(self.url)
         protected = await find_resource(web, self.url, challenge)
-        same = stored is not None and same_issuer(stored.server.issuer, protected.issuer)
+        # a guess is no reason to leave the issuer that gave the login: a server may only be silent for a moment
+        same = stored is not None and (protected.guessed or same_issuer(stored.server.issuer, protected.issuer))
         if status == 401 and stored is not None and same and stored.renewable and not self._just_renewed(stored):
             try:
                 return await self._renew(stored)
@@ -136,15 +141,12 @@ class ServerLogin:
                 if self._browser is None:
                     raise
         if self._browser is None:
-            raise LoginFailed(f"{self.url} wants a new login")
+            raise LoginFailed(f"{self._shown} wants a new login")
         had = stored.asked if stored is not None and same else ()
         return await self.log_in(challenge, protected, had)
 
     async def _renew(self, stored: Login) -> Login:
-        try:
-            login = await self._renewal.renew(self.name, stored)
-        except NotReached as failed:
-            raise self._without_header(failed) from None
+        login = await self._renewal.renew(self.name, stored)
         self._renewed = login.tokens.authorization, time.monotonic()
         return login
 
@@ -156,7 +158,7 @@ class ServerLogin:
     def _without_header(self, failed: LoginFailed) -> LinkError:
         """Why there is none: a person has to log in, or the authorization server is not there at the moment."""
         if isinstance(failed, NotReached):
-            return LinkRefused(f"the login to {self.url} cannot be renewed now: {failed.message}", http_status=503)
+            return LinkRefused(f"the login to {self._shown} cannot be renewed now: {failed.message}", http_status=503)
         return self._needs_auth(str(failed))
 
     def _needs_auth(self, why: str, challenge: str = "", hint: str = "") -> NeedsAuth:

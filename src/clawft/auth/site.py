@@ -15,6 +15,8 @@ _SHARED = frozenset(
     """.split()
 )
 """Beneath these everybody can have a name."""
+_KNOWN_AS = {"microsoftonline.com": "microsoft.com"}
+"""Names of one owner: tokens are given at the first, and codes of devices typed at the second."""
 _COUNTRY, _KIND = 2, 3
 """Letters that `uk` and `co` of `example.co.uk` have at most: beneath such a pair, too, everybody can have a name."""
 
@@ -35,4 +37,4 @@ def _site(url: str) -> str:
         return host
     named = 3 if len(parts[-1]) <= _COUNTRY and len(parts[-2]) <= _KIND else 2
     site = ".".join(parts[-named:])
-    return host if site in _SHARED else site
+    return host if site in _SHARED else _KNOWN_AS.get(site, site)

@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True):
     def reason(self) -> str:
         """Why it was a no: in its own words, or by its status."""
         said = self.text("error_description") or self.text("error") or f"status {self.status}"
-        return said[:REASON_CHARS]
+        return brief(said, REASON_CHARS)
 
 
 class Web:
@@ -79,6 +79,8 @@ class Web:
 
     async def _answer(self, url: str, outgoing: Outgoing) -> Answer:
         found = await self._ask(url, outgoing)
+        if found.truncated:
+            raise LoginFailed(f"{place_of(url)} answered with more than {MAX_DOCUMENT} bytes")
         return Answer(found.status, _read(found) or {})
 
     async def _ask(self, url: str, outgoing: Outgoing) -> Fetched:
@@ -95,6 +97,11 @@ def _read(found: Fetched) -> Mapping[str, Any] | None:
         return _object.decode(found.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def brief(said: str, most: int) -> str:
+    """In one line: what a stranger says must not pass for lines of ours."""
+    return " ".join(said[: 2 * most].split())[:most]
 
 
 def place_of(url: str) -> str:

@@ -27,6 +27,7 @@ from clawft.provider.function import tool
 from clawft.provider.manifest import Manifest, Permissions
 from clawft.store.names import folder_name
 from clawft.store.secrets import is_reference
+from clawft.wire.secrets import mask_url
 
 MAX_TEXT = 2_048
 MAX_SCOPES = 100
@@ -175,7 +176,7 @@ def _device(desk: Desk) -> Callable[..., Any]:
             found = msgspec.structs.replace(found, device_authorization_endpoint=device_url)
             check_owner(device_url, found)
         vault = vault_of(ctx)
-        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found))
+        code, login = await desk.begin_device(vault, flow_of(config, vault, "", server=found), own_page=True)
         desk.beside(login, provider)
         return DeviceLogin(
             provider, code.user_code, code.verification_uri, code.verification_uri_complete, code.expires_at
@@ -286,8 +287,8 @@ def known(name: str, kind: Literal["provider", "server"], login: Login) -> Known
         login.renewable,
         login.account,
         login.server.issuer,
-        login.resource,
-        login.hosts,
+        mask_url(login.resource),
+        tuple(map(mask_url, login.hosts)),
         login.tokens.expires_at,
         login.tokens.scopes,
     )

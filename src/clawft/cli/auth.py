@@ -67,19 +67,23 @@ def _rows_of(kind: str, where: Vault, name: str, now: float) -> list[Row]:
 
 
 def _row(kind: str, name: str, login: Login, now: float) -> Row:
+    """What a server said of itself may repeat a token, and the address of one may hold a secret."""
+    from clawft.store.concealed import conceal  # only where logins are looked at
+    from clawft.wire.secrets import mask_url
+
     expires = login.tokens.expires_at
     return {
         "name": name,
         "kind": kind,
         "state": state_of(login, now),
-        "account": login.account,
+        "account": conceal(login.account),
         "expires": "never" if expires is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(expires)),
         "expires_at": expires,
         "renewable": login.renewable,
-        "scopes": " ".join(login.tokens.scopes),
-        "for": ", ".join(login.hosts),
-        "issuer": login.server.issuer,
-        "resource": login.resource,
+        "scopes": conceal(" ".join(login.tokens.scopes)),
+        "for": conceal(", ".join(map(mask_url, login.hosts))),
+        "issuer": conceal(login.server.issuer),
+        "resource": conceal(mask_url(login.resource)),
         "error": "",
     }
 

@@ -53,11 +53,13 @@ def login(told: Options) -> int:
             "--client-secret takes a reference: what stands on a command line can be seen by everyone",
             hint="put it into a variable, and say --client-secret secret://env/NAME",
         )
+    from clawft.store.concealed import conceal  # loaded with the logins
+
     server = _server(told)
     made = asyncio.run(_to_server(told, server) if server else _to_service(told))
     if server is not None:
         ask_to_reconnect(home_folder(), server.name)
-    print(f"logged in: {told.name}{f' as {one_line(made.account)}' if made.account else ''}")
+    print(f"logged in: {told.name}{f' as {one_line(conceal(made.account))}' if made.account else ''}")
     return 0
 
 

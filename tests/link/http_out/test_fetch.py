@@ -259,6 +259,18 @@ def test_unpacking_never_holds_more_than_the_bound() -> None:
     assert most < 1_000_000
 
 
+@requirement("QUAL-12")
+async def test_what_is_sent_behind_the_end_of_a_gzip_is_not_read(site: Site) -> None:
+    """It would be kept, and each piece would cost as much as all before it."""
+    packed = gzip.compress(b"fine")
+    more = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
+    site.answers["/"] = more + packed
+    assert (await fetch(site.url("/"), judge=anyone)).body == b"fine"
+    body = Unpacking("gzip", 1000)
+    body.add(packed)
+    assert (body.over, body.full) == (True, False)
+
+
 @requirement("WEB-02")
 async def test_a_server_that_stalls_runs_into_the_deadline(site: Site) -> None:
     site.answers["/"] = STALLED

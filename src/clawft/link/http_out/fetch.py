@@ -17,6 +17,7 @@ from msgspec import Struct
 from clawft.errors import InvalidArguments, LinkError, RequestTimeout
 from clawft.link.http_out.names import LOOKUPS
 from clawft.wire.headers import legible
+from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp and yarl cost some 100 ms to import: only when something is fetched
     from aiohttp import ClientResponse
@@ -96,6 +97,8 @@ async def _follow(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) 
         if isinstance(answer, Fetched):
             return answer
         status, target = answer
+        if not bounds.redirects:
+            raise LinkError(f"it redirects to {mask_url(str(target))}, where we do not go")
         outgoing = after_redirect(outgoing, status, same_origin=target.origin() == url.origin())
         url = target
     raise LinkError(f"{url}: more than {bounds.redirects} redirects")
@@ -202,7 +205,7 @@ async def _read(response: "ClientResponse", limit: int) -> Fetched:
     body = Unpacking(response.headers.get("Content-Encoding", ""), limit)
     async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         body.add(chunk)
-        if body.full:
+        if body.over:
             break
     body.end()
     return Fetched(
@@ -236,9 +239,14 @@ class Unpacking:
             del self.data[self._limit :]
             self.full = True
 
+    @property
+    def over(self) -> bool:
+        """Nothing more is wanted: there is no room, or its gzip has ended, whatever is sent behind it."""
+        return self.full or (self._gzip is not None and self._gzip.eof)
+
     def end(self) -> None:
         """Nothing more comes. Raises LinkError if something should."""
-        if self._gzip is not None and self._begun and not (self._gzip.eof or self.full):
+        if self._gzip is not None and self._begun and not self.over:
             raise LinkError("the answer breaks off in the middle of its gzip")
 
     def _unpack(self, chunk: bytes, most: int) -> bytes:

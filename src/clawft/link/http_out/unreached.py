@@ -9,11 +9,14 @@ import aiohttp
 
 TRUST = "if you trust whoever signed it, name a file with their certificate in SSL_CERT_FILE and start again"
 CLOCK = "whoever runs the server has to renew it; is the clock of this machine right?"
+WEAK = "whoever runs the server has to get one with a longer key and a newer signature"
 NAME = "use the name that the certificate is for, or ask whoever runs the server for one that has this name"
 
 _EXPIRED, _EARLY = 10, 9
 _MEANT_FOR = frozenset({62, 63, 64})
 """What OpenSSL calls a certificate of another host, address or mailbox."""
+_TOO_WEAK = frozenset({66, 67, 68})
+"""A key or a signature, its own or that of whoever signed it: no trust makes them stronger."""
 
 _CODING = "Can not decode content-encoding:"
 
@@ -50,8 +53,17 @@ def advice(error: BaseException) -> str:
     """What to do next; empty where nobody can know."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         code = getattr(error.certificate_error, "verify_code", 0)
-        return CLOCK if code in (_EXPIRED, _EARLY) else NAME if code in _MEANT_FOR else TRUST
+        return _advice_on(code)
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
         return "does its address begin with http:// instead of https://?"
     return ""
+
+
+def _advice_on(code: int) -> str:
+    """By what OpenSSL calls the fault of a certificate."""
+    if code in (_EXPIRED, _EARLY):
+        return CLOCK
+    if code in _MEANT_FOR:
+        return NAME
+    return WEAK if code in _TOO_WEAK else TRUST
