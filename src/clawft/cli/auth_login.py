@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from clawft.cli.main import leave_it_to_the_loop
 from clawft.cli.options import common_options, settings, sources
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
@@ -54,6 +55,7 @@ def login(told: Options) -> int:
             hint="put it into a variable, and say --client-secret secret://env/NAME",
         )
     server = _server(told)
+    leave_it_to_the_loop()
     made = asyncio.run(_to_server(told, server) if server else _to_service(told))
     if server is not None:
         ask_to_reconnect(home_folder(), server.name)
