@@ -672,3 +672,14 @@ async def test_where_nobody_can_be_asked_the_start_is_refused_with_the_command(t
         await until_listed(pipe, "theirs__echo")
         answer = await pipe.ask("tools/list")
         assert "weft__start_server" not in [tool["name"] for tool in answer["result"]["tools"]]
+
+
+@requirement("POOL-20")
+def test_what_a_file_says_twice_is_shown_once_as_it_will_count(run: Any, tmp_path: Path) -> None:
+    """The attack: a thousand lines about one tool, so that nobody reads the one about another."""
+    said = [{"server": "one", "tool": "echo", "pin": f"sha256:{at}"} for at in range(1000)]
+    (tmp_path / "team.json").write_text(json.dumps({"version": 1, "approvals": said}))
+    taken = run("approvals", "import", str(tmp_path / "team.json"))
+    assert taken.out.count("echo") == 1
+    assert taken.err == "1 approvals are new, 0 were there\n"
+    assert "0 approvals are new, 1 were there" in run("approvals", "import", str(tmp_path / "team.json")).err

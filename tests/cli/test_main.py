@@ -308,6 +308,35 @@ def test_ctrl_c_ends_a_call_with_130_and_no_traceback(
     assert (process.returncode, out, err) == (130, "", "")
 
 
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+from clawft.cli.main import main
+
+def look(frame, event, argument):
+    if frame.f_code.co_filename.endswith("datetime.py"):
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(look)
+sys.exit(main(["config", "show"]))
+"""
+
+
+@requirement("AGENT-14")
+def test_ctrl_c_while_we_load_is_no_crash(environment: dict[str, str], workspace: Path) -> None:
+    """msgspec looks away when what it needs cannot be loaded, and ends the process later."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING],
+        env=environment,
+        cwd=workspace,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @requirement("AGENT-14")
 @pytest.mark.parametrize(
     ("command", "code", "told"),

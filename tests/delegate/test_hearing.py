@@ -14,6 +14,7 @@ import pytest
 
 from clawft.delegate import desk, sdk
 from clawft.delegate.budget import Bounds, End
+from clawft.delegate.events import Called
 from clawft.delegate.hearing import BESIDE_BYTES, TOKEN_BYTES
 from clawft.delegate.key import Key
 from clawft.errors import DelegationFailed
@@ -23,10 +24,7 @@ from tests.delegate.test_adapters import KEY, MAKERS, Make, looped
 from tests.delegate.test_desk import desk_of, job
 from tests.requirements import requirement
 
-pytestmark = [
-    pytest.mark.slow,  # the libraries take a second to load
-    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings"),  # theirs, about odd answers
-]
+pytestmark = pytest.mark.slow  # the libraries take a second to load
 
 Pieces = Callable[[], Iterable[bytes]]
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
@@ -157,6 +155,26 @@ async def test_a_call_that_is_none_is_a_failure_like_any_other(
         outcome = await looped(MAKERS["claude"](url), Listener())
     assert outcome.state is End.FAILED
     assert outcome.reason.startswith("the model asks for a call that is none: Expected")
+
+
+@requirement("AGENT-04", "DELEG-14")
+@pytest.mark.parametrize("given", ['{"text": "whole", "to": "no', '{"text": "whole",', '{"text": "whole"} more'])
+async def test_a_call_with_half_its_arguments_is_not_made(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude's library would leave out what is not whole, and a deletion may be of all there is then."""
+    monkeypatch.setattr("clawft.delegate.retry.MAX_TRIES", 1)
+    listener = Listener()
+    async with saying(messages(use(input=given))) as (url, _):
+        outcome = await looped(MAKERS["claude"](url), listener)
+    assert (outcome.state, outcome.calls) == (End.FAILED, 0)
+    assert outcome.reason.startswith("the arguments for a call are no JSON object")
+    assert listener.of(Called) == []
+
+
+@requirement("DELEG-15")
+async def test_a_count_beyond_reckoning_ends_it_as_too_many_tokens() -> None:
+    async with saying(messages(use(), usage=10**400)) as (url, _):
+        outcome = await looped(MAKERS["claude"](url), Listener())
+    assert (outcome.state, outcome.calls) == (End.TOKENS, 1)
 
 
 @requirement("DELEG-15")

@@ -352,6 +352,17 @@ def test_our_variables_are_ours_alone(house: House, level: str) -> None:
     assert "PermissionError" in refused.stderr
 
 
+@requirement("POOL-22", "CONF-16")
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_steers_a_loader_steers_nothing_before_the_wall(house: House, outside: Path, level: str) -> None:
+    """Whatever builds the wall would write there, or run what it is told to, with all our rights."""
+    argv = [sys.executable, "-c", "import os; print('seen:', os.environ['LD_DEBUG'])"]
+    for each, escapes in ((level, False), ("free", True)):
+        ran = house.run(each, argv, LD_DEBUG="files", LD_DEBUG_OUTPUT=str(outside / "trace"))
+        assert "seen: files\n" in ran.stdout, ran.stderr
+        assert bool(list(outside.glob("trace*"))) is escapes
+
+
 @requirement("POOL-22", "POOL-21")
 @pytest.mark.parametrize("level", LEVELS)
 def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:

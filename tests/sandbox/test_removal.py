@@ -13,7 +13,12 @@ FOLDERS = 3_000
 
 @requirement("QUAL-12")
 @pytest.mark.skipif(os.name == "nt", reason="paths there end after 260 characters")
-def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path) -> None:
+def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By no program of the folder we happen to be in, where strangers may write."""
+    (tmp_path / "rm").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran")
+    (tmp_path / "rm").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
     top = tmp_path / "top"
     top.mkdir()
     here = os.open(top, os.O_RDONLY)
@@ -25,3 +30,4 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path: Path) -> None:
     os.close(here)
     remove(top)
     assert not top.exists()
+    assert not (tmp_path / "ran").exists()

@@ -6,13 +6,16 @@ import stat
 import subprocess
 import sys
 import time
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from clawft.errors import InvalidArguments
+from clawft.errors import Busy, InvalidArguments
+from clawft.store import journal as journal_module
+from clawft.store.home import locked
 from clawft.store.journal import Broken, Intact, Journal, files, find, tail, verify
 from tests.requirements import requirement
 
@@ -288,6 +291,56 @@ def test_processes_append_side_by_side_without_losing_a_line(path: Path) -> None
             process.wait(10)
     assert verify(path) == Intact(4 * 30 * 5)
     assert len({json.loads(bytes(line))["id"] for line in tail(path, 1_000)}) == 600
+
+
+@requirement("GUARD-11")
+def test_homes_whose_links_lead_to_one_journal_share_its_lock_too(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "other" / "audit.jsonl"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    Journal(path).append(entries(1))
+    Journal(link, rotate_bytes=1).append(entries(2))
+    with locked(path.with_suffix(".lock")), pytest.raises(Busy):
+        Journal(link).append(entries(3), seconds=0.01)
+    Journal(path).append(entries(3))
+    assert link.is_symlink()
+    assert verify(path) == verify(link) == Intact(3)
+    assert len(tail(link, 5)) == 3
+    assert find(link, "call-2") == find(path, "call-2") is not None
+
+
+VERIFY = """
+import resource, sys
+from pathlib import Path
+from clawft.store.journal import verify
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+print(verify(Path(sys.argv[1])))
+"""
+
+
+@requirement("GUARD-11", "QUAL-12")
+def test_more_files_than_a_process_may_have_open_can_be_proven(path: Path) -> None:
+    journal = Journal(path, rotate_bytes=1, keep_files=100)
+    for id in range(40):
+        journal.append(entries(id))
+    told = subprocess.run([sys.executable, "-c", VERIFY, path], capture_output=True, text=True, check=True, timeout=30)
+    assert told.stdout.strip() == str(Intact(40))
+
+
+@requirement("GUARD-11")
+def test_a_file_that_makes_room_while_it_is_verified_is_not_missed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(path, rotate_bytes=1, keep_files=3)
+    for id in range(3):
+        journal.append(entries(id))
+    real, at = journal_module.open_plain, iter(range(100))
+
+    def opened_late(file: Path) -> BufferedReader:
+        if next(at) == 0:
+            journal.append(entries(4))
+        return real(file)
+
+    monkeypatch.setattr(journal_module, "open_plain", opened_late)
+    assert verify(path) == Intact(3, 1)
 
 
 @requirement("GUARD-11")

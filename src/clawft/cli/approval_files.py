@@ -76,7 +76,8 @@ def import_options(parser: Parser) -> None:
 def import_(options: Options) -> int:
     """What this person does not have yet, or has in another form."""
     told = [_genuine(each, options.file) for each in _read(options.file)]
-    found = [_here(each, options) for each in told if _may_come(each, options)]
+    coming = [_here(each, options) for each in told if _may_come(each, options)]
+    found = {each.key: each for each in coming}.values()  # of two about one thing the later counts
     known = book()
     mine = {each.key: each for each in known.all()}
     new = [each for each in found if not _says_the_same(each, mine.get(each.key))]
@@ -90,8 +91,8 @@ def import_(options: Options) -> int:
         head = ("SERVER", "TOOL", "STATE", "EXPIRES", "HOLDS FOR")
         print_table(head, [cells_of(row, head) for row in rows])
     tell(f"{len(new)} approvals {'would be' if options.dry_run else 'are'} new, {len(found) - len(new)} were there")
-    if len(found) < len(told):
-        tell(f"{len(told) - len(found)} were left out: they are about programs (--launches), other folders or callers")
+    if len(coming) < len(told):
+        tell(f"{len(told) - len(coming)} were left out: they are about programs (--launches), other folders or callers")
     return 0
 
 

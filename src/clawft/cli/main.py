@@ -14,6 +14,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` needs
     from collections.abc import Mapping, Sequence
+    from types import FrameType
 
     from clawft.cli.parser import Parser, Verb
     from clawft.errors import ClawftError
@@ -100,6 +101,7 @@ def _whole(verb: str) -> str:
 
 
 def _run_command(command: str, words: list[str]) -> int:
+    _end_while_loading()
     verbs = verbs_of(command)
     if "" in verbs:
         return _run_verb(f"weft {command}", verbs[""], words)
@@ -131,6 +133,40 @@ def parser_of(name: str, verb: Verb) -> Parser:
     parser = Parser(name, verb.summary)
     verb.options(parser)
     return parser
+
+
+# ── Ctrl-C while we load ─────────────────────────────────────────────────────────────────────────────────────────────
+#
+# An exception out of nowhere breaks what is half loaded: msgspec does not notice that a module it needs was
+# interrupted, and ends the process with a segmentation fault later. While we load nothing has begun: we end at once.
+
+
+def _end_while_loading() -> None:
+    """Ctrl-C in the middle of an import ends us; anywhere else it is the usual exception. Not where it is ignored."""
+    import signal  # not for `weft --version`
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def leave_it_to_the_loop() -> None:
+    """A loop that begins takes Ctrl-C over from Python's own handler, and from no other."""
+    import signal  # loaded by now
+
+    if signal.getsignal(signal.SIGINT) is _interrupt:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _is_loading(frame):
+        os._exit(INTERRUPTED)
+    raise KeyboardInterrupt
+
+
+def _is_loading(frame: FrameType | None) -> bool:
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame is not None
 
 
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clawft.delegate import sdk
 from clawft.delegate.hearing import Hearing
 from clawft.delegate.key import Key
-from clawft.delegate.toolbox import NameMap, made_use, object_schema, tool_result
+from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
 from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, Usage, counted
 from clawft.errors import ModelFailed
 from clawft.model.encoded import whole
@@ -16,6 +16,7 @@ from clawft.policy.delegation import ALIASES
 
 if TYPE_CHECKING:  # heavy, and an extra
     from anthropic import AsyncAnthropic
+    from anthropic.types import RawContentBlockDelta
 
 VENDOR = "anthropic"
 EXTRA = "claude"
@@ -51,15 +52,20 @@ class Claude:
     async def answer(self, request: Request, say: Say) -> Answer:
         names = NameMap(tool.name for tool in request.tools)
         self._hearing.await_answer(request.max_tokens)
+        heard = Heard(say)
         try:
             async with self._messages.stream(**body_of(request, self.name, names)) as stream:
-                async for text in stream.text_stream:
-                    say(text)
+                async for event in stream:
+                    if event.type == "content_block_delta":
+                        heard.add(event.index, event.delta)
                 message = await stream.get_final_message()
             told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True, warnings=False)
             if "stop_reason" not in told:
                 raise sdk.broken_off(self.name)
-            return answer_of(whole(told), names)
+            answer = answer_of(whole(told), names)
+            if answer.uses:
+                heard.check_arguments()
+            return answer
         except ModelFailed:
             raise
         except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
@@ -130,6 +136,25 @@ def _said(answer: Answer, names: NameMap) -> list[Block]:
 
 
 # ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Heard:
+    """One answer while it comes. The library makes do with arguments that break off; we do not."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._arguments: dict[int, list[str]] = {}
+
+    def add(self, block: int, delta: RawContentBlockDelta) -> None:
+        if delta.type == "text_delta":
+            self._say(delta.text)
+        elif delta.type == "input_json_delta":
+            self._arguments.setdefault(block, []).append(delta.partial_json)
+
+    def check_arguments(self) -> None:
+        """Raises ModelFailed if some are not whole."""
+        for pieces in self._arguments.values():
+            read_arguments("".join(pieces), "a call")
 
 
 def answer_of(message: dict[str, Any], names: NameMap) -> Answer:

@@ -10,7 +10,7 @@ import msgspec
 from clawft.delegate import sdk
 from clawft.delegate.hearing import Hearing
 from clawft.delegate.key import Key
-from clawft.delegate.toolbox import NameMap, made_use, openai_tool
+from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
 from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolResult, ToolUse, Usage, counted
 from clawft.errors import ModelFailed
 from clawft.model.encoded import whole
@@ -165,10 +165,7 @@ class Heard:
 
 
 def _use(call: dict[str, str], at: int, names: NameMap) -> ToolUse:
-    try:
-        given = msgspec.json.decode(call["arguments"] or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as wrong:
-        raise ModelFailed(f"the arguments for {call['name']} are no JSON object: {wrong}", passing=True) from None
+    given = read_arguments(call["arguments"], call["name"])
     return made_use({"id": call["id"] or f"call_{at}", "name": call["name"], "input": given}, names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,6 +28,7 @@ def missing(library: str, extra: str) -> DelegationFailed:
 
 
 def load(library: str, extra: str) -> ModuleType:
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings")  # of odd answers, which we judge ourselves
     try:
         return import_module(library)
     except ImportError:

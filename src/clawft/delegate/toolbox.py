@@ -46,6 +46,14 @@ def made_use(told: Mapping[str, Any], names: NameMap) -> ToolUse:
     return ToolUse(use.id, names.back(use.name), use.input)
 
 
+def read_arguments(written: str, name: str) -> dict[str, Any]:
+    """As a model wrote them. Raises ModelFailed if they are not whole: half of what was meant may do harm."""
+    try:
+        return msgspec.json.decode(written or "{}", type=dict[str, Any])
+    except msgspec.DecodeError as wrong:
+        raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True) from None
+
+
 def filter_tools(entries: Sequence[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:
     """By globs over any of a tool's names. An empty `include` means all; `exclude` wins."""
     wanted, unwanted = tuple(include), tuple(exclude)

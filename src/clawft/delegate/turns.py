@@ -46,9 +46,13 @@ class Usage(Struct, frozen=True):
         return self.input + self.output + self.cache_write + self.cache_read
 
 
+MAX_COUNTED = 10**12
+"""More than anybody can read or say; a larger count is none that can be reckoned with."""
+
+
 def counted(told: Any) -> int:
     """Tokens as a server tells them; what is no count is none."""
-    return max(0, told) if isinstance(told, int) else 0
+    return min(max(0, told), MAX_COUNTED) if isinstance(told, int) else 0
 
 
 class ToolUse(Struct, frozen=True):

@@ -23,6 +23,15 @@ OPENING = str(Path(__file__).with_name("opening.py"))
 HINT = 'weft doctor says what this machine has; sandbox = "auto" starts it as well as it can'
 
 
+STEERING = ("LD_", "MALLOC_")
+"""What such variables begin with: the loader of a program, or its library, runs other code by them, or writes."""
+ALSO_STEERING = frozenset(
+    "GCONV_PATH GETCONF_DIR GLIBC_TUNABLES HOSTALIASES LOCALDOMAIN LOCPATH NIS_PATH NLSPATH RESOLV_HOST_CONF "
+    "RES_OPTIONS TZDIR".split()
+)
+"""The C library keeps these, too, from programs that have more rights than whoever starts them."""
+
+
 class Start(Struct, frozen=True):
     """What to run in place of a command."""
 
@@ -82,7 +91,9 @@ class Cell(Struct, frozen=True):
             bounds = msgspec.structs.replace(bounds, rules=tuple(taken_apart(bounds.rules, bounds.home)))
         steps = seccomp.program(os.uname().machine, network=True)
         passed = [readable(steps)] if steps else []
+        env, steering = kept_apart(env)
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
+        shape += [word for name, value in steering.items() for word in ("--setenv", name, value)]
         passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
@@ -106,10 +117,11 @@ class Cell(Struct, frozen=True):
         told += ["--abi", str(means.abi), "--filter", steps.hex(), *(["--tend"] if tended else [])]
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
+        env, steering = kept_apart({"TMPDIR": temporary, **with_own(bounds, env)})
+        told += [word for name, value in steering.items() for word in ("--set", name, value)]
         limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *limits)
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
-        env = {"TMPDIR": temporary, **with_own(bounds, env)}
         return Start(argv, env, parcel, temporary, walled=tended, ends=ends, tended=tended)
 
 
@@ -169,6 +181,16 @@ def out_of_the_way(descriptor: int) -> int:
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, pipes.LOWEST_OTHER)
     os.close(descriptor)
     return moved
+
+
+def kept_apart(env: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """What may be seen on the way to the command, and what is for it alone: who builds its wall has all our rights."""
+    steering = {name: value for name, value in env.items() if _steers(name) and "\0" not in name + value}
+    return {name: value for name, value in env.items() if name not in steering}, steering
+
+
+def _steers(name: str) -> bool:
+    return name.startswith(STEERING) or name in ALSO_STEERING
 
 
 def with_own(bounds: Bounds, env: Mapping[str, str]) -> dict[str, str]:

@@ -15,5 +15,12 @@ def remove(folder: str | PathLike[str]) -> None:
     try:
         shutil.rmtree(folder, ignore_errors=True)
     except RecursionError:  # Python before 3.13 goes down by itself, a thousand folders at most; `rm` does not
+        from clawft.sandbox.probe import which  # loaded by whoever holds strangers
+
         with suppress(OSError, subprocess.TimeoutExpired):
-            subprocess.run(["rm", "-rf", "--", folder], timeout=REMOVE_SECONDS, check=False, capture_output=True)
+            subprocess.run(
+                [which("rm") or "/bin/rm", "-rf", "--", folder],
+                timeout=REMOVE_SECONDS,
+                check=False,
+                capture_output=True,
+            )

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -40,6 +41,9 @@ _BLOCK = 64 * 1024
 _HEAD = b'{"seq":%-20d,"hash":"%b"}\n'  # always as long as before: one small write in place
 _BINARY = getattr(os, "O_BINARY", 0)
 
+_Part = tuple[Path, BinaryIO, int]
+"""A file of the journal, as it was opened, and how much of it counts."""
+
 
 class Intact(Struct, frozen=True):
     lines: int
@@ -57,7 +61,7 @@ class Broken(Struct, frozen=True):
 
 class Journal:
     def __init__(self, path: Path, rotate_bytes: int = ROTATE_BYTES, keep_files: int = KEEP_FILES) -> None:
-        self._path = path
+        self._path = path.resolve()  # homes whose links lead to one journal share its lock and its head, too
         self._rotate_bytes = rotate_bytes
         self._keep_files = keep_files
         self._end = START
@@ -140,23 +144,42 @@ def _at_rest(path: Path) -> Generator[None]:
 
 def verify(path: Path) -> Intact | Broken:
     """Follow the chain from its first line to its last. What is appended meanwhile is left for the next time."""
+    path = path.resolve()
     if not path.parent.is_dir():
         return Intact(0)
     with ExitStack() as opened:
         with _at_rest(path):
             head, base = _read_head(path), _read_base(path)
-            kept = [file for file in files(path) if not _is_dropped(file, base)]
-            streams = [opened.enter_context(open_plain(file)) for file in kept]
-            sizes = [_whole(stream.fileno()) for stream in streams]
-        end = base
-        for file, stream, size in zip(kept, streams, sizes, strict=True):
-            stream.seek(0)
-            for number, line in enumerate(_lines(stream, size), 1):
-                found = check(line, end)
-                if isinstance(found, str):
-                    return Broken(file.name, number, found)
-                end = found
-    return _against_head(path, end, head, base.seq)
+            full = [file for file in _full_files(path) if not _is_dropped(file, base)]
+            newest = opened.enter_context(open_plain(path)) if path.exists() else None
+            size = _whole(newest.fileno()) if newest is not None else 0
+        parts = _one_by_one(full) if newest is None else chain(_one_by_one(full), [(path, newest, size)])
+        try:
+            end = _follow(parts, base)
+        except FileNotFoundError:
+            if _read_base(path) == base:
+                raise
+            return verify(path)  # the oldest had to make room meanwhile
+    return end if isinstance(end, Broken) else _against_head(path, end, head, base.seq)
+
+
+def _one_by_one(full: Sequence[Path]) -> Iterator[_Part]:
+    """There may be more files than a process may have open."""
+    for file in full:
+        with open_plain(file) as stream:
+            yield file, stream, _whole(stream.fileno())
+
+
+def _follow(parts: Iterable[_Part], end: Link) -> Link | Broken:
+    """The end of the chain that goes through these."""
+    for file, stream, size in parts:
+        stream.seek(0)
+        for number, line in enumerate(_lines(stream, size), 1):
+            found = check(line, end)
+            if isinstance(found, str):
+                return Broken(file.name, number, found)
+            end = found
+    return end
 
 
 def _against_head(path: Path, end: Link, head: Link, dropped: int) -> Intact | Broken:
@@ -169,6 +192,7 @@ def _against_head(path: Path, end: Link, head: Link, dropped: int) -> Intact | B
 
 def tail(path: Path, count: int) -> list[Raw]:
     """The last lines, oldest first."""
+    path = path.resolve()
     if not path.parent.is_dir():
         return []
     found: list[bytes] = []
@@ -181,6 +205,7 @@ def tail(path: Path, count: int) -> list[Raw]:
 
 def find(path: Path, id: str) -> Raw | None:
     """The newest line with this id, or the line with this number."""
+    path = path.resolve()
     by_id, by_number = b'"id":%b' % msgspec.json.encode(id), b'{"seq":%b,' % id.encode()
     for file in reversed(files(path)):
         try:

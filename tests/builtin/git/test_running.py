@@ -292,3 +292,13 @@ async def test_a_tool_is_called_with_parameters_and_a_context(workspace: Path, r
     call = Call(Caller(), "git__status", status.tool, Origin("git"), b"{}")
     done = await status.execute({"repo_path": "r"}, ToolContext(call, workspace, MemoryStore()))
     assert done.structured_content["branch"] == "main"
+
+
+@requirement("GIT-12")
+def test_not_even_the_question_for_its_version_hears_our_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    program.cache_clear()
+    program()
+    assert not (tmp_path / "trace").exists()

@@ -65,12 +65,13 @@ class Program(Struct, frozen=True):
 @cache
 def program() -> Program:
     """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
-    found = which("git", _absolute(clear_environment()["PATH"]))
+    clear = clear_environment()
+    found = which("git", _absolute(clear["PATH"]))
     if found is None:
         raise ExecutionFailed(
             "git: the program git is not installed", hint="install git; the family is the extra clawft[git]"
         )
-    asked = subprocess.run([found, "version"], capture_output=True, text=True, timeout=PROBE_S, check=False)
+    asked = subprocess.run([found, "version"], env=clear, capture_output=True, text=True, timeout=PROBE_S, check=False)
     version = _VERSION.match(asked.stdout)
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         wanted = ".".join(map(str, OLDEST))
