@@ -32,6 +32,7 @@ class Errands:
 
     def __init__(self, gateway: Gateway, running: Running, shape: Shape, follow: Follow, code_of: CodeOf) -> None:
         self.gateway = gateway
+        self.find = gateway.tools.find
         self.shared = gateway.shared
         self.running = running
         self.shape = shape
@@ -41,7 +42,7 @@ class Errands:
     def start(self, id: bytes, caller: Caller, target: Target, talk: Talk, deliver: Answer) -> bool:
         """False if this call has to go the long way; nothing has happened then."""
         name = target.name
-        entry = self.gateway.tools.find(name, caller)
+        entry = self.find(name, caller)
         short = entry.shortcut if entry is not None else None
         if entry is None or short is None or self.running.refusal(id) is not None:
             return False

@@ -236,8 +236,7 @@ class StreamLink:
         if line.startswith(BOM_UTF8):  # some shells of Windows write one
             self._accept(line.removeprefix(BOM_UTF8))
             return
-        members = jsonrpc.unpacked(line) if self._batches else ()
-        if members:
+        if self._batches and (members := jsonrpc.unpacked(line)):
             for member in members:
                 self._accept(member)
             return
