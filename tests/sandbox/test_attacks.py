@@ -19,7 +19,7 @@ from clawft.sandbox.group import end
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
 from tests.sandbox import held
-from tests.sandbox.held import LEVELS, House, furnish, means
+from tests.sandbox.held import LEVELS, House, means
 from tests.servers.weft import outliving
 
 pytestmark = [
@@ -28,13 +28,6 @@ pytestmark = [
 ]
 
 LANDLOCK = ("landlock", "landlock-alone")
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    made = furnish(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
-    return made
 
 
 @pytest.fixture

@@ -7,19 +7,12 @@ import pytest
 
 from clawft.sandbox.bounds import Table
 from tests.requirements import requirement
-from tests.sandbox.held import ATTACKS, LEVELS, House, furnish
+from tests.sandbox.held import ATTACKS, LEVELS, House
 
 pytestmark = [
     pytest.mark.slow,  # an interpreter for each
     pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux"),
 ]
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    made = furnish(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
-    return made
 
 
 def up_to(house: House, name: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.requirements import requirement
-from tests.sandbox.held import ATTACKS, LEVELS, House, furnish
+from tests.sandbox.held import ATTACKS, LEVELS, House
 
 pytestmark = [
     pytest.mark.slow,  # an interpreter for each
@@ -15,13 +15,6 @@ pytestmark = [
 ]
 
 ODD = ["new\nline", "quote'\"$(id)`", "-rf --", "räum 😀", "tab\t\\", os.fsdecode(b"latin\xe4")]
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    made = furnish(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
-    return made
 
 
 @requirement("POOL-22")

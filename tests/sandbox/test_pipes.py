@@ -19,7 +19,7 @@ from clawft.sandbox.cell import Cell, Start
 from clawft.sandbox.probe import handing
 from tests import system
 from tests.requirements import requirement
-from tests.sandbox.held import RUN_S, House, furnish, means, programs
+from tests.sandbox.held import RUN_S, House, means, programs
 from tests.security.siege import hostile, siege
 from tests.security.test_hostile_servers import said
 from tests.servers.pipe import Json
@@ -48,13 +48,6 @@ sys.stdout.write(json.dumps({
 sys.exit(int(os.environ.get("STATUS", "0")))
 """
 NASTY = [*(bytes([number]) for number in range(1, 256)), bytes(range(1, 256)), b"", b"$(id)", b"a\nb", b"-n", b"&&"]
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    made = furnish(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
-    return made
 
 
 # ── from outside ─────────────────────────────────────────────────────────────────────────────────────────────────────

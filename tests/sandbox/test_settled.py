@@ -12,16 +12,9 @@ from clawft.sandbox.settled import present_in, settled
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
-from tests.sandbox.held import House, furnish
+from tests.sandbox.held import House
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
-
-
-@pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    made = furnish(tmp_path)
-    monkeypatch.setenv("HOME", str(made.home))
-    return made
 
 
 @requirement("POOL-22")
