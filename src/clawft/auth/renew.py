@@ -13,10 +13,8 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from typing import BinaryIO
 
 import msgspec
@@ -27,6 +25,7 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
 from clawft.errors import Busy, LoginFailed
+from clawft.link.apart import apart
 from clawft.store.home import held, private_dir
 
 HELPER_SECONDS = 40.0
@@ -99,7 +98,9 @@ class Renewal:
             login = await self._reread(name, seen)
             if login.tokens.access_token != seen.tokens.access_token and not login.tokens.is_expired(margin=0):
                 return login
-            await _apart(lambda: _run_helper(self.vault, name, login, lock))
+            await apart(
+                partial(_run_helper, self.vault, name, login, lock), "renewal"
+            )  # an issuer may be silent for long
             return await self._reread(name, seen)
         finally:
             os.close(lock)  # and not unlocked: a helper that outlives us still holds it
@@ -122,32 +123,6 @@ def how_to_log_in(name: str) -> str:
 
 def _needs_person(name: str) -> LoginFailed:
     return LoginFailed(f"{name}: the login has expired and cannot be renewed", hint=how_to_log_in(name))
-
-
-async def _apart(work: Callable[[], None]) -> None:
-    """In a thread of its own: an issuer may be silent for long, and nobody, nor our end, waits for it."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def run() -> None:
-        failed: Exception | None = None
-        try:
-            work()
-        except Exception as wrong:  # noqa: BLE001 - whoever waits is told, whatever it is
-            failed = wrong
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(end, failed)
-
-    def end(failed: Exception | None) -> None:
-        if done.done():  # nobody waits any more
-            return
-        if failed is None:
-            done.set_result(None)
-        else:
-            done.set_exception(failed)
-
-    threading.Thread(target=run, name="renewal", daemon=True).start()
-    await done
 
 
 # ── the helper ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
 from collections import deque
+from functools import partial
+
+from clawft.link.apart import apart
 
 MAX_LOOKUPS = 64
 MAX_OF_ZONE = 4
@@ -28,32 +30,10 @@ class Lookups:
 
     async def find(self, host: str, port: int | None) -> list[Place]:
         """All addresses, the best first. Raises OSError as the system does, or if too many are being looked up."""
-        loop = asyncio.get_running_loop()
         zone = zone_of(host)
-        await self._enter(zone, loop)
-        found: asyncio.Future[list[Place]] = loop.create_future()
-
-        def work() -> None:
-            try:
-                result: list[Place] | Exception = system_addresses(host, port)
-            except Exception as failed:  # noqa: BLE001 - whoever waits is told, whatever it is
-                result = failed
-            try:
-                loop.call_soon_threadsafe(end, result)
-            except RuntimeError:  # the loop has ended meanwhile
-                self._leave(zone)
-
-        def end(result: list[Place] | Exception) -> None:
-            self._leave(zone)
-            if found.done():  # nobody waits any more
-                return
-            if isinstance(result, Exception):
-                found.set_exception(result)
-            else:
-                found.set_result(result)
-
-        threading.Thread(target=work, name=f"look-up of {host[:50]}", daemon=True).start()
-        return await found
+        await self._enter(zone, asyncio.get_running_loop())
+        work = partial(system_addresses, host, port)
+        return await apart(work, f"look-up of {host[:50]}", over=partial(self._leave, zone))
 
     async def _enter(self, zone: str, loop: asyncio.AbstractEventLoop) -> None:
         if self._running.get(zone, 0) < MAX_OF_ZONE:
