@@ -25,7 +25,7 @@ from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.prompts import Prompts
-from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.registered import Registered, is_of
 from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared import SharedUris
@@ -120,11 +120,11 @@ class Gateway:
         self.shared.forget()
 
     def _announce(self, provider: Provider) -> None:
-        personal = isinstance(provider, PersonalProvider)
+        personal = is_of(provider, PersonalProvider)
         self.tools_changed()
-        if personal or isinstance(provider, PromptProvider):
+        if personal or is_of(provider, PromptProvider):
             self.prompts_changed()
-        if personal or isinstance(provider, ResourceProvider):
+        if personal or is_of(provider, ResourceProvider):
             self.resources_changed()
 
     def provider(self, namespace: str, caller: Caller = _ANYONE) -> Provider | None:

@@ -1,6 +1,7 @@
 """What each method does, the same for both eras. One table for lists, one for calls that may ask back."""
 
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -27,13 +28,17 @@ from clawft.model import (
     Resource,
     ResourceTemplate,
     Talk,
-    Tool,
+    TaskSupport,
 )
 from clawft.wire import narrow
 from clawft.wire.jsonrpc import copied
 from clawft.wire.methods import METHODS, Sender
 from clawft.wire.revisions import REVISIONS, Revision
 from clawft.wire.visible import make_visible
+
+MAX_REMEMBERED = 1_024
+MAX_REMEMBERED_BYTES = 4_096
+"""Definitions that are remembered as agents get them, and how long each may be."""
 
 _encode = msgspec.json.encode
 
@@ -57,14 +62,25 @@ class _List(Struct, frozen=True):
 
 
 def _tool(entry: Entry, revision: Revision) -> bytes:
-    return narrow.definition(_with_execution(entry.wire, entry.tool, revision), revision)
+    tool = entry.tool
+    render = _remembered_tool if len(tool.wire) <= MAX_REMEMBERED_BYTES else _rendered_tool
+    return render(tool.wire, entry.name, tool.task, revision.name)
 
 
-def _with_execution(wire: bytes, tool: Tool, revision: Revision) -> bytes:
+def _rendered_tool(wire: bytes, name: str, task: TaskSupport, revision: str) -> bytes:
+    known = REVISIONS[revision]
+    return narrow.definition(_with_execution(rename(wire, name), task, known), known)
+
+
+_remembered_tool = lru_cache(maxsize=MAX_REMEMBERED)(_rendered_tool)
+"""Where servers come up one by one a list is made again for each, and most of it is as it was."""
+
+
+def _with_execution(wire: bytes, task: TaskSupport, revision: Revision) -> bytes:
     """Where tasks are part of the protocol a definition says whether its tool can be one."""
-    if not revision.core_tasks or tool.task == "forbidden" or b'"execution"' in wire:
+    if not revision.core_tasks or task == "forbidden" or b'"execution"' in wire:
         return wire
-    told = b"required" if tool.task == "required" else b"optional"
+    told = b"required" if task == "required" else b"optional"
     return wire[:-1] + b',"execution":{"taskSupport":"%s"}}' % told
 
 

@@ -43,22 +43,22 @@ Reaches = Callable[[Registered, Caller], bool]
 
 
 def holds(provider: object) -> TypeGuard[ResourceProvider]:
-    return _is(provider, ResourceProvider)
+    return is_of(provider, ResourceProvider)
 
 
 def has_pages(provider: object) -> TypeGuard[PageProvider]:
-    return _is(provider, PageProvider)
+    return is_of(provider, PageProvider)
 
 
 def tells(provider: object) -> TypeGuard[WatchedProvider]:
-    return _is(provider, WatchedProvider)
+    return is_of(provider, WatchedProvider)
 
 
 _kinds: dict[tuple[type, type], bool] = {}
 
 
-def _is(provider: object, protocol: type) -> bool:
-    """By the class of the provider, once each: to look for all members of a protocol takes long."""
+def is_of(provider: object, protocol: type) -> bool:
+    """Is it of this kind? By the class of the provider, once each: to look for all members of a protocol takes long."""
     key = (type(provider), protocol)
     if key not in _kinds:
         _kinds[key] = isinstance(provider, protocol)
