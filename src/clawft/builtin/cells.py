@@ -11,7 +11,8 @@ import msgspec
 from clawft.provider.manifest import Manifest, expand, places
 from clawft.sandbox.bounds import Around, Rule, bounds_of, may_be_opened, with_rules
 from clawft.sandbox.cell import OPENING, Cell
-from clawft.sandbox.probe import Means, means
+from clawft.sandbox.means import means
+from clawft.sandbox.probe import Means
 from clawft.sandbox.program import folders_of
 from clawft.store.home import home
 

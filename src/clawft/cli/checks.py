@@ -70,7 +70,7 @@ def runtime() -> Iterator[Finding]:
 
 
 def sandbox(folder: Path) -> Iterator[Finding]:
-    from clawft.sandbox.probe import means  # tries programs out
+    from clawft.sandbox.means import means  # tries programs out
 
     yield sandbox_with(means(folder / "cache"))
 

@@ -1,4 +1,4 @@
-"""What this machine has to hold a child with. Tried out, never assumed, and remembered until the next boot.
+"""What this machine has to hold a child with. Tried out, never assumed.
 
 A program that is installed may still be forbidden: Ubuntu's AppArmor does that to bubblewrap, containers to namespaces.
 """
@@ -6,7 +6,6 @@ A program that is installed may still be forbidden: Ubuntu's AppArmor does that 
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,10 +27,6 @@ MAX_TASKS = 4096
 """Processes and threads of a child and all it started; of everybody but root, to whom the kernel sets no bound."""
 COUNTS_APART = (5, 14)
 """Since this kernel the tasks of a namespace are counted by themselves, and not with all others of the user."""
-MAX_KEPT_BYTES = 64 * 1024
-"""Of what is remembered."""
-SHAPE = 3
-"""Of what is remembered; counted up when the trials change."""
 SILENCE = 'sandbox = "off" silences this'
 INSTALLERS = {
     "apt-get": "apt-get install",
@@ -41,8 +36,6 @@ INSTALLERS = {
     "apk": "apk add",
 }
 RESTRICTED = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
-
-_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # a pipe is not waited for
 
 Level = Literal["bwrap", "landlock", "none"]
 
@@ -77,89 +70,6 @@ class Means(Struct, frozen=True):
         return f"landlock({self.abi})" if self.level == "landlock" else self.level
 
 
-class _Remembered(Struct, frozen=True):
-    here: str
-    means: Means
-
-
-def means(folder: Path) -> Means:
-    """What was found since this machine was started; tried out now if nobody has."""
-    return _means(str(folder / "sandbox.json"))
-
-
-@lru_cache(maxsize=4)
-def _means(file: str) -> Means:
-    here, kept = _here(), _kept(file)
-    if kept is not None and kept.here == here:
-        return kept.means
-    found = probe()
-    _remember(file, _Remembered(here, found))
-    return found
-
-
-def _kept(file: str) -> _Remembered | None:
-    """What an earlier start has written. None if others could have: it says what is put before every command."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | _AT_ONCE)
-        try:
-            told = os.read(descriptor, MAX_KEPT_BYTES) if _is_ours_alone(os.fstat(descriptor)) else b""
-        finally:
-            os.close(descriptor)
-        return msgspec.json.decode(told, type=_Remembered)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
-def _is_ours_alone(found: os.stat_result) -> bool:
-    if not stat.S_ISREG(found.st_mode):
-        return False
-    return sys.platform == "win32" or (
-        found.st_uid in (os.getuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
-
-
-def _remember(file: str, what: _Remembered) -> None:
-    """Nothing depends on it: where it cannot be written the next start tries again."""
-    temporary = f"{file}.{os.getpid()}"
-    try:
-        _make_private(Path(file).parent)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as written:
-            written.write(msgspec.json.encode(what))
-        os.replace(temporary, file)
-    except OSError:
-        return
-
-
-def _make_private(folder: Path) -> None:
-    """The folder and the home it lies in, each closed to others from its first moment."""
-    for each in (folder.parent, folder):
-        each.mkdir(0o700, exist_ok=True)
-
-
-def _here() -> str:
-    """Another boot, namespace, user, bound, bubblewrap or shell: then it has to be tried again."""
-    program = which("bwrap") or ""
-    stamps = map(_stamp_of, (program, pipes.SHELL))
-    system = [*map(_told_by, ("/proc/sys/kernel/random/boot_id", "/proc/self/attr/current"))]
-    spaces = [*map(_link_at, ("/proc/self/ns/user", "/proc/self/ns/mnt"))]
-    return "|".join([str(SHAPE), sys.platform, *_user(), *system, *spaces, program, *stamps])
-
-
-def _stamp_of(program: str) -> str:
-    try:
-        return str(os.stat(program).st_mtime_ns)
-    except OSError:
-        return ""
-
-
-def _user() -> list[str]:
-    """Who we are, and what bounds us: nobody may set higher ones than his own."""
-    if sys.platform == "win32":
-        return []
-    return [str(os.getuid()), *(str(_hard(f"RLIMIT_{name}", MAX_TASKS)) for name in ("NOFILE", "NPROC"))]
-
-
 def which(program: str, folders: Sequence[str] | None = None) -> str | None:
     """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH.
 
@@ -173,23 +83,6 @@ def which(program: str, folders: Sequence[str] | None = None) -> str | None:
 def _idle() -> str:
     """A program that does nothing, to try out what starts it."""
     return which("true") or "/bin/true"
-
-
-def _told_by(file: str) -> str:
-    try:
-        return Path(file).read_text().strip("\0\n ")
-    except OSError:
-        return ""
-
-
-def _link_at(path: str) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
-# ── trying out ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def probe(*, bubblewrap: bool = True) -> Means:
@@ -292,9 +185,16 @@ def _installing() -> str:
     return f"run: {before}{command} bubblewrap" if command else "install it"
 
 
+def told_by(file: str) -> str:
+    try:
+        return Path(file).read_text().strip("\0\n ")
+    except OSError:
+        return ""
+
+
 def _explain(program: str, words: str) -> str:
     if "uid map" in words or "ermission denied" in words or "not permitted" in words:
-        if _told_by(RESTRICTED) == "1":
+        if told_by(RESTRICTED) == "1":
             return f"AppArmor forbids user namespaces to bubblewrap ({words}); the sandbox guide says how to allow them"
         return f"user namespaces are blocked on this machine ({words})"
     return f"{os.path.basename(program)} cannot be used: {words}"
@@ -326,13 +226,13 @@ def _inner_limits(limits: tuple[str, ...]) -> tuple[str, ...]:
 
 def _files() -> tuple[int, int]:
     """How many it may have open, and up to how many it may raise that."""
-    hard = _hard("RLIMIT_NOFILE", MAX_OPEN_FILES)
+    hard = hard_limit("RLIMIT_NOFILE", MAX_OPEN_FILES)
     return min(OPEN_FILES, hard), hard
 
 
 def _tasks() -> int | None:
     """How many there may be behind a wall; None where those outside would be counted with them."""
-    return _hard("RLIMIT_NPROC", MAX_TASKS) if _kernel() >= COUNTS_APART else None
+    return hard_limit("RLIMIT_NPROC", MAX_TASKS) if _kernel() >= COUNTS_APART else None
 
 
 def _kernel() -> tuple[int, ...]:
@@ -342,7 +242,7 @@ def _kernel() -> tuple[int, ...]:
     return (int(major), int(minor)) if major.isdecimal() and minor.isdecimal() else ()
 
 
-def _hard(name: str, wanted: int) -> int:
+def hard_limit(name: str, wanted: int) -> int:
     """As much as is wanted and may be set."""
     import resource  # not everywhere
 

@@ -12,7 +12,7 @@ import msgspec
 from clawft.sandbox.bounds import MOVED, SECRETS, Around, Table, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.later import is_shared, runs_later
-from clawft.sandbox.probe import means
+from clawft.sandbox.means import means
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.sandbox.settled import present_in
 from clawft.store.home import private_dir
