@@ -4,13 +4,12 @@ Time is not kept per request: the server calls `check` now and then, and the sta
 """
 
 import asyncio
-import socket
-import sys
 from contextvars import copy_context
 from typing import Final, cast
 
-from clawft.link.households import OUR_OWN, household
+from clawft.link.http_in.ahead import Ahead
 from clawft.link.http_in.answer import refusal_answer
+from clawft.link.http_in.ends import address_of, has_left, home_of
 from clawft.link.http_in.exchange import Address, Exchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
@@ -19,10 +18,6 @@ from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 HOLD_BYTES: Final = 16 * 1024
 """Bytes held for later, of a body or of the next requests, before reading stops."""
-MAX_HELD_BYTES: Final = 8 * 1024 * 1024
-"""Of requests that all clients sent ahead of their answers."""
-ESTABLISHED: Final = 1
-"""The state of a TCP connection that neither side has ended."""
 WRITE_HIGH: Final = 64 * 1024
 WRITE_LOW: Final = 16 * 1024
 
@@ -54,8 +49,7 @@ class Connection(asyncio.Protocol):
         self._reader = RequestReader(roster.limits, roster.known, self._begin)
         self._heard = self._idle_since = self._head_since = self._now()
         self._served = False
-        self._held: list[bytes | memoryview] = []
-        self._held_bytes = 0
+        self._ahead = Ahead(roster.held)
         self._paused_at = 0.0
         self._deaf = False
         self._gone = False
@@ -70,7 +64,7 @@ class Connection(asyncio.Protocol):
         self.client = address_of(transport.get_extra_info("peername"))
         self.server = address_of(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=WRITE_HIGH, low=WRITE_LOW)
-        self.home = _home_of(self.client)
+        self.home = home_of(self.client)
         refusal = self._roster.admit(self)
         if refusal is WAITS:
             self.outside = self._deaf = True
@@ -85,7 +79,7 @@ class Connection(asyncio.Protocol):
             return
         self._deaf = False
         self._heard = self._idle_since = self._head_since = self._now()
-        held = self._let_go() if self._held else b""
+        held = self._ahead.let_go()
         self._resume()
         self._feed(held)
 
@@ -110,7 +104,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
-        self._let_go()
+        self._ahead.let_go()
         if self._unread is not None:
             self._unread.took_all()
         if self.current is not None:
@@ -144,7 +138,7 @@ class Connection(asyncio.Protocol):
         reader = self._reader
         while data and not self._deaf:
             if self.current is not None and reader.reading is not self.current:
-                self._hold(_without_the_rest(data))
+                self._hold(data)
                 return
             data = data[reader.feed(data) :]
             self._look()
@@ -167,21 +161,12 @@ class Connection(asyncio.Protocol):
         return Exchange(self, head, self._heard)
 
     def _hold(self, data: bytes | memoryview) -> None:
-        self._held.append(data)
-        self._held_bytes += len(data)
-        self._roster.held_bytes += len(data)
-        if self._roster.held_bytes > MAX_HELD_BYTES:
-            self._let_go()
+        self._ahead.hold(data)
+        if self._roster.held.too_many:
+            self._ahead.let_go()
             self._refuse(AHEAD)
-        elif self._held_bytes > HOLD_BYTES:
+        elif self._ahead.size > HOLD_BYTES:
             self._pause()
-
-    def _let_go(self) -> memoryview:
-        """What was held, which it is no longer."""
-        held = self._held[0] if len(self._held) == 1 else b"".join(self._held)
-        self._roster.held_bytes -= self._held_bytes
-        self._held, self._held_bytes = [], 0
-        return memoryview(held)
 
     def _pause(self) -> None:
         if not self._paused_at and not self._transport.is_closing():
@@ -270,8 +255,8 @@ class Connection(asyncio.Protocol):
     def _next(self) -> None:
         if self._reader.found or self._reader.verdict is not None:
             self._advance()
-        if self._held and (self.current is None or self._reader.reading is self.current):
-            held = self._let_go()
+        if self._ahead.size and (self.current is None or self._reader.reading is self.current):
+            held = self._ahead.let_go()
             self._heard = self._now()
             self._resume()
             self._feed(held)
@@ -383,7 +368,7 @@ class Connection(asyncio.Protocol):
     def check(self, now: float) -> None:
         """End what is overdue."""
         limits = self._limits
-        if self._paused_at and _has_left(self._transport):
+        if self._paused_at and has_left(self._transport):
             self._transport.abort()
         elif self._close_by:
             if now > self._close_by:
@@ -405,34 +390,3 @@ class Connection(asyncio.Protocol):
             return False
         limits = self._limits
         return now - self._heard > limits.body_idle_seconds or now - exchange.began > limits.body_seconds
-
-
-def _without_the_rest(data: bytes | memoryview) -> bytes | memoryview:
-    """A view keeps all of what it is a part of: copied once that is mostly something else."""
-    if isinstance(data, memoryview) and 2 * len(data) < len(cast(bytes, data.obj)):
-        return bytes(data)
-    return data
-
-
-def _has_left(transport: asyncio.Transport) -> bool:
-    """Whether the client ended a connection that we do not read, and so are not told of. Linux knows."""
-    if sys.platform != "linux":
-        return False
-    sock = transport.get_extra_info("socket")
-    try:
-        state: bytes = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
-    except OSError:  # a Unix socket
-        return False
-    return state[0] != ESTABLISHED
-
-
-def _home_of(client: Address | None) -> str:
-    return "" if client is None or client[0] in OUR_OWN else household(client[0])
-
-
-def address_of(name: object) -> Address | None:
-    """Host and port of a TCP socket; a Unix socket has neither."""
-    if not isinstance(name, tuple):
-        return None
-    host, port, *_ = cast(tuple[str, int], name)
-    return host, port

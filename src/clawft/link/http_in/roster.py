@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from clawft.link.http_in.ahead import HeldBytes
 from clawft.link.http_in.exchange import Serve
 from clawft.link.http_in.head import KnownHeads, Limits, Refusal
 from clawft.link.http_in.porch import Porch
@@ -33,7 +34,7 @@ class Roster:
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
-        self.held_bytes = 0
+        self.held = HeldBytes()
         self.turns = Turns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()

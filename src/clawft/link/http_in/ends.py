@@ -1,0 +1,39 @@
+"""What a socket tells of its two ends: where they are, whose they are, and whether the other one has left."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from typing import Final, cast
+
+from clawft.link.households import OUR_OWN, household
+from clawft.link.http_in.exchange import Address
+
+ESTABLISHED: Final = 1
+"""The state of a TCP connection that neither side has ended."""
+
+
+def address_of(name: object) -> Address | None:
+    """Host and port of a TCP socket; a Unix socket has neither."""
+    if not isinstance(name, tuple):
+        return None
+    host, port, *_ = cast(tuple[str, int], name)
+    return host, port
+
+
+def home_of(client: Address | None) -> str:
+    """Whose connection it is, where that is counted."""
+    return "" if client is None or client[0] in OUR_OWN else household(client[0])
+
+
+def has_left(transport: asyncio.Transport) -> bool:
+    """Whether the client ended a connection that we do not read, and so are not told of. Linux knows."""
+    if sys.platform != "linux":
+        return False
+    sock = transport.get_extra_info("socket")
+    try:
+        state: bytes = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
+    except OSError:  # a Unix socket
+        return False
+    return state[0] != ESTABLISHED
