@@ -2,7 +2,8 @@
 """A language server that says what the test put into the file `next` when it is asked for symbols. No import of ours.
 
 `next` is a list of messages. URI stands for the text that was asked about; the `version` "newest" is the one it was
-told last, "former" the last one before the text was opened again.
+told last, "former" the last one before the text was opened again. Where there is a file `pulled`, it can be asked for
+diagnostics, and what is in that file is the answer.
 """
 
 import json
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+PULLED = Path("pulled")
 told: dict[str, dict[str, int]] = {}
 
 
@@ -21,8 +23,13 @@ def serve() -> None:
         elif message.get("method") == "textDocument/documentSymbol":
             _play(params["textDocument"]["uri"])
         if "id" in message and "method" in message:
-            result: Any = {"capabilities": {}} if message["method"] == "initialize" else None
-            _write({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            _write({"jsonrpc": "2.0", "id": message["id"], **_answer(message["method"])})
+
+
+def _answer(method: str) -> dict[str, Any]:
+    if method == "initialize":
+        return {"result": {"capabilities": {"diagnosticProvider": PULLED.exists()}}}
+    return json.loads(PULLED.read_text()) if method == "textDocument/diagnostic" else {"result": None}
 
 
 def _hear(opened: bool, uri: str, version: int, **_: Any) -> None:

@@ -11,10 +11,13 @@ import pytest
 
 from clawft.builtin.ide.lsp import server
 from clawft.builtin.ide.lsp.backend import HeadlessIde
+from clawft.builtin.ide.lsp.rpc import CONTENT_MODIFIED, SERVER_CANCELLED
 from clawft.builtin.ide.model import FileEdit, Position, Range, TextEdit
+from clawft.errors import IdeFailed
 from tests.builtin.ide import puppet_server
 from tests.requirements import requirement
 
+PATIENCE_MS = 20_000
 TOP = Range(Position(0, 0), Position(0, 0))
 WORK: dict[str, Any] = {"id": "w", "method": "window/workDoneProgress/create", "params": {"token": "work"}}
 DONE: dict[str, Any] = {"method": "$/progress", "params": {"token": "work", "value": {"kind": "end"}}}
@@ -44,9 +47,9 @@ class Puppet:
     async def edit(self, path: str = "main.sh", *, save: bool = False) -> None:
         await self.ide.apply_edit([FileEdit(self._whole(path), [TextEdit(TOP, "#\n")])], save=save)
 
-    async def problems(self, path: str = "main.sh") -> tuple[list[str], bool]:
+    async def problems(self, path: str = "main.sh", wait_ms: int = 0) -> tuple[list[str], bool]:
         """And whether they are said to be fresh."""
-        found = await self.ide.get_diagnostics(self._whole(path))
+        found = await self.ide.get_diagnostics(self._whole(path), wait_ms)
         return [each.message for each in found.items], found.fresh
 
     def _whole(self, path: str) -> str:
@@ -131,3 +134,17 @@ async def test_a_text_judged_before_another_one_changed_is_judged_again(puppet: 
     assert await puppet.problems() == (["wrong"], False)
     await puppet.says(judged())
     assert await puppet.problems() == ([], True)
+
+
+@requirement("IDE-09")
+@pytest.mark.parametrize("code", [CONTENT_MODIFIED, SERVER_CANCELLED])
+async def test_one_that_is_asked_and_not_ready_is_pending(puppet: Puppet, code: int) -> None:
+    """As Rust's is while it still reads the project."""
+    (puppet.folder / "pulled").write_text(json.dumps({"error": {"code": code, "message": "not now"}}))
+    assert await puppet.problems(wait_ms=PATIENCE_MS) == ([], False)
+    said = judged("wrong")["params"]["diagnostics"]
+    (puppet.folder / "pulled").write_text(json.dumps({"result": {"kind": "full", "items": said}}))
+    assert await puppet.problems(wait_ms=PATIENCE_MS) == (["wrong"], True)
+    (puppet.folder / "pulled").write_text(json.dumps({"error": {"code": -32603, "message": "broken"}}))
+    with pytest.raises(IdeFailed, match="broken"):
+        await puppet.problems(wait_ms=PATIENCE_MS)

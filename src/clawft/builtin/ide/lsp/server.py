@@ -268,6 +268,10 @@ class LspServer:
                 report = await self._rpc.request("textDocument/diagnostic", asked, PulledReport)
         except TimeoutError:
             return False
+        except IdeFailed as failed:
+            if failed.kind != "stale":
+                raise
+            return False
         if report.kind == "full":
             self._know(document.path, report.items, version)
         return version == document.told
