@@ -22,7 +22,7 @@ async def read(uri: str, owner: str, caller: Caller, talk: Talk) -> bytes:
 
 @pytest.fixture
 def tools(tmp_path_factory: pytest.TempPathFactory) -> FunctionProvider:
-    functions = resource_tools(lambda caller: OWNED, read)
+    functions = resource_tools(lambda caller: OWNED, read, lambda name, caller: name == "bare")
     return FunctionProvider("weft", functions, workspace=tmp_path_factory.mktemp("w"), store=MemoryStore())
 
 
@@ -35,6 +35,13 @@ async def test_all_resources_are_listed_or_those_of_one_server(tools: FunctionPr
     ]
     one = (await tools.call_tool("list_mcp_resources", {"server": "pics"})).structured_content["result"]
     assert [row["uri"] for row in one] == ["pic:///b"]
+
+
+@requirement("RES-02", "MGR-09")
+async def test_a_server_that_is_not_there_is_told_from_one_without_resources(tools: FunctionProvider) -> None:
+    assert (await tools.call_tool("list_resources", {"server": "bare"})).structured_content["result"] == []
+    with pytest.raises(ExecutionFailed, match="there is no server 'pisc'"):
+        await tools.call_tool("list_resources", {"server": "pisc"})
 
 
 @requirement("RES-03", "S2-P5-02")

@@ -108,6 +108,15 @@ def test_servers_are_shown_with_their_file_and_without_their_secrets(run: Any, s
     assert (one["name"], one["origin"], one["scope"]) == ("x", f"{server}:1", "user")
 
 
+@requirement("DELEG-11", "CONF-13")
+def test_check_warns_of_rules_that_are_skipped(run: Any, home: Path) -> None:
+    (home / "config.toml").write_text('[[delegation.rules]]\npattern = "(["\ntarget = "claude"\n')
+    checked = run("config", "check")
+    assert checked.code == 0
+    assert checked.out.startswith("warn  rule 1 ('(['): no valid pattern: ")
+    assert "correct delegation.rules" in checked.out
+
+
 @requirement("CONF-14", "CONF-22")
 def test_check_warns_of_secrets_in_clear_and_fails_for_mistakes(run: Any, server: Path) -> None:
     done = run("config", "check")

@@ -31,11 +31,15 @@ class OwnTools:
         self._provider = provider
         self._files.waiting_changed = lambda: self._offer_start(provider)
         provider.add(read_result_tool(leftovers))
-        for function in resource_tools(self._gateway.resources.owned, self._read):
+        for function in resource_tools(self._gateway.resources.owned, self._read, self._is_server):
             provider.add(function)
 
     def _read(self, uri: str, server: str, caller: Caller, talk: Talk) -> Awaitable[bytes]:
         return self._gateway.resources.read(uri, Reader(caller, talk), server)
+
+    def _is_server(self, name: str, caller: Caller) -> bool:
+        listed = self._gateway.tools.listed(caller)
+        return name in self._files.servers.found or any(entry.origin.server == name for entry in listed)
 
     def _offer_start(self, provider: FunctionProvider) -> None:
         """A tool that asks the person about servers that wait, for as long as there are some."""

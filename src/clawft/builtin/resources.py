@@ -17,6 +17,7 @@ MAX_LISTED = 1_000
 ListOwned = Callable[[Caller], Iterable[tuple[str, Resource]]]
 Read = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
 """The whole result, as `resources/read` gives it."""
+IsServer = Callable[[str, Caller], bool]
 
 
 class Row(Struct, rename="camel", omit_defaults=True):
@@ -31,7 +32,9 @@ class _ReadResult(Struct):
     contents: list[ResourceContent] = []
 
 
-def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def resource_tools(
+    list_owned: ListOwned, read: Read, is_server: IsServer
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`list_resources` and `read_resource` over whatever the gateway offers this caller."""
 
     @tool(name="list_resources", alias="list_mcp_resources", title="List resources", read_only=True, idempotent=True)
@@ -40,8 +43,11 @@ def resource_tools(list_owned: ListOwned, read: Read) -> tuple[Callable[..., Any
         server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
     ) -> list[Row]:
         """List the resources of all servers, or of one."""
-        rows = (_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner))
-        return list(islice(rows, MAX_LISTED))
+        found = (_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner))
+        rows = list(islice(found, MAX_LISTED))
+        if not rows and server is not None and not is_server(server, ctx.caller):
+            raise ExecutionFailed(f"there is no server '{server}'", hint="leave `server` out to list them all")
+        return rows
 
     @tool(name="read_resource", alias="read_mcp_resource", title="Read a resource", read_only=True, idempotent=True)
     async def read_resource(

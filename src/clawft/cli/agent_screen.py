@@ -145,10 +145,9 @@ class Text:
         if outcome.state is End.REFUSED and outcome.text:
             tell(safe(outcome.text))
         tell(f"weft: {safe(outcome.reason)}")
-        if outcome.hint:
-            tell(f"hint: {outcome.hint}")
-        if outcome.state is End.CANCELLED:
-            tell(f"hint: weft agent --resume {self._id}")
+        hint = f"weft agent --resume {self._id} goes on" if outcome.state is End.CANCELLED else outcome.hint
+        if hint:
+            tell(f"hint: {hint}")
 
     def _write(self, text: str) -> None:
         if self._running:

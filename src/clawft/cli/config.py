@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found
     from clawft.config.load import Loaded
     from clawft.config.servers import Servers
+    from clawft.config.settings import Settings
 
 
 def _show_options(parser: Parser) -> None:
@@ -115,9 +117,11 @@ def _check(options: Options) -> int:
     found = problems(home_folder(), options.agent)
     warned: list[tuple[str, str]] = []
     if not found:  # with broken settings the same files would be complained of twice
-        servers = _servers_in_files(options)
+        told = _settings(options)
+        servers = _servers_in_files(told)
         found += [each.error for each in servers.refused.values()]
         warned = [warning for each in servers.found.values() for warning in warnings_of(each)]
+        warned += [(problem, "it is skipped: correct delegation.rules") for problem in _wrong_rules(told)]
     said = [("fail", each.message, each.hint) for each in found] + [("warn", *each) for each in warned]
     if options.json:
         shown = [{"level": level, "message": message, "hint": hint} for level, message, hint in said]
@@ -130,12 +134,24 @@ def _check(options: Options) -> int:
     return 1 if found else 0
 
 
-def _servers_in_files(options: Options) -> Servers:
+def _settings(options: Options) -> Settings:
+    from clawft.config.load import load  # brings the policies
+
+    return load(home_folder(), Path(options.workspace), options.agent).settings
+
+
+def _wrong_rules(told: Settings) -> Iterable[str]:
+    if not told.delegation.rules:
+        return ()
+    from clawft.delegate.rules import problems  # only for those who delegate
+
+    return problems(told.delegation.rules)
+
+
+def _servers_in_files(told: Settings) -> Servers:
     from clawft.config.layers import Sources  # brings the client side's nouns
-    from clawft.config.load import load
     from clawft.config.servers import discover
 
-    told = load(home_folder(), Path(options.workspace), options.agent).settings
     return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
 
 

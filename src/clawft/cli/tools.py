@@ -66,7 +66,7 @@ def _no_tools(app: App, options: Options) -> str:
             return f"no tools: {absent[0]}\nhint: {absent[1]}"
     if options.only:
         return f"no tool is of {' or '.join(options.only)}; `weft tools list` shows all tools"
-    return "no tools: everything is hidden by --allow/--deny, or --no-builtin left nothing"
+    return "no tools: no server offers any, and --no-builtin, --allow or --deny left no others"
 
 
 def _search_options(parser: Parser) -> None:

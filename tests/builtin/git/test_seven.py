@@ -383,6 +383,17 @@ async def test_a_repository_without_commits_is_empty(tools: Tools, workspace: Pa
         await tools("blame", repo_path="n", file_path="zzz")
 
 
+@requirement("GIT-10")
+@pytest.mark.parametrize("name", ["log", "diff"])
+@pytest.mark.parametrize("head", ["nonsense", "1" * 40])
+async def test_a_head_that_leads_nowhere_is_not_taken_for_the_beginning(
+    tools: Tools, repo: Path, name: str, head: str
+) -> None:
+    (repo / ".git/HEAD").write_text(f"{head}\n")
+    with pytest.raises(ExecutionFailed, match="HEAD names no commit that is there"):
+        await tools(name, repo_path="r")
+
+
 @requirement("GIT-01", "PLUG-08")
 async def test_a_short_text_stands_beside_the_structure(tools: Tools, repo: Path) -> None:
     (repo / "new").write_text("")

@@ -135,6 +135,19 @@ async def test_a_checkout_is_noticed(project: Path, home: Path) -> None:
 
 
 @requirement("IDE-09")
+async def test_what_was_true_of_the_text_before_is_not_fresh(project: Path, home: Path) -> None:
+    """Pyright checks a text that another one needs after that one, and speaks of it under its new number before."""
+    needs = "def f{0}(x: int) -> list[str]:\n    return [small(y) for y in range(x) if y % 2 == {0}]\n"
+    (project / "large.py").write_text("from small import small\n" + "".join(map(needs.format, range(300))))
+    (project / "small.py").write_text("def small(x: int) -> str:\n    return nam\n")
+    async with agent(project, home) as ours:
+        assert await ours.problems("large.py") == []
+        for wrong, right, problems in (("nam\n", "''\n", []), ("''\n", "nam\n", ['"nam" is not defined'])):
+            await ours.ide("edit", path="small.py", anchor=wrong, new_text=right)
+            assert await ours.problems("small.py") == problems
+
+
+@requirement("IDE-09")
 async def test_what_is_not_saved_is_a_warning_where_the_disk_is_read(project: Path, home: Path) -> None:
     async with agent(project, home) as ours:
         await ours.ide("edit", path="main.py", anchor="nam\n", new_text="name\n")

@@ -125,6 +125,20 @@ async def test_the_tools_work_in_a_running_neovim(project: Path, home: Path, sta
         assert await ours.refused("rename", path="main.py", line=1, character=0, new_name="x")
 
 
+@requirement("IDE-09")
+async def test_what_a_server_says_while_it_still_works_is_not_the_last_word(
+    project: Path, home: Path, start: Start
+) -> None:
+    say = "local method, said = ...; vim.lsp.handlers[method](nil, said, { client_id = _G.Server, method = method })"
+    socket = await start(project)
+    async with agent(project, home, NVIM=socket) as ours:
+        assert await ours.problems("helper.py") == []
+        await lua(socket, say, "window/workDoneProgress/create", {"token": "work"})
+        assert not (await ours.ide("diagnostics", path="helper.py", wait_ms=0))["fresh"]
+        await lua(socket, say, "$/progress", {"token": "work", "value": {"kind": "end"}})
+        assert (await ours.ide("diagnostics", path="helper.py", wait_ms=0))["fresh"]
+
+
 @requirement("IDE-08", "IDE-01")
 async def test_edits_are_exact_or_refused(project: Path, home: Path, start: Start) -> None:
     socket = await start(project)
@@ -149,6 +163,19 @@ async def test_edits_are_exact_or_refused(project: Path, home: Path, start: Star
         last = {"start_line": end, "start_character": 0, "end_line": end, "end_character": 0, "new_text": "last = 1\n"}
         await ours.ide("edit", path="main.py", save=True, **last)
         assert (project / "main.py").read_text() == "# ü\n" + MAIN.replace("nam\n", "name\n") + "last = 1\n"
+
+
+@requirement("IDE-08")
+async def test_an_edit_may_reach_to_the_end_of_the_text(project: Path, home: Path, start: Start) -> None:
+    async with agent(project, home, NVIM=await start(project)) as ours:
+        for text, anchor, new_text, after in (
+            ("a\nb\n", "b\n", "c\n", "a\nc\n"),
+            ("a\nb\n", "a\nb\n", "c\n", "c\n"),
+            ("a\nb\nc\n", "b\nc\n", "", "a\n"),
+        ):
+            (project / "end.py").write_text(text)
+            await ours.ide("edit", path="end.py", anchor=anchor, new_text=new_text, save=True)
+            assert (project / "end.py").read_text() == after
 
 
 @requirement("IDE-04")

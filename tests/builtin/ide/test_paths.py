@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from clawft.builtin.ide.mock import MockIde
+from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, Position, Range, Selection, SymbolInfo
 from clawft.builtin.ide.paths import find_new
 from clawft.builtin.ide.provider import IdeProvider
 from clawft.errors import PermissionDenied
 from tests.builtin.ide.conftest import Ask, text_of
 from tests.requirements import requirement
 
+HERE = Range(Position(0, 0), Position(0, 1))
 TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("open_file", {}),
     ("edit", {"start_line": 0, "start_character": 0, "end_line": 0, "end_character": 0, "new_text": ""}),
@@ -60,6 +62,25 @@ async def test_a_folder_with_a_longer_name_is_another_folder(ask: Ask, editor: M
         result = await ask("open_file", path=path)
         assert result.is_error
         assert "outside the workspace" in text_of(result)
+
+
+@requirement("IDE-12")
+async def test_what_an_editor_found_behind_a_symlink_is_not_told(
+    ask: Ask, editor: MockIde, provider: IdeProvider, workspace: Path, main: Path
+) -> None:
+    """A language server that looks at all files follows links out of the workspace."""
+    (workspace / "out.py").symlink_to("/etc/passwd")
+    for path in (main, workspace / "out.py"):
+        editor.diagnostics.append(
+            Diagnostic(HERE, DiagnosticSeverity.ERROR, f"{path.name} is told", file_path=str(path))
+        )
+        editor.symbols.append(SymbolInfo(path.name, "variable", str(path), HERE))
+    editor.selected = Selection(str(workspace / "out.py"), HERE, "out.py")
+    resource = await provider.read_resource("ide://diagnostics")
+    for said in (await ask("diagnostics"), await ask("symbols", query="p"), resource):
+        assert "main.py" in str(said)
+        assert "out.py" not in str(said)
+    assert "out.py" not in str(await ask("selection"))
 
 
 @requirement("IDE-12")

@@ -11,7 +11,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.told import recipe
-from clawft.errors import InvalidArguments
+from clawft.errors import ExecutionFailed, InvalidArguments
 
 UNKNOWN = "unknown"
 FORMAT = "--format=tformat:%H%x00%an%x00%ae%x00%at%x00%P%x00%B"
@@ -83,8 +83,13 @@ def _entry(oid: str, author: str, email: str, when: str, parents: str, message: 
 
 
 async def head_of(repo: Repo) -> str | None:
-    """The id of the commit that is checked out; None before the first."""
-    return await try_commit(repo, "HEAD")
+    """The id of the commit that is checked out; None before the first. Raises ExecutionFailed if that is gone."""
+    found = await try_commit(repo, "HEAD")
+    if found is None and (await repo.attempt("symbolic-ref", "--quiet", "HEAD")).code != 0:
+        raise ExecutionFailed(
+            f"{repo.tool}: HEAD names no commit that is there", hint="the repository is damaged: `git fsck` says how"
+        )
+    return found
 
 
 async def try_commit(repo: Repo, revision: str) -> str | None:

@@ -12,7 +12,7 @@ from clawft.builtin.file import refuse_steering
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.hub import IdeHub
-from clawft.builtin.ide.model import Buffer, Position, Problems, Range
+from clawft.builtin.ide.model import Buffer, Diagnostic, Position, Problems, Range, SymbolInfo
 from clawft.builtin.ide.paths import TOOL
 from clawft.builtin.ide.text import find_anchor
 from clawft.errors import IdeFailed, IdeTimeout, InvalidArguments
@@ -40,6 +40,7 @@ WaitMs = Annotated[int, Meta(ge=0, le=MAX_WAIT_MS, description="how long to wait
 Limit = Annotated[int, Meta(ge=1, le=MAX_ITEMS)]
 
 T = TypeVar("T")
+Found = TypeVar("Found", Diagnostic, SymbolInfo)
 
 
 class IdeSettings(Struct, frozen=True):
@@ -124,6 +125,12 @@ class Ide:
 
     def shown(self, path: str) -> str:
         return paths.shown(path, self.hub.workspace)
+
+    async def inside(self, found: Sequence[Found]) -> list[Found]:
+        """What an editor has found in files that the agent may speak about."""
+        files = {each.file_path for each in found if each.file_path}
+        known = await asyncio.to_thread(paths.beneath, self.hub.roots(), files)
+        return [each for each in found if not each.file_path or each.file_path in known]
 
     def find_writable(self, path: str) -> str:
         """A file the agent may change: not one that decides which programs run."""

@@ -81,7 +81,7 @@ async def diagnostics(
     found = None if path is None else ide.find(path)
     connection = await ide.route(found, window)
     said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
-    shown = [_placed(ide, each) for each in said.items if each.severity <= severity]
+    shown = [_placed(ide, each) for each in await ide.inside(said.items) if each.severity <= severity]
     shown.sort(key=lambda each: (each.severity, each.file_path or "", each.range))
     return Diagnosed(
         **stamped(connection, said, fresh=said.fresh, pending=said.pending),
@@ -105,7 +105,7 @@ async def symbols(
     """Find functions, classes and other symbols of the workspace by name."""
     connection = await ide.route(None, window)
     found = await ide.ask(connection, connection.search_symbols(query, limit))
-    return Symbols(**stamped(connection), result=_symbols(ide, found[:limit]))
+    return Symbols(**stamped(connection), result=_symbols(ide, (await ide.inside(found))[:limit]))
 
 
 def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:

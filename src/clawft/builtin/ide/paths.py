@@ -5,7 +5,7 @@ checks once more on its side, because it may see other mounts than we do.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -65,6 +65,12 @@ def _root_of(roots: Sequence[Path], path: str) -> Path:
 def _is_above(root: Path, path: str) -> bool:
     parts = Path(os.path.normpath(path))
     return parts.is_relative_to(os.path.realpath(root)) or parts.is_relative_to(os.path.abspath(root))
+
+
+def beneath(roots: Sequence[Path], files: Iterable[str]) -> set[str]:
+    """Those of an editor's files that lie beneath the roots: it may have followed a link out of them."""
+    real = [os.path.realpath(root) for root in roots]
+    return {file for file in files if any(Path(os.path.realpath(file)).is_relative_to(root) for root in real)}
 
 
 def shown(path: str, workspace: Path) -> str:

@@ -121,7 +121,8 @@ class IdeProvider(FunctionProvider):
     async def _diagnostics(self, connection: IdeConnection) -> dict[str, Any]:
         ide = self._ide()
         said = await ide.ask(connection, connection.get_diagnostics(None))
-        items = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path or "")) for each in said.items]
+        inside = await ide.inside(said.items)
+        items = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path or "")) for each in inside]
         return {"fresh": said.fresh, "pending": said.pending, "diagnostics": items}
 
     def _ide(self) -> Ide:

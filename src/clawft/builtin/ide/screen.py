@@ -1,11 +1,11 @@
 """Tools about the person's screen: open a file, what is selected and open, a diff to judge, the windows there are."""
 
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from clawft.builtin.ide import paths
 from clawft.builtin.ide.change import MAX_NEW_TEXT
 from clawft.builtin.ide.family import Answer, Character, FilePath, Ide, Line, WindowId, json_text, stamped
 from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
@@ -101,8 +101,7 @@ def within_reach(ide: Ide, said: Selection) -> Selection:
 
 
 def reachable(ide: Ide, path: str) -> bool:
-
-    return any(Path(path).is_relative_to(root) for root in ide.hub.roots())
+    return bool(paths.beneath(ide.hub.roots(), [path]))
 
 
 @recipe(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)

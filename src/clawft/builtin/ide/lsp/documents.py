@@ -15,7 +15,8 @@ MAX_BYTES = 4 * 1024 * 1024
 class Document:
     """One text. `seen` is the state of the file on disk that it was last compared with.
 
-    `told` counts what the server was told; it grows with `version`, and also when a text is sent again unchanged.
+    `told` is the number under which the server has it; it grows with `version`, and also when a text is sent again
+    unchanged.
     """
 
     __slots__ = ("dirty", "path", "seen", "text", "told", "version")

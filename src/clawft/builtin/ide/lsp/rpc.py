@@ -26,6 +26,8 @@ MAX_UNREAD_BYTES = 16 * 1024 * 1024
 LAST_WORDS_SECONDS = 0.1
 """For a child that closes its output, to say how it ended."""
 METHOD_NOT_FOUND = -32601
+CONTENT_MODIFIED, SERVER_CANCELLED = -32801, -32802
+"""The server has given up an answer, because what it is about has changed: asked again it has one."""
 
 Hear = Callable[[str, Raw], None]
 Serve = Callable[[str, Raw], Any]
@@ -148,7 +150,8 @@ class Rpc(asyncio.Protocol):
         finally:
             self._waiting.close(id)
         if answer.error is not UNSET:
-            raise IdeFailed(f"{self.name}: {method}: {answer.error.message}")
+            word = "stale" if answer.error.code in (CONTENT_MODIFIED, SERVER_CANCELLED) else "failed"
+            raise IdeFailed(f"{self.name}: {method}: {answer.error.message}", kind=word)
         try:
             return msgspec.json.decode(_NULL if answer.result is UNSET else answer.result, type=kind, strict=False)
         except msgspec.DecodeError as wrong:

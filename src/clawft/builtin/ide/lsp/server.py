@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -81,6 +82,9 @@ class LspServer:
         """Tokens of work the server has told us about and not ended."""
         self._news = asyncio.Event()
         self._last_change = 0.0
+        self._numbers = count(1)
+        """Of all texts together, so that none has one that it had before it was closed."""
+        self._numbers_its_words = False
         self._asked: dict[str, float] = {}
         """When a text was last sent to be judged."""
         self.whole_workspace = False
@@ -149,18 +153,20 @@ class LspServer:
     def _open(self, document: Document) -> Document:
         for gone in self.documents.add(document):
             self._close(gone)
+        document.told = next(self._numbers)
         item = {
             "uri": uri_of(document.path),
             "languageId": language_of(self.spec, document.path),
             "version": document.told,
             "text": document.text,
         }
-        self._last_change = self._loop.time()
+        self._last_change = self._asked[document.path] = self._loop.time()
         self._rpc.notify("textDocument/didOpen", {"textDocument": item})
         return document
 
     def _close(self, document: Document) -> None:
         self.known.drop(document.path)
+        self._asked.pop(document.path, None)
         self._rpc.notify("textDocument/didClose", {"textDocument": {"uri": uri_of(document.path)}})
 
     def change(self, document: Document, text: str, *, dirty: bool = True) -> None:
@@ -170,11 +176,12 @@ class LspServer:
         document.text = text
         document.version += 1
         document.dirty = dirty
-        self._last_change = self._loop.time()
         self._tell(document, text)
+        self._last_change = self._asked[document.path]
 
     def _tell(self, document: Document, text: str) -> None:
-        document.told += 1
+        document.told = next(self._numbers)
+        self._asked[document.path] = self._loop.time()
         named = {"uri": uri_of(document.path), "version": document.told}
         self._rpc.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
 
@@ -185,7 +192,6 @@ class LspServer:
         """
         self._tell(document, document.text + "\n")
         self._tell(document, document.text)
-        self._asked[document.path] = self._loop.time()
 
     def saved(self, document: Document) -> None:
         document.dirty = False
@@ -240,18 +246,18 @@ class LspServer:
             quiet = now - max(self._last_change, latest) >= QUIET_EVERYWHERE_SECONDS
             return not self._working and quiet and 0.0 < self._told_everywhere <= latest
         known = self.known.get(document.path)
-        if known is None:
+        if known is None or self._working:  # who still works may number what it knew of the text before
             return False
-        if known.version is not None:
-            return known.version >= document.told
-        return not self._working and known.at >= self._last_change and now - known.at >= QUIET_SECONDS
+        if self._numbers_its_words:
+            return known.version is not None and known.version >= document.told
+        return known.at >= self._last_change and now - known.at >= QUIET_SECONDS
 
     def _is_overtaken(self, document: Document) -> bool:
-        """Has another text changed since this one was judged, or sent to be?"""
+        """Has another text changed since this one was sent to be judged, and was it?"""
         known = self.known.get(document.path)
         if known is None or known.version is None or known.version < document.told:
             return False
-        return self._asked.get(document.path, known.at) < self._last_change
+        return self._asked[document.path] < self._last_change
 
     async def _pull(self, document: Document, seconds: float) -> bool:
         """A server that can be asked answers for the text it has, which is ours."""
@@ -261,6 +267,10 @@ class LspServer:
             async with asyncio.timeout(max(seconds, 0.001)):
                 report = await self._rpc.request("textDocument/diagnostic", asked, PulledReport)
         except TimeoutError:
+            return False
+        except IdeFailed as failed:
+            if failed.kind != "stale":
+                raise
             return False
         if report.kind == "full":
             self._know(document.path, report.items, version)
@@ -286,6 +296,7 @@ class LspServer:
             and said.version < known.version
         ):
             return
+        self._numbers_its_words |= said.version is not None
         self._know(path, said.diagnostics, said.version)
         self._news.set()
         self._changed()

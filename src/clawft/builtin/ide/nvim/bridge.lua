@@ -1,7 +1,7 @@
 -- The editor side of clawft in Neovim, sent over its own socket: nothing has to be installed.
 -- Works from 0.7 on. Positions come and go as UTF-16, lines and characters from zero.
 -- Every operation answers by `rpcnotify(channel, 'clawft', id, answer)`, at once or later; none blocks the editor.
-local M = { published = {}, asked = {}, reviews = {}, channels = {}, changed = 0 }
+local M = { published = {}, working = {}, asked = {}, reviews = {}, channels = {}, changed = 0 }
 local api, lsp, uv = vim.api, vim.lsp, vim.uv or vim.loop
 local QUIET_MS = 300
 
@@ -136,17 +136,31 @@ end
 
 -- ── diagnostics, with the version they are for ────────────────────────────────────────────────────────────────────
 
+local function listen(method, heed) -- to what language servers say, before Neovim does what it does with it
+  local before = lsp.handlers[method]
+  lsp.handlers[method] = function(err, result, context, ...)
+    if result and context then heed(result, context.client_id) end
+    return before(err, result, context, ...)
+  end
+end
+
+local function working(client, token, does)
+  M.working[client] = M.working[client] or {}
+  M.working[client][token] = does
+end
+
 local function watch_published()
   if M.watching then return end
   M.watching = true
-  local method = 'textDocument/publishDiagnostics'
-  local before = lsp.handlers[method]
-  lsp.handlers[method] = function(err, result, ...)
-    if result and result.uri then
-      M.published[vim.uri_to_fname(result.uri)] = { version = result.version, at = now() }
-    end
-    return before(err, result, ...)
-  end
+  listen('textDocument/publishDiagnostics', function(said, client)
+    local path = vim.uri_to_fname(said.uri)
+    M.published[path] = M.published[path] or {}
+    M.published[path][client] = { version = said.version, at = now() }
+  end)
+  listen('window/workDoneProgress/create', function(said, client) working(client, said.token, true) end)
+  listen('$/progress', function(said, client)
+    if type(said.value) == 'table' and said.value.kind == 'end' then working(client, said.token, nil) end
+  end)
   api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'CursorMoved', 'BufEnter', 'BufWritePost', 'BufDelete',
     'DiagnosticChanged' }, { callback = function(event) M.happened(event.event) end })
 end
@@ -180,12 +194,19 @@ local function problems_of(buffer)
   return found
 end
 
--- Fresh is what was said after the last change of any text, about this very version of this one.
+-- Fresh is what was said after the last change of any text, about this very version of this one, by each of those who
+-- judge it. One that still works may have given the version to what it knew before.
 local function is_fresh(buffer)
-  local said = M.published[api.nvim_buf_get_name(buffer)]
-  if not said or said.at < M.changed then return false end
-  if said.version then return said.version >= api.nvim_buf_get_changedtick(buffer) end
-  return now() - said.at >= QUIET_MS
+  local said, tick, found = M.published[api.nvim_buf_get_name(buffer)] or {}, api.nvim_buf_get_changedtick(buffer), false
+  for _, client in ipairs(clients(buffer)) do
+    local last = said[client.id]
+    if last then
+      local is_about_it = last.version and last.version >= tick or not last.version and now() - last.at >= QUIET_MS
+      if last.at < M.changed or not is_about_it or next(M.working[client.id] or {}) then return false end
+      found = true
+    end
+  end
+  return found
 end
 
 -- Have a text judged anew: what comes back then carries its version. A request makes Neovim send what it still holds
@@ -269,7 +290,8 @@ local function checked(change) -- the edits as bytes, or an error before anythin
     local count = api.nvim_buf_line_count(buffer)
     local from, to = { first.line, to_byte(buffer, first) }, { last.line, to_byte(buffer, last) }
     local text = vim.split(edit.new_text:gsub('\r\n', '\n'), '\n', { plain = true })
-    if last.line == count then -- the end behind the last line end is the end of the last line, here
+    local to_the_end = last.line == count -- behind the last line end, which is the end of the last line, here
+    if to_the_end then
       if text[#text] == '' and #text > 1 then table.remove(text) end
       to = { count - 1, #line_of(buffer, count - 1) }
       if first.line == count then from = to; table.insert(text, 1, '') end
@@ -278,7 +300,11 @@ local function checked(change) -- the edits as bytes, or an error before anythin
     local expected = change.expected and change.expected ~= vim.NIL and change.expected[index]
     if expected and expected ~= vim.NIL then
       local there = table.concat(api.nvim_buf_get_text(buffer, from[1], from[2], to[1], to[2], {}), '\n')
+      if to_the_end and first.line < count then there = there .. '\n' end
       if there ~= expected:gsub('\r\n', '\n') then fail('stale', 'the range holds another text than was expected') end
+    end
+    if to_the_end and edit.new_text == '' and first.character == 0 and first.line > 0 and first.line < count then
+      from = { first.line - 1, #line_of(buffer, first.line - 1) } -- whole lines go with the line end before them
     end
     edits[#edits + 1] = { from = from, to = to, text = text, index = index }
   end
