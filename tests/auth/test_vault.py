@@ -162,21 +162,3 @@ def test_a_login_is_on_the_platter_in_the_right_order(
     done.clear()
     vault.servers.write("linear", Login(TOKEN, obtained_at=2))
     assert done == written
-
-
-@requirement("OAUTH-06", "OAUTH-01")
-async def test_with_the_last_login_that_needs_it_a_client_secret_goes_too(vault: Vault) -> None:
-    one, other = (Login(TOKEN, client=Client("c", kept_secret(vault, secret))) for secret in ("shared", "own"))
-    for name, login in (("a", one), ("b", one), ("b", other)):
-        await vault.save(name, login)
-    await vault.delete("b")
-    await vault.forget_secrets([one, other])
-    assert resolve(one.client.secret) == "shared"
-    assert [path.read_text() for path in (vault.folder / "secrets").iterdir()] == ["shared"]
-    vault.path("c").write_text("{")
-    await vault.delete("a")
-    await vault.forget_secrets([one])
-    assert resolve(one.client.secret) == "shared", "one that cannot be read may need it"
-    await vault.delete("c")
-    await vault.forget_secrets([one])
-    assert list((vault.folder / "secrets").iterdir()) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
-from clawft.auth.vault import Vault, kept_secret
+from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, idp, log_in
@@ -80,13 +80,6 @@ async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path)
     code, said = await weft_says(home, "auth", "logout", "mine")
     assert (code, said.count("forgotten here, but not there"), "logged out: mine" in said) == (0, 2, True), said
     assert Vault(home / "tokens").read("mine") == []
-
-
-async def test_a_secret_that_was_put_away_for_a_login_goes_with_it(home: Path) -> None:
-    vault = Vault(home / "tokens")
-    vault.write("mine", Login(TokenSet("t"), client=Client("x", kept_secret(vault, CANARY), "client_secret_post")))
-    assert await weft_says(home, "auth", "logout", "mine") == (0, "logged out: mine\n")
-    assert [path for path in home.rglob("*") if path.is_file() and CANARY in path.read_text()] == []
 
 
 async def test_a_secret_in_clear_is_refused(home: Path) -> None:

@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -93,10 +93,6 @@ class Vault:
         """Nothing happens if there is none."""
         await asyncio.to_thread(self._delete, name)
 
-    async def forget_secrets(self, logins: Sequence[Login]) -> None:
-        """Client secrets that lie here for these logins alone; they are not in the store any more."""
-        await asyncio.to_thread(self._forget_secrets, logins)
-
     def names(self) -> list[str]:
         return sorted(path.stem for path in self.folder.glob("*.json")) if self.folder.is_dir() else []
 
@@ -167,17 +163,6 @@ class Vault:
                 sweep(self.folder)
                 path.unlink(missing_ok=True)
 
-    def _forget_secrets(self, logins: Sequence[Login]) -> None:
-        with locked(self.folder / WRITE_LOCK):
-            try:
-                needed = {login.client.secret for name in self.names() for login in self.read(name)}
-            except ExecutionFailed:  # one that cannot be read may need any of them
-                return
-            for path in (self.folder / SECRETS).glob("*.secret"):
-                reference = _reference(path)
-                if reference not in needed and any(login.client.secret == reference for login in logins):
-                    path.unlink()
-
 
 def kept_secret(vault: Vault, given: str) -> str:
     """A reference to a secret the user gave: itself if it is one already, else where it is put."""
@@ -194,8 +179,4 @@ def put_away(vault: Vault, secret: str) -> str:
         return f"{SCHEME}keyring/{sealed.SERVICE}/{name}"
     path = private_dir(vault.folder / SECRETS, sync=True) / f"{name}.secret"
     write_private(path, secret.encode())
-    return _reference(path)
-
-
-def _reference(path: Path) -> str:
     return f"{SCHEME}file/{str(path).lstrip('/')}"

@@ -157,8 +157,6 @@ async def _forget(where: Vault, name: str, logins: list[Login]) -> None:
             await revoke(login)
         except ClawftError as failed:  # out of reach, or a secret of the client's that is not there now
             tell(f"weft: the token is forgotten here, but not there: {one_line(failed.message)}")
-    if logins:
-        await where.forget_secrets(logins)  # only now: to revoke a token the client says who it is
 
 
 def _allow_options(parser: Parser) -> None:
