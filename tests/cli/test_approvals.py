@@ -24,6 +24,8 @@ TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 HONEST = Path(__file__).parents[1] / "servers" / "honest.py"
 PYTHON = sys.executable
 GRANT = ("approvals", "grant")
+KEY = "ghp_" + "0123456789" * 4
+BEGIN, END = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
 
 
 @pytest.fixture
@@ -385,6 +387,29 @@ def test_a_server_of_the_workspace_starts_after_its_launch_was_approved(run: Any
     assert run("tools", "call", "theirs__echo", "text=1").code == 1
     assert run("approvals", "revoke", "theirs").code == 0
     assert state_of(run) == "waiting"
+
+
+@requirement("CONF-16", "POOL-19")
+@pytest.mark.parametrize(
+    ("entry", "read", "hidden"),
+    [
+        ({"command": "/bin/sh", "args": ["-c", "token=1; touch seen"]}, "touch seen", ""),
+        ({"command": "/bin/sh", "args": ["-c", f"touch seen # {KEY}"]}, "touch seen", KEY),
+        ({"command": "/bin/sh", "args": ["-c", f": {BEGIN}\ntouch seen\n: {END}"]}, "touch seen", ""),
+        ({"command": "/bin/sh", "args": ["--token", "touch seen"]}, "touch seen", ""),
+        ({"command": "/bin/sh", "args": ["-c", "http://x/?`touch seen`=`true`"]}, "touch seen", ""),
+        ({"command": "/bin/sh", "args": ["http://x/?a=hunter2", "--token", "hunter22"]}, "http://x/?a=", "hunter2"),
+        ({"url": "https://x.example/?q=${secret://env/MINE:-eu}"}, "secret://env/MINE", "eu"),
+        ({"url": "https://x.example/#${secret://keyring/a&b}"}, "secret://keyring/a&b", ""),
+    ],
+)
+def test_nothing_is_approved_unread_because_it_looks_like_a_secret(
+    run: Any, workspace: Path, entry: dict[str, Any], read: str, hidden: str
+) -> None:
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    for shown in (run("servers", "status").out, run("approvals", "list").err, run(*GRANT, "theirs").out):
+        assert read in shown
+        assert not hidden or hidden not in shown
 
 
 @requirement("CONF-16", "POOL-19")

@@ -171,6 +171,34 @@ async def test_a_yes_covers_only_what_was_shown() -> None:
 
 
 @requirement("GUARD-13")
+@pytest.mark.parametrize(
+    "command",
+    ["sh -c 'sudo ls; sudo touch /etc/x'", "sudo ls " + "a" * 200 + " /etc/x", "sudo ls" + " " * 2000 + "/etc/x"],
+)
+async def test_a_yes_to_one_program_shows_the_whole_line_it_stands_in(command: str) -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    assert await asking(person, {"command": command}) is DONE
+    message = person.asked[0].params["message"]
+    assert message.count("/etc/x") >= 1
+    assert " " * 20 not in message
+
+
+@requirement("GUARD-13")
+async def test_a_command_too_long_to_be_read_is_not_asked_about() -> None:
+    person = Person({"action": "accept", "content": {"allow": True}})
+    reply = await asking(person, {"command": "sudo ls " + "a " * 3000 + "/etc/x"})
+    assert (reply.refused, person.asked) == ("privilege", [])
+
+
+@requirement("GUARD-09")
+async def test_a_refusal_shows_the_hidden_characters_of_a_command() -> None:
+    reply = await judged({"command": "rm -rf / \x1b[2K\u202ex"})
+    told = result_of(reply)["content"][0]["text"]
+    assert "⟨U+001B⟩[2K⟨U+202E⟩x" in told
+    assert "\x1b" not in told
+
+
+@requirement("GUARD-13")
 async def test_a_no_wins_over_a_question() -> None:
     person = Person({"action": "accept", "content": {"allow": True}})
     reply = await asking(person, {"steps": [{"run": "sudo ls"}, {"run": "rm -rf /"}]})

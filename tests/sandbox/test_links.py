@@ -35,6 +35,15 @@ def test_what_is_kept_as_it_is_leads_to_no_secret(house: House, level: str, abso
 
 @requirement("POOL-22")
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", [".mcp.json", ".clawft", ".git", ".vscode"])
+def test_a_link_to_itself_keeps_no_server_from_its_start(house: House, level: str, name: str) -> None:
+    (house.workspace / name).symlink_to(name)
+    assert house.attack(level, "read", str(house.home / "letter.txt"))
+    assert not house.attack(level, "read", str(house.home / ".ssh" / "id_ed25519"))
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("absolute", [False, True])
 def test_a_secret_behind_a_link_of_the_user_is_hidden(house: House, level: str, absolute: bool) -> None:
     real = house.home / "dotfiles" / "ssh"

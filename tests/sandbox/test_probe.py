@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.sandbox.probe import one_by_one, probe
+from clawft.sandbox.probe import of_others, one_by_one, probe
 from tests.requirements import requirement
 from tests.sandbox.held import means
 
@@ -29,13 +29,14 @@ def test_where_one_of_them_does_not_work_the_others_are_used(tmp_path: Path, mon
 
 
 @requirement("POOL-22")
-@pytest.mark.parametrize("folder", [".", "", "here"])
+@pytest.mark.parametrize("folder", [".", "", "here", "{}/node_modules/.bin"])
 def test_programs_of_the_folder_we_are_in_hold_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     """The attack: a repository with a `bwrap` of its own, and a PATH that begins where the user happens to be."""
     whole, ran = means("bwrap"), tmp_path / "ran"
-    (tmp_path / folder).mkdir(exist_ok=True)
+    folder = folder.format(tmp_path)
+    (tmp_path / folder).mkdir(exist_ok=True, parents=True)
     for name in ("bwrap", "prlimit", "setpriv", "unshare", "true"):
         program = tmp_path / folder / name
         program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
@@ -44,3 +45,13 @@ def test_programs_of_the_folder_we_are_in_hold_nobody(
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     assert probe() == one_by_one(whole.bwrap) == whole
     assert not ran.exists()
+
+
+def test_a_workspace_that_holds_the_home_folder_holds_programs_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    own, project = str(tmp_path / "user" / "bin"), tmp_path / "user" / "project"
+    for workspace in ("/", str(tmp_path), str(tmp_path / "user")):
+        assert of_others([own, "bin", ""], workspace) == [own]
+    assert of_others([own, f"{project}/bin"], str(project)) == [own]

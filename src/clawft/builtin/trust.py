@@ -61,10 +61,17 @@ def _switch(ctx: ToolContext) -> str:
 
 
 def _named(file: Path) -> list[Path]:
-    """The folders on the list, resolved. One that is not absolute names nothing."""
+    """The folders on the list, resolved. One that is not absolute names nothing, and neither does one that leads up."""
     lines = [line.strip() for line in _read(file).splitlines()]
     named = [Path(line).expanduser() for line in lines if line and not line.startswith("#")]
-    return [path.resolve() for path in named if path.is_absolute()]
+    found = [(path, path.resolve()) for path in named if path.is_absolute()]
+    return [real for path, real in found if not _leads_up(path, real)]
+
+
+def _leads_up(path: Path, real: Path) -> bool:
+    """Somebody put a link to a folder above it in its place, and would have all of that trusted."""
+    plain = Path(os.path.normpath(path))
+    return plain != real and any(each.is_relative_to(real) for each in (plain, plain.parent.resolve()))
 
 
 def _read(file: Path) -> str:

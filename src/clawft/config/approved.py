@@ -2,7 +2,7 @@
 
 Pinned is the program by path and content, its arguments and variables with the scripts they name, its folder and its
 sandbox; for an address the address and the headers. Values that look like secrets are pinned by their digest and never
-shown.
+shown; what may be code, and the names of secrets, always are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from clawft.builtin.start_server import Waiting
 from clawft.config.layers import Found, Sources
 from clawft.config.scripts import digest, digests, scripts, stamp
-from clawft.config.secrecy import masked_url, masked_values, masked_words, told_by_digest
+from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
 from clawft.policy.approval import ANYONE, Approval, Standing, Use, approval_of, judge
@@ -80,13 +80,13 @@ def shown_launch(found: Found, known: Approval | None = None) -> Shown:
         return {
             "command": spec.command,
             **_contents(spec, known),
-            "args": masked_words(spec.args, told_by_digest),
+            "args": read_words(spec.args),
             "env": masked_values(spec.env, told_by_digest),
             **_careful(spec),
             "cwd": spec.cwd,
             "sandbox": sandbox,
         }
-    return {"url": masked_url(spec.url, told_by_digest), "headers": masked_values(spec.headers, told_by_digest)}
+    return {"url": read_url(spec.url), "headers": masked_values(spec.headers, told_by_digest)}
 
 
 def _careful(spec: UpstreamSpec) -> dict[str, str]:

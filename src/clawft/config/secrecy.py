@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
+from clawft.store.secrets import references_in
 from clawft.upstream.spec import Described
 from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
 _OPTION = r"(?s)(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)"
+_PIECE = r"[\w+/=.~%:@-]+"
+"""What keys and tokens are made of: no blank, and nothing that a shell would understand."""
+_PAIR = rf"(?<=[?&])(?P<name>[\w.-]+)=(?P<value>{_PIECE})"
 _ADDRESS = r"(?i)[a-z][a-z0-9+.-]*://"
 
 
@@ -63,13 +67,6 @@ def variable_for(server: str, name: str) -> str:
     return re.sub(r"[^A-Z0-9]+", "_", f"{server}_{name}".upper()).strip("_")
 
 
-def masked_command(words: Sequence[str]) -> str:
-    """A command line as it may be shown: without values of options that sound secret, and without what looks it."""
-    import shlex  # only where it is shown
-
-    return shlex.join(masked_words(words))
-
-
 Mask = Callable[[str], str]
 
 
@@ -90,6 +87,28 @@ def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
     ]
 
 
+def read_command(words: Sequence[str]) -> str:
+    """A command line as somebody reads it who approves it."""
+    import shlex  # only where it is shown
+
+    return shlex.join(read_words(words))
+
+
+def read_words(words: Sequence[str]) -> list[str]:
+    """Each word as somebody reads it who approves it: what can be nothing but a secret is told by its digest.
+
+    Code may look like a secret, or hold one, so of a word with more than that in it only such pieces are left out.
+    """
+    whole = zip(words, masked_words(words, told_by_digest), strict=True)
+    return [masked if re.fullmatch(_PIECE, word) else _read_word(word) for word, masked in whole]
+
+
+def _read_word(word: str) -> str:
+    if re.search(_ADDRESS, word):
+        word = re.sub(_PAIR, lambda pair: f"{pair['name']}={told_by_digest(pair['value'])}", word)
+    return re.sub(_PIECE, lambda piece: _masked_word("", piece[0], told_by_digest), word)
+
+
 def _masked_word(name: str, word: str, mask: Mask) -> str:
     option = re.fullmatch(_OPTION, word)
     if option is not None:
@@ -108,6 +127,13 @@ def _masked_value(name: str, value: str, mask: Mask) -> str:
 def masked_url(url: str, mask: Mask = left_out) -> str:
     shown = mask_url(url)
     return shown if shown == url or mask is left_out else f"{shown} {mask(url)}"
+
+
+def read_url(url: str) -> str:
+    """An address as somebody reads it who approves it: with the names of all secrets that would be sent there."""
+    shown = masked_url(url, told_by_digest)
+    unseen = [name for name in references_in(url) if name not in shown]
+    return f"{shown}, with {', '.join(unseen)}" if unseen else shown
 
 
 def masked_values(values: Mapping[str, str], mask: Mask = left_out) -> dict[str, str]:

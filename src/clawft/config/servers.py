@@ -14,11 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from clawft.config.layers import Found, Outcome, Refused, Scope, Sources, outcomes
-from clawft.config.secrecy import masked_command
+from clawft.config.secrecy import read_command, read_url
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import Approvals
 from clawft.upstream.spec import UpstreamSpec
-from clawft.wire.secrets import mask_url
 
 Approved = Callable[[Found], bool]
 
@@ -116,8 +115,8 @@ def waits(name: str, found: Found) -> InvalidConfig:
 
 
 def told(spec: UpstreamSpec) -> str:
-    """What would be started, or connected to, as one line."""
-    return masked_command([spec.command, *spec.args]) if spec.command else mask_url(spec.url)
+    """What would be started, or connected to, as one line for whoever is to approve it."""
+    return read_command([spec.command, *spec.args]) if spec.command else read_url(spec.url)
 
 
 def carried(before: Servers, now: Servers) -> Servers:

@@ -11,18 +11,22 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from clawft.guard.consent import BAR
 from clawft.link.share.workshop import in_turn
 from clawft.model import Allow, Ask, Call, Deny, Next, Origin, Question, Reply, Tool, Verdict
 from clawft.policy import arguments as found_in
 from clawft.policy import command, url
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
+from clawft.wire.visible import visible_text
 
 RESOLVE_SECONDS = 3.0
 JUDGE_SECONDS = 10.0
 """For all host names of one call: whoever names many that are slow would wait for a day."""
 AT_ONCE_BYTES = 2 * 1024
 """Arguments up to here are judged where they are: the worst of them take a few milliseconds."""
+MAX_ASKED = 4_000
+"""Characters of the commands that a person is asked about: nobody reads more, so more is a no."""
 LONG_BYTES = 64 * 1024
 """From here on even a look whether there is something to judge takes that long."""
 
@@ -36,6 +40,7 @@ _arguments = msgspec.json.Decoder(dict[str, Any])
 _SIMPLER = "send them as plain JSON, each key once"
 _FEWER = "name fewer hosts in one call"
 _KEY = re.compile(rb'"\s*:')
+_BLANKS = re.compile(r"\s{8,}")
 
 
 class Security:
@@ -59,7 +64,7 @@ class Security:
             return await after(call)
         if isinstance(verdict, Allow):
             return await after(call)
-        told = f"refused by the rule {verdict.rule}: {verdict.reason}"
+        told = f"refused by the rule {verdict.rule}: {visible_text(verdict.reason)}"
         return Reply.error(f"{told} ({verdict.hint})" if verdict.hint else told, refused=verdict.rule)
 
     async def judge(self, arguments: bytes, named: frozenset[str] = frozenset(), whose: str = "") -> Verdict:
@@ -91,10 +96,15 @@ class Security:
             twice = "a key occurs twice in the arguments, so the tool may read another value"
             return _Found((Deny("unreadable", twice, _SIMPLER),))
         judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
-        commands = (command.decide(line, self._commands) for _, line in found_in.commands(judged))
+        commands = (self._judge_line(line) for _, line in found_in.commands(judged))
         addresses = [address for _, address in found_in.urls(judged)]
         plain = (url.decide(address, (), self._urls) for address in addresses)
         return _Found((*commands, *plain), tuple(filter(_has_name, addresses)))
+
+    def _judge_line(self, line: str) -> Verdict:
+        """A rule names one program of the line, and a yes is one to all of them."""
+        verdict = command.decide(line, self._commands)
+        return msgspec.structs.replace(verdict, whole=line) if isinstance(verdict, Ask) else verdict
 
     async def _judge_host(self, address: str) -> Verdict:
         return url.decide(address, await self._resolve(url.host_of(address)), self._urls)
@@ -154,14 +164,14 @@ async def resolve_host(host: str) -> Sequence[str]:
 
 
 async def _person_allows(call: Call, asked: Ask) -> bool:
-    """Ask where the agent can pass the question on; elsewhere the answer is no."""
-    if not call.caller.capabilities.elicit_form:
+    """Ask where the agent can pass the question on; elsewhere, or where it cannot be shown whole, the answer is no."""
+    if not call.caller.capabilities.elicit_form or len(asked.whole) > MAX_ASKED:
         return False
     question = Question(
         "elicitation/create",
         {
             "mode": "form",
-            "message": f"{call.name} wants to do this: {asked.reason}. Allow it once?",
+            "message": f"{call.name} wants to do this: {asked.reason}. Allow it once?{_shown_whole(asked.whole)}",
             "requestedSchema": {
                 "type": "object",
                 "properties": {"allow": {"type": "boolean", "title": "Allow once", "default": False}},
@@ -173,6 +183,12 @@ async def _person_allows(call: Call, asked: Ask) -> bool:
     return answer.get("action") == "accept" and (answer.get("content") or {}) == {"allow": True}
 
 
+def _shown_whole(commands: str) -> str:
+    """Behind bars, and without the room in which the end of a line could hide."""
+    lines = _BLANKS.sub(lambda blanks: f" ⟨{len(blanks[0])} blanks⟩ ", commands).splitlines()
+    return "".join(f"\n{BAR}{line}" for line in lines)
+
+
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
     """The first refusal. Else one question about all of it: a yes covers every reason, so every reason is in it."""
     for verdict in verdicts:
@@ -182,4 +198,5 @@ def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
     if not asks:
         return Allow()
     reasons = dict.fromkeys(asked.reason for asked in asks)
-    return msgspec.structs.replace(asks[0], reason="; ".join(reasons))
+    whole = dict.fromkeys(asked.whole for asked in asks if asked.whole)
+    return msgspec.structs.replace(asks[0], reason="; ".join(reasons), whole="\n".join(whole))

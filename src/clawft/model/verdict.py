@@ -11,11 +11,12 @@ class Allow(Struct, frozen=True, tag="allow"):
 
 
 class Ask(Struct, frozen=True, tag="ask"):
-    """The person decides. `hint` says how to allow it for good."""
+    """The person decides. `hint` says how to allow it for good, `whole` all that a yes would allow."""
 
     rule: str
     reason: str
     hint: str = ""
+    whole: str = ""
 
 
 class Deny(Struct, frozen=True, tag="deny"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.sandbox import bwrap, pipes
-from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule
+from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, is_within, may_be_opened
 
 TRIAL_SECONDS = 5.0
 OPEN_FILES = 1024
@@ -73,11 +73,29 @@ class Means(Struct, frozen=True):
 def which(program: str, folders: Sequence[str] | None = None) -> str | None:
     """As `shutil.which`, which brings all that packs archives; in these folders, or those of our PATH.
 
-    The folder we happen to be in has no say.
+    The folder we happen to be in has no say, be it by a folder of its own on the PATH.
     """
-    absolute = filter(os.path.isabs, os.get_exec_path() if folders is None else folders)
-    paths = (os.path.join(folder, program) for folder in absolute)
+    paths = (os.path.join(folder, program) for folder in of_others(os.get_exec_path() if folders is None else folders))
     return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
+def of_others(folders: Iterable[str], workspace: str = "") -> list[str]:
+    """Those that are not the workspace's, by default where we are: what lies in there, a project may have chosen.
+
+    A workspace that is, or holds, the home folder holds programs of the user, too.
+    """
+    absolute = [folder for folder in folders if os.path.isabs(folder)]
+    own = os.path.realpath(workspace or _where_we_are())
+    if not may_be_opened(own, os.path.realpath(os.path.expanduser("~"))):
+        return absolute
+    return [folder for folder in absolute if not is_within(os.path.realpath(folder), own)]
+
+
+def _where_we_are() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return "/"  # it was removed, and has nothing any more
 
 
 def _idle() -> str:

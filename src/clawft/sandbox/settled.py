@@ -73,7 +73,7 @@ def _real(path: str, real_folder: Callable[[str], str]) -> str:
 def _meant(path: str, real: str, workspace: str, said: Mapping[str, Access]) -> tuple[str, ...]:
     """Where a rule about a path counts; nowhere if it is a link that is not to be followed."""
     if real == path:
-        return (real,)
+        return () if os.path.islink(path) else (real,)  # a link to itself
     if said[path] in ("hide", "empty"):
         return (real,) if real != "/" else ()
     if is_within(path, workspace) or not os.path.exists(real):

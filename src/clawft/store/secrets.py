@@ -45,6 +45,11 @@ def is_reference(value: str) -> bool:
     return value.startswith(SCHEME) or "${" + SCHEME in value
 
 
+def references_in(value: str) -> list[str]:
+    """Those inside it, each without its default."""
+    return [found.partition(":-")[0] for found in re.findall(_INSIDE, value)]
+
+
 def begins_with_reference(value: str) -> bool:
     return value.startswith((SCHEME, "${" + SCHEME))
 

@@ -11,6 +11,7 @@ from clawft.link.process import Launch, Said
 from clawft.link.stream import StreamLink
 from clawft.store.secrets import resolve, resolve_all
 from clawft.upstream.cells import Cells
+from clawft.upstream.circle import one_deeper
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.secrets import mask_url
 
@@ -59,5 +60,6 @@ def has_token(spec: UpstreamSpec) -> bool:
 
 def _child(spec: UpstreamSpec, said: Said | None, cells: Cells | None) -> StreamLink:
     confine = partial(cells.cell, spec) if cells is not None else None
-    launch = Launch(spec.command, spec.args, resolve_all(spec.env), spec.cwd, confine)
+    variables = {**resolve_all(spec.env), **one_deeper(spec)}
+    launch = Launch(spec.command, spec.args, variables, spec.cwd, confine)
     return StreamLink(launch, said=said, name=spec.name)

@@ -42,6 +42,34 @@ def test_a_folder_and_what_is_beneath_it(home: Path, tmp_path: Path) -> None:
 
 
 @requirement("PLUG-04")
+def test_a_trusted_folder_may_lie_behind_a_link_that_leads_elsewhere(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "real" / "shop").mkdir(parents=True)
+    (tmp_path / "short").symlink_to("real")
+    write_list(home, f"{tmp_path}/short/shop\n{tmp_path}/real/../other\n")
+    assert trusted(tmp_path / "real" / "shop")
+    assert trusted(tmp_path / "other")
+    assert not trusted(tmp_path / "real")
+
+
+@requirement("PLUG-04")
+@pytest.mark.parametrize("target", ["/", "..", "../..", "."])
+@pytest.mark.parametrize("behind", ["", "/tools"])
+def test_a_link_in_the_place_of_a_trusted_folder_has_nothing_above_it_trusted(
+    home: Path, tmp_path: Path, target: str, behind: str
+) -> None:
+    """The attack: the next pull brings a link where the folder was."""
+    project = tmp_path / "project"
+    (project / "sub").mkdir(parents=True)
+    (tmp_path / "short").symlink_to("project")
+    for place in (project, tmp_path / "short"):
+        write_list(home, f"{place}/sub/inner{behind}\n")
+        (project / "sub" / "inner").unlink(missing_ok=True)
+        (project / "sub" / "inner").symlink_to(target)
+        for folder in (project, project / "sub", project / "other", tmp_path):
+            assert not trusted(folder)
+
+
+@requirement("PLUG-04")
 @pytest.mark.parametrize(
     ("folder", "file", "counts"),
     [

@@ -93,7 +93,10 @@ async def test_links_out_of_the_git_folder_are_refused(tools: Tools, repo: Path,
 
 
 @requirement("GIT-12", "QUAL-03")
-@pytest.mark.parametrize("name", ["HEAD", "config", "index", "refs/heads/pipe"])
+@pytest.mark.parametrize(
+    "name",
+    ["HEAD", "config", "index", "refs/heads/pipe", "objects/info/alternates", "objects/info/commit-graph"],
+)
 async def test_a_pipe_in_the_git_folder_keeps_nobody_waiting(tools: Tools, repo: Path, name: str) -> None:
     """Git would open it, and wait for somebody to write there."""
     (repo / ".git" / name).unlink(missing_ok=True)

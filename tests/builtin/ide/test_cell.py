@@ -13,7 +13,7 @@ from clawft.builtin.ide.lsp import cell as held
 from clawft.builtin.ide.lsp import rpc
 from clawft.builtin.ide.lsp.backend import HeadlessIde
 from clawft.builtin.ide.model import Position
-from clawft.errors import IdeFailed
+from clawft.errors import IdeFailed, IdeNotConnected
 from clawft.sandbox.probe import Means
 from tests.builtin.ide import hostile_server
 from tests.requirements import requirement
@@ -89,6 +89,21 @@ async def test_a_server_gets_what_it_needs_and_no_more(
     steering = set[str]() if level == "bwrap" else {"steering"}  # which Landlock cannot say, as the guide tells
     assert await got(project, RUNS_PROJECT_CODE) == {"letter", "workspace"} | steering
     assert await got(project, RUNS_PROJECT_CODE, "strict") == {"workspace"} | steering
+
+
+@requirement("PLUG-04")
+@pytest.mark.parametrize("folder", [".", "{}/node_modules/.bin"])
+async def test_no_server_comes_from_the_workspace(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """The attack: a PATH that names a folder of the project, as `npm run` has one."""
+    place = project / folder.format(project)
+    place.mkdir(parents=True, exist_ok=True)
+    (Path(os.environ["HOME"]) / "bin" / RUNS_NONE).rename(place / RUNS_NONE)
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("PATH", f"{folder.format(project)}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(IdeNotConnected, match="bash-language-server is not installed"):
+        await got(project, RUNS_NONE)
 
 
 @requirement("PLUG-04")

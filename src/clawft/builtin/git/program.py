@@ -12,7 +12,7 @@ from clawft.builtin.git.settings import MANIFEST, PEOPLE, GitSettings
 from clawft.builtin.process import DEFAULT_VARIABLES, PROBE_S, clear_environment
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_variable
-from clawft.sandbox.probe import leash, which
+from clawft.sandbox.probe import leash, of_others, which
 
 OLDEST = (2, 31)
 """Older ones do not read configuration from the environment, so nothing could be made harmless."""
@@ -66,7 +66,7 @@ class Program(Struct, frozen=True):
 def program() -> Program:
     """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
     clear = clear_environment()
-    found = which("git", _absolute(clear["PATH"]))
+    found = which("git", clear["PATH"].split(os.pathsep))
     if found is None:
         raise ExecutionFailed(
             "git: the program git is not installed", hint="install git; the family is the extra clawft[git]"
@@ -95,7 +95,7 @@ def environment(
     `users_own`: with the user's own configuration, where nothing is done but reading it.
     """
     kept = clear_environment(environ)
-    kept["PATH"] = os.pathsep.join(_absolute(kept["PATH"])) or DEFAULT_VARIABLES["PATH"]
+    kept["PATH"] = (_absolute if trusted else _foreign)(kept["PATH"]) or DEFAULT_VARIABLES["PATH"]
     if trusted:
         kept |= {name: environ[name] for name in settings.variables if name in environ}
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(protocols) or NO_PROTOCOL}
@@ -121,6 +121,12 @@ def _as_variables(config: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _absolute(path: str) -> list[str]:
+def _absolute(path: str) -> str:
     """Without places relative to where we stand: that is the repository, and it could bring a `git` of its own."""
-    return [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
+    return os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep)))
+
+
+@cache
+def _foreign(path: str) -> str:
+    """Without places in the folder we are in, either: `ssh` is looked for there."""
+    return os.pathsep.join(of_others(path.split(os.pathsep)))

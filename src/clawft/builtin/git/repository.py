@@ -126,14 +126,14 @@ def _check_links(folder: Path, root: Path, tool: str) -> None:
     And it waits for whoever writes to a pipe, until its time is over.
     """
     for entry in _entries(folder, tool):
-        _check_link(entry, root, tool)
-        if not entry.is_dir() and not entry.is_file() and Path(entry.path).is_fifo():
-            raise _odd(tool, entry.path)
+        _check_entry(entry, root, tool)
 
 
-def _check_link(entry: os.DirEntry[str], root: Path, tool: str) -> None:
+def _check_entry(entry: os.DirEntry[str], root: Path, tool: str) -> None:
     if entry.is_symlink() and not Path(os.path.realpath(entry.path)).is_relative_to(root):
         raise PermissionDenied(tool, f"'{entry.path}' is a link that leads outside the workspace")
+    if not entry.is_dir() and not entry.is_file() and Path(entry.path).is_fifo():
+        raise _odd(tool, entry.path)
 
 
 def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
@@ -153,12 +153,12 @@ def _entries(folder: Path, tool: str) -> Iterator[os.DirEntry[str]]:
 
 
 def _check_objects(objects: Path, root: Path, tool: str) -> None:
-    """Folders and packs, which hold everything; of single objects there are too many."""
-    for folder in (objects, objects / "pack"):
+    """Folders, packs and what is known of them; of single objects there are too many."""
+    for folder in (objects, objects / "pack", objects / "info"):
         if folder.is_dir():
             with os.scandir(folder) as found:
                 for entry in found:
-                    _check_link(entry, root, tool)
+                    _check_entry(entry, root, tool)
 
 
 def _check_borrowing(objects: Path, root: Path, tool: str, depth: int = 0) -> None:

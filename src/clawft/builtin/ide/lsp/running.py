@@ -95,7 +95,7 @@ class LspServers:
         return await asyncio.shield(task)
 
     async def _start(self, spec: ServerSpec) -> LspServer:
-        command = await asyncio.to_thread(installed, spec)
+        command = await asyncio.to_thread(installed, spec, self._folder)
         if command is None:
             programs = " or ".join(words[0] for words in spec.commands)
             raise IdeNotConnected(f"{programs} is not installed", hint="install it, or open the workspace in an editor")

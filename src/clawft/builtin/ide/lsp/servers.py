@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from clawft.sandbox.probe import of_others
+
 
 class ServerSpec(Struct, frozen=True):
     name: str
@@ -111,13 +113,13 @@ def language_of(spec: ServerSpec, path: str) -> str:
     return spec.languages[os.path.splitext(path)[1].lower()]
 
 
-def installed(spec: ServerSpec) -> tuple[str, ...] | None:
+def installed(spec: ServerSpec, workspace: str) -> tuple[str, ...] | None:
     """The command with the whole path of its program, or None."""
     import shutil  # loaded with the process anyway
 
-    places = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    places = [os.path.dirname(sys.executable), *of_others(os.get_exec_path(), workspace)]
     for program, *rest in spec.commands:
-        found = shutil.which(program, path=places)
+        found = shutil.which(program, path=os.pathsep.join(places))
         if found:
             return (os.path.abspath(found), *rest)
     return None

@@ -1,0 +1,37 @@
+"""A weft that is a server of itself would start itself for ever: each tells the next how deep it is."""
+
+from __future__ import annotations
+
+import os
+
+from clawft.errors import SpawnFailed
+from clawft.upstream.spec import UpstreamSpec
+
+DEPTH = "CLAWFT_DEPTH"
+MAX_DEPTH = 4
+"""How many may have started one another."""
+
+_OURSELVES = frozenset({"weft", "clawft"})
+
+
+def one_deeper(spec: UpstreamSpec) -> dict[str, str]:
+    """What a weft among the servers is told, and nobody else. Raises SpawnFailed where it is one too many."""
+    if not _is_weft(spec):
+        return {}
+    depth = _depth() + 1
+    if depth > MAX_DEPTH:
+        raise SpawnFailed(
+            f"{MAX_DEPTH} of weft have started one another already: {spec.name} seems to be a server of itself",
+            hint=f"weft servers remove {spec.name}, or give it a CLAWFT_HOME of its own",
+        )
+    return {DEPTH: str(depth)}
+
+
+def _is_weft(spec: UpstreamSpec) -> bool:
+    words = " ".join((spec.command, *spec.args)).split()
+    return not _OURSELVES.isdisjoint(map(os.path.basename, words))
+
+
+def _depth() -> int:
+    told = os.environ.get(DEPTH, "")
+    return int(told) if told.isdecimal() and len(told) < 3 else 0
