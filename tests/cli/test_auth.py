@@ -4,7 +4,9 @@ import asyncio
 import json
 import time
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import aiohttp
 import pytest
 
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
@@ -12,6 +14,7 @@ from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, idp, log_in
+from tests.servers.rogue_issuer import Rogue, rogue_issuer
 
 pytestmark = [requirement("OAUTH-22"), pytest.mark.slow]
 
@@ -80,6 +83,33 @@ async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path)
     code, said = await weft_says(home, "auth", "logout", "mine")
     assert (code, said.count("forgotten here, but not there"), "logged out: mine" in said) == (0, 2, True), said
     assert Vault(home / "tokens").read("mine") == []
+
+
+async def log_in_to(rogue: Rogue, home: Path, name: str) -> None:
+    """`weft auth login NAME` for its server, with somebody who comes back at once."""
+    (home / "mcp_servers").mkdir(parents=True, exist_ok=True)
+    (home / "mcp_servers" / f"{name}.toml").write_text(f'url = "{rogue.server}"\n')
+    process = await weft(home, "auth", "login", name, "--no-browser")
+    assert process.stdout is not None
+    async with asyncio.timeout(WEFT_SECONDS), aiohttp.ClientSession() as browser:
+        asked = parse_qs(urlsplit((await process.stdout.readline()).decode().strip()).query)
+        back = {"code": "c", "state": asked["state"][0]}
+        await (await browser.get(asked["redirect_uri"][0], params=back)).read()
+        said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
+
+
+async def test_a_logout_leaves_no_secret_of_a_client_that_was_registered_for_it(home: Path) -> None:
+    """Another login with the same secret keeps it, and it is still there to tell the issuer."""
+    async with rogue_issuer({"/register": {"client_id": "me", "client_secret": CANARY}, "/revoke": {}}) as rogue:
+        rogue.tell("revocation_endpoint", f"{rogue.site}/revoke")
+        for name in ("one", "two"):
+            await log_in_to(rogue, home, name)
+        secrets = home / "tokens" / "servers" / "secrets"
+        for name, left in (("one", 1), ("two", 0)):
+            assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")
+            assert len(list(secrets.iterdir())) == left
+        assert len(rogue.asked_at("/revoke")) == 2
 
 
 async def test_a_secret_in_clear_is_refused(home: Path) -> None:
