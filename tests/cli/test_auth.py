@@ -3,18 +3,21 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
 from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, idp, log_in
-from tests.servers.rogue_issuer import Rogue, rogue_issuer
+from tests.servers.pipe import Json
+from tests.servers.rogue_issuer import Asked, Rogue, rogue_issuer
 
 pytestmark = [requirement("OAUTH-22"), pytest.mark.slow]
 
@@ -110,6 +113,39 @@ async def test_a_logout_leaves_no_secret_of_a_client_that_was_registered_for_it(
             assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")
             assert len(list(secrets.iterdir())) == left
         assert len(rogue.asked_at("/revoke")) == 2
+
+
+def first(failing: web.Response, then: Json) -> Callable[[Asked], web.Response]:
+    """Answers once so, and then so."""
+    failures = [failing]
+    return lambda asked: failures.pop() if failures else web.json_response(then)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_poll_that_fails_is_not_the_end_of_a_device_login(home: Path, status: int) -> None:
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device", "interval": 1}
+    token = first(web.Response(status=status), {"access_token": CANARY, "token_type": "Bearer"})
+    async with rogue_issuer({"/device": code, "/token": token}) as rogue:
+        words = ("--issuer", rogue.site, "--client-id", "me", "--device")
+        exit_code, said = await weft_says(home, "auth", "login", "mine", *words)
+        assert (exit_code, said.splitlines()[-1]) == (0, "logged in: mine"), said
+        assert f"answered with status {status}" in said
+        assert len(rogue.asked_at("/token")) == 2
+
+
+@requirement("OAUTH-12")
+@pytest.mark.parametrize("how", ["--device", "--client-credentials"])
+async def test_where_no_browser_is_used_nobody_has_to_offer_pkce(home: Path, how: str) -> None:
+    """And none is sent there later, with what is kept of the login."""
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device"}
+    async with rogue_issuer({"/device": code}) as rogue:
+        rogue.tell("code_challenge_methods_supported", [])
+        known = ("--issuer", rogue.site, "--client-id", "me")
+        exit_code, said = await weft_says(home, "auth", "login", "mine", *known, how)
+        assert (exit_code, said.splitlines()[-1]) == (0, "logged in: mine"), said
+        for words, why in ((known, "does not offer PKCE"), ((), "names no place where a person could log in")):
+            exit_code, said = await weft_says(home, "auth", "login", "mine", *words, "--no-browser")
+            assert (exit_code, why in said) == (1, True), said
 
 
 async def test_a_secret_in_clear_is_refused(home: Path) -> None:
