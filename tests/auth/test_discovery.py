@@ -8,6 +8,7 @@ import pytest
 
 from clawft.auth.challenge import Challenge, read_challenge
 from clawft.auth.discovery import (
+    By,
     check_owner,
     check_resource,
     check_server,
@@ -71,6 +72,14 @@ def test_good_metadata_is_taken() -> None:
 def test_hostile_metadata_is_refused_with_its_reason(changed: Mapping[str, Any], reason: str) -> None:
     with pytest.raises(LoginFailed, match=reason):
         check_server({**GOOD, **changed}, ISSUER, SERVER)
+
+
+@pytest.mark.parametrize("by", ["device", "program"])
+def test_what_is_kept_of_an_issuer_without_pkce_names_no_page_for_a_browser(by: By) -> None:
+    assert (
+        check_server({**GOOD, "code_challenge_methods_supported": []}, ISSUER, SERVER, by).authorization_endpoint == ""
+    )
+    assert check_server(GOOD, ISSUER, SERVER, by).authorization_endpoint == GOOD["authorization_endpoint"]
 
 
 PRESET_SERVERS = [preset.server for name, preset in PRESETS.items() if name != "generic"]

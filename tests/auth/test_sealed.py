@@ -83,6 +83,21 @@ async def test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed(ho
 
 
 @pytest.mark.slow
+@requirement("OAUTH-22")
+async def test_a_logout_takes_the_secret_of_the_client_out_of_the_keyring_and_nothing_else(
+    home: Path, vault: Vault, chest: Path
+) -> None:
+    assert (await weft_says(home, "auth", "store", "keyring"))[0] == 0
+    before = chest.read_text()
+    vault.write("mine", Login(TOKEN, client=Client("me", put_away(vault, CLIENT_SECRET), "client_secret_post")))
+    vault.write("own", Login(TOKEN, client=Client("me", f"secret://keyring/clawft/{sealed.KEY_NAME}")))
+    assert CLIENT_SECRET in chest.read_text()
+    for name in ("mine", "own"):
+        assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")
+    assert chest.read_text() == before
+
+
+@pytest.mark.slow
 @requirement("OAUTH-11")
 async def test_a_sealed_login_is_renewed_and_stays_sealed(home: Path, vault: Vault) -> None:
     provider = idp()

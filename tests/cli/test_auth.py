@@ -3,15 +3,21 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
 from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, weft, weft_says
 from tests.requirements import requirement
 from tests.servers.idp import MACHINE_SECRET, idp, log_in
+from tests.servers.pipe import Json
+from tests.servers.rogue_issuer import Asked, Rogue, rogue_issuer
 
 pytestmark = [requirement("OAUTH-22"), pytest.mark.slow]
 
@@ -80,6 +86,66 @@ async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path)
     code, said = await weft_says(home, "auth", "logout", "mine")
     assert (code, said.count("forgotten here, but not there"), "logged out: mine" in said) == (0, 2, True), said
     assert Vault(home / "tokens").read("mine") == []
+
+
+async def log_in_to(rogue: Rogue, home: Path, name: str) -> None:
+    """`weft auth login NAME` for its server, with somebody who comes back at once."""
+    (home / "mcp_servers").mkdir(parents=True, exist_ok=True)
+    (home / "mcp_servers" / f"{name}.toml").write_text(f'url = "{rogue.server}"\n')
+    process = await weft(home, "auth", "login", name, "--no-browser")
+    assert process.stdout is not None
+    async with asyncio.timeout(WEFT_SECONDS), aiohttp.ClientSession() as browser:
+        asked = parse_qs(urlsplit((await process.stdout.readline()).decode().strip()).query)
+        back = {"code": "c", "state": asked["state"][0]}
+        await (await browser.get(asked["redirect_uri"][0], params=back)).read()
+        said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
+
+
+async def test_a_logout_leaves_no_secret_of_a_client_that_was_registered_for_it(home: Path) -> None:
+    """Another login with the same secret keeps it, and it is still there to tell the issuer."""
+    async with rogue_issuer({"/register": {"client_id": "me", "client_secret": CANARY}, "/revoke": {}}) as rogue:
+        rogue.tell("revocation_endpoint", f"{rogue.site}/revoke")
+        for name in ("one", "two"):
+            await log_in_to(rogue, home, name)
+        secrets = home / "tokens" / "servers" / "secrets"
+        for name, left in (("one", 1), ("two", 0)):
+            assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")
+            assert len(list(secrets.iterdir())) == left
+        assert len(rogue.asked_at("/revoke")) == 2
+
+
+def first(failing: web.Response, then: Json) -> Callable[[Asked], web.Response]:
+    """Answers once so, and then so."""
+    failures = [failing]
+    return lambda asked: failures.pop() if failures else web.json_response(then)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_poll_that_fails_is_not_the_end_of_a_device_login(home: Path, status: int) -> None:
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device", "interval": 1}
+    token = first(web.Response(status=status), {"access_token": CANARY, "token_type": "Bearer"})
+    async with rogue_issuer({"/device": code, "/token": token}) as rogue:
+        words = ("--issuer", rogue.site, "--client-id", "me", "--device")
+        exit_code, said = await weft_says(home, "auth", "login", "mine", *words)
+        assert (exit_code, said.splitlines()[-1]) == (0, "logged in: mine"), said
+        assert f"answered with status {status}" in said
+        assert len(rogue.asked_at("/token")) == 2
+
+
+@requirement("OAUTH-12")
+@pytest.mark.parametrize("how", ["--device", "--client-credentials"])
+async def test_where_no_browser_is_used_nobody_has_to_offer_pkce(home: Path, how: str) -> None:
+    """And none is sent there later, with what is kept of the login."""
+    code = {"device_code": "d", "user_code": "ABCD", "verification_uri": "http://127.0.0.1/device"}
+    async with rogue_issuer({"/device": code}) as rogue:
+        rogue.tell("code_challenge_methods_supported", [])
+        known = ("--issuer", rogue.site, "--client-id", "me")
+        exit_code, said = await weft_says(home, "auth", "login", "mine", *known, how)
+        assert (exit_code, said.splitlines()[-1]) == (0, "logged in: mine"), said
+        for words, why in ((known, "does not offer PKCE"), ((), "names no place where a person could log in")):
+            exit_code, said = await weft_says(home, "auth", "login", "mine", *words, "--no-browser")
+            assert (exit_code, why in said) == (1, True), said
 
 
 async def test_a_secret_in_clear_is_refused(home: Path) -> None:

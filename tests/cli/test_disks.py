@@ -92,6 +92,22 @@ def test_what_cannot_be_remembered_is_told_to_whoever_asked(approved: None, on_d
 
 
 @requirement("AGENT-14")
+def test_the_doctor_finds_a_disk_that_takes_no_more_files(
+    weft: list[str], home: Path, workspace: Path, environment: dict[str, str]
+) -> None:
+    disk = f'mount -t tmpfs -o nr_inodes=2 none {home} && touch {home}/last && exec "$@"'
+    apart = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", disk, "sh"]
+    done = subprocess.run(
+        [*apart, *weft, "doctor", "--json"],
+        cwd=workspace, env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    if not done.stdout:
+        pytest.skip(f"no namespace to make a disk in: {done.stderr}")
+    found = {each["said"]: each["hint"] for each in json.loads(done.stdout)["findings"] if each["level"] == "fail"}
+    assert found[f"the disk of {home} has room for no more files"] == f"make room: df -i {home}"
+
+
+@requirement("AGENT-14")
 @pytest.mark.parametrize("kind", ["full", "read-only"])
 def test_the_doctor_finds_it(approved: None, on_disk: Any, kind: str) -> None:
     told = json.loads(on_disk(kind, "doctor", "--json").stdout)

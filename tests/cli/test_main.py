@@ -225,6 +225,48 @@ def test_a_folder_that_is_gone_is_no_traceback(
 
 
 @requirement("AGENT-14")
+@pytest.mark.parametrize("words", ["tools list", "mcp-server", "gateway", "servers status", "agent -p x"])
+def test_too_few_files_that_may_be_open_are_no_traceback(
+    weft: list[str], environment: dict[str, str], words: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 8; exec {shlex.join(weft)} {words}"],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "weft: the system lets us open 8 files, and 32 are needed\nhint: ulimit -n 1024\n"
+
+
+@requirement("AGENT-14")
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("MemoryError", "there is not enough memory"),
+        ("OSError(errno.EMFILE, 'Too many open files')", "no more files can be opened: Too many open files"),
+        ("OSError(errno.EMFILE, 'Too many open files', '/etc/x')", "no more files can be opened: Too many open files"),
+    ],
+)
+def test_nor_is_what_is_used_up_later(environment: dict[str, str], raised: str, told: str) -> None:
+    program = f"""
+import asyncio, errno, sys
+from clawft.cli import main
+
+async def work() -> None: ...
+
+def fail(words):
+    never_awaited = work()
+    raise {raised}
+
+main._run = fail
+sys.exit(main.main(["tools"]))
+"""
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    said, hint = done.stderr.splitlines()
+    assert (done.returncode, said, "ulimit" in hint) == (1, f"weft: {told}", True)
+
+
+@requirement("AGENT-14")
 def test_output_that_finds_no_room_is_no_traceback(weft: list[str], environment: dict[str, str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(

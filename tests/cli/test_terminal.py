@@ -294,9 +294,23 @@ def test_a_person_at_the_terminal_is_asked_there(
     assert approved == (["echo"] if code == 0 else [])
 
 
-def answered(argv: list[str], typed: str, workspace: Path, environment: dict[str, str]) -> tuple[int, str]:
+@requirement("POOL-17", "POOL-18")
+@pytest.mark.parametrize("early", ["2\n", "always\nalways\nalways\n", "2"])
+def test_what_was_typed_before_the_question_does_not_answer_it(
+    weft: list[str], workspace: Path, environment: dict[str, str], run: Any, early: str
+) -> None:
+    assert run("servers", "add", "one", "--", sys.executable, str(TINY)).code == 0
+    code, text = answered([*weft, "tools", "call", "one__echo", "text=1"], "", workspace, environment, early)
+    assert (code, "declined" in text.partition("[Enter] no")[2]) == (1, True)
+    assert run("approvals", "list", "--json").json["approvals"] == []
+
+
+def answered(
+    argv: list[str], typed: str, workspace: Path, environment: dict[str, str], early: str = ""
+) -> tuple[int, str]:
     """Answer the question of a command at a terminal: its exit code, and all that was to be seen."""
     ours, its = pty.openpty()
+    os.write(ours, early.encode())
     process = subprocess.Popen(argv, cwd=workspace, env=environment, stdin=its, stdout=its, stderr=its)
     os.close(its)
     said = b""

@@ -32,6 +32,14 @@ def test_what_was_kept_comes_back(tmp_path: Path) -> None:
     transcript.close()
 
 
+@pytest.mark.parametrize("line", [b'{"type":"task","text":"\xff"}', b'{"type":"task","x":' + b"[" * 200_000])
+def test_a_line_that_nobody_can_read_is_left_out(tmp_path: Path, line: bytes) -> None:
+    transcript = kept(tmp_path)
+    transcript.close()
+    transcript.file.write_bytes(line + b"\n" + transcript.file.read_bytes())
+    assert history_of(transcript.file) == HISTORY
+
+
 def test_a_line_that_was_cut_off_is_left_out_and_the_next_is_whole(tmp_path: Path) -> None:
     transcript = kept(tmp_path)
     transcript.close()

@@ -29,6 +29,26 @@ async def test_the_client_is_asked_and_its_answer_reaches_the_tool(revision: str
         assert texts(await caller.answer(id)) == ["hello ada"]
 
 
+@requirement("RES-08", "SHELL-12")
+@pytest.mark.parametrize(("revision", "messages"), [("2025-06-18", 2), ("2025-11-25", 1)])
+async def test_a_model_is_given_blocks_in_the_form_its_client_knows(revision: str, messages: int) -> None:
+    blocks = [{"type": "text", "text": text} for text in ("one", "two")]
+    question = Question("sampling/createMessage", {"messages": [{"role": "user", "content": blocks}], "maxTokens": 5})
+
+    async def sample(call: Call) -> Reply:
+        return Reply.text(json.dumps(await call.talk.ask({"s": question})))
+
+    async with pipe(serving(Demo().add("sample", sample))) as caller:
+        await caller.initialize(revision, {"sampling": {}})
+        id = caller.send("tools/call", {"name": "demo__sample"})
+        request = await asked(caller, "sampling/createMessage")
+        told = [each["content"] for each in request["params"]["messages"]]
+        assert (len(told), told if messages > 1 else told[0]) == (messages, blocks)
+        answer = {"role": "assistant", "content": {"type": "text", "text": "ok"}, "model": "m"}
+        caller.write({"jsonrpc": "2.0", "id": request["id"], "result": answer})
+        assert "ok" in texts(await caller.answer(id))[0]
+
+
 @requirement("WIRE-05")
 async def test_wrong_second_and_late_answers_reach_nobody() -> None:
     async with pipe(server()) as caller:

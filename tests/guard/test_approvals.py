@@ -31,6 +31,18 @@ def test_what_is_added_is_private_and_there_for_the_next(home: Path) -> None:
 
 
 @requirement("POOL-20")
+def test_half_a_file_of_somebody_who_was_killed_goes_when_it_is_old(home: Path) -> None:
+    """Others have locks of their own for what they write here: what is new may be theirs."""
+    home.mkdir(exist_ok=True)
+    old, new = home / ".tmp-0123", home / ".tmp-4567"
+    for half in (old, new):
+        half.write_text("{")
+    os.utime(old, (1, 1))
+    Approvals(home).add(Approval("s", "a", "sha256:1"))
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@requirement("POOL-20")
 def test_a_running_book_sees_what_others_write(home: Path) -> None:
     mine, other = Approvals(home), Approvals(home)
     told: list[bool] = []

@@ -356,6 +356,20 @@ def test_what_steers_a_loader_steers_nothing_before_the_wall(house: House, outsi
         assert bool(list(outside.glob("trace*"))) is escapes
 
 
+@requirement("POOL-22", "CONF-16")
+@pytest.mark.parametrize("level", LEVELS)
+def test_nor_does_it_stand_in_arguments_that_everybody_sees(house: House, level: str) -> None:
+    argv, canary = [sys.executable, "-c", "import os; print(ascii(dict(os.environ)))"], secrets.token_hex(8)
+    env = {"PATH": "/usr/bin", "LD_CANARY": canary}
+    how = house.cell(level, "auto", argv, house.workspace).start(argv, str(house.workspace), env)
+    assert not [word for word in how.argv if canary in word]
+    assert canary not in how.env.values()
+    ran = house.run(level, argv, LD_CANARY=canary, GLIBC_TUNABLES="x=ü")
+    assert (canary in ran.stdout, "'GLIBC_TUNABLES': 'x=\\xfc'" in ran.stdout) == (True, True), ran
+    for descriptor in how.descriptors:
+        os.close(descriptor)
+
+
 @requirement("POOL-22", "POOL-21")
 @pytest.mark.parametrize("level", LEVELS)
 def test_who_leaves_the_group_ends_with_the_rest(house: House, level: str) -> None:

@@ -6,6 +6,7 @@ Every case is one file and one way to spoil it. Nothing may hang, end with a tra
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -87,7 +88,8 @@ async def test_what_others_could_have_written_is_not_put_before_a_command(home: 
     evil = tmp_path / "evil"
     evil.write_text(f'#!/bin/sh\ntouch {ran}\nexec "$@"\n')
     evil.chmod(0o755)
-    remembered.write_text(remembered.read_text().replace('"limits":["', f'"limits":["{evil}","'))
+    put_before = re.compile(r'"(limits|leash|alone|away)":\["')
+    remembered.write_text(put_before.sub(lambda found: f'{found[0]}{evil}","', remembered.read_text()))
     assert str(evil) in remembered.read_text()
     remembered.chmod(0o666)
     async with mcp_server(tmp_path) as pipe:

@@ -44,6 +44,10 @@ class Rogue:
             "code_challenge_methods_supported": ["S256"],
         }
 
+    def tell(self, member: str, value: object) -> None:
+        """Of itself, from now on."""
+        self._answers["/.well-known/oauth-authorization-server"] = {**self.metadata(), member: value}
+
     def wants_login(self, asked: Asked) -> web.Response:
         place = f"{self.site}/.well-known/oauth-protected-resource/mcp"
         return web.Response(status=401, headers={"WWW-Authenticate": f'Bearer resource_metadata="{place}"'})

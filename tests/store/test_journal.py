@@ -107,7 +107,18 @@ def test_moved_and_doubled_lines_show(written: Path, order: list[int]) -> None:
 
 
 @requirement("GUARD-11")
-@pytest.mark.parametrize("line", [b"garbage\n", b'{"seq":3}\n', b'{"seq":3,"prev":"","hash":"x"}\n', b"\xff\n", b"\n"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"garbage\n",
+        b'{"seq":3}\n',
+        b'{"seq":3,"prev":"","hash":"x"}\n',
+        b"\xff\n",
+        b"\n",
+        b'{"seq":3,"x":' + b"[" * 50_000 + b"\n",
+    ],
+    ids=lambda line: repr(line[:20]),
+)
 def test_an_inserted_line_shows(written: Path, line: bytes) -> None:
     lines = lines_of(written)
     written.write_bytes(b"".join([*lines[:2], line, *lines[2:]]))

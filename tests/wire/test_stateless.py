@@ -212,8 +212,10 @@ def test_half_a_word_about_how_long_a_read_keeps_is_none(
 
 
 @requirement("SHELL-18")
-def test_a_whole_word_about_it_stays() -> None:
-    assert missing_hint(b'{"contents":[],"ttlMs":7,"cacheScope":"public"}') == b""
+@pytest.mark.parametrize("name", [b"ttlMs", b"ttl\\u004ds"])
+@pytest.mark.parametrize("scope", [b"cacheScope", b"cach\\u0065Scope"])
+def test_a_whole_word_about_it_stays_however_it_is_spelled(name: bytes, scope: bytes) -> None:
+    assert missing_hint(b'{"contents":[],"%s":7,"%s":"public"}' % (name, scope)) == b""
 
 
 @requirement("SHELL-18")

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
+from clawft.errors import ClawftError
+
 GC_THRESHOLDS = (50_000, 20, 20)
 """Calls make many short-lived objects and hardly any cycles: the default looks for them far too often."""
+
+FEWEST_FILES = 32
+MORE_FILES = "ulimit -n 1024"
 
 T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """On uvloop where there is one."""
+    """On uvloop where there is one. Raises ClawftError where no loop could be made."""
+    try:
+        _check_open_files()
+    except ClawftError:
+        work.close()  # or Python would complain of it
+        raise
     gc.freeze()  # what start-up made stays for good
     gc.set_threshold(*GC_THRESHOLDS)
     gc.enable()
@@ -26,6 +37,15 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     except ImportError:
         return asyncio.run(work)
     return uvloop.run(work)
+
+
+def _check_open_files() -> None:
+    """A loop that is short of them breaks in ways that say nothing."""
+    if sys.platform == "win32":
+        return
+    most = os.sysconf("SC_OPEN_MAX")
+    if 0 <= most < FEWEST_FILES:
+        raise ClawftError(f"the system lets us open {most} files, and {FEWEST_FILES} are needed", hint=MORE_FILES)
 
 
 def stop_signal(at_once: Callable[[], None] = lambda: None) -> asyncio.Future[None]:

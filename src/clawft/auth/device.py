@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Sequence
 
@@ -13,13 +14,15 @@ from clawft.auth.discovery import check_owner
 from clawft.auth.endpoint import TokenRefused, ask_for_token, device_fields
 from clawft.auth.flow import account_in
 from clawft.auth.tokens import AuthServer, Client, Login
-from clawft.auth.web import Web, place_of
+from clawft.auth.web import NotReached, Web, place_of
 from clawft.errors import ClawftError, LoginFailed
 
 DEFAULT_INTERVAL_S = 5
 SLOWER_S = 5
 MAX_LIFETIME_S = 1_800
 MAX_USER_CODE = 128
+
+log = logging.getLogger("clawft.auth")
 
 
 class DeviceCode(Struct, frozen=True):
@@ -68,16 +71,22 @@ def check_code(code: DeviceCode, server: AuthServer) -> None:
 
 
 async def poll(web: Web, code: DeviceCode, login: Login) -> Login:
-    """Wait until the person has agreed. `login` says who asks; it comes back with the token."""
-    pause = code.interval
+    """Wait until the person has agreed. `login` says who asks; it comes back with the token.
+
+    A server that does not answer, or not now, is asked again after twice the time (RFC 8628, 3.5).
+    """
+    pause, missed = code.interval, 0
     while time.time() < code.expires_at:
         try:
             return await poll_once(web, code, login)
         except TokenRefused as refused:
             if refused.error not in ("authorization_pending", "slow_down"):
                 raise
-            pause += SLOWER_S if refused.error == "slow_down" else 0
-        await asyncio.sleep(min(pause, max(code.expires_at - time.time(), 0)))
+            pause, missed = pause + (SLOWER_S if refused.error == "slow_down" else 0), 0
+        except NotReached as failed:
+            missed += 1
+            log.warning("the login of %s is still waited for: %s", login.tokens.provider_name, failed)
+        await asyncio.sleep(min(pause * 2**missed, max(code.expires_at - time.time(), 0)))
     raise LoginFailed("the code has expired before anybody typed it", hint="begin the login again")
 
 

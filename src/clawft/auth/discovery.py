@@ -7,7 +7,7 @@ we asked, the proof S256, and every address one that may be asked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
@@ -29,6 +29,10 @@ ENDPOINTS = (
     "device_authorization_endpoint",
 )
 """Addresses of an authorization server that we use, as its metadata and our `AuthServer` call them."""
+
+
+By = Literal["browser", "device", "program"]
+"""How somebody logs in: a person in a browser, or with a code on another device; or nobody but us."""
 
 
 class Protected(Struct, frozen=True):
@@ -81,14 +85,14 @@ def covers(resource: str, server: str) -> bool:
 # ── the authorization server ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_server(web: Web, issuer: str, *, for_people: bool = True) -> AuthServer:
-    """Its metadata, checked. `for_people`: somebody will log in there, through a browser."""
+async def find_server(web: Web, issuer: str, by: By = "browser") -> AuthServer:
+    """Its metadata, checked for this way of logging in."""
     check_place(issuer, web.near)
     for place in server_places(issuer):
         told = await web.document(place)
         if told is not None:
-            server = check_server(told, issuer, web.near, for_people=for_people)
-            if for_people:
+            server = check_server(told, issuer, web.near, by)
+            if by != "program":
                 _check_pages(server, web)
             return server
     raise LoginFailed(f"{place_of(issuer)} has no metadata of an authorization server", hint="is it the right address?")
@@ -104,13 +108,15 @@ def server_places(issuer: str) -> list[str]:
     return list(dict.fromkeys(places))
 
 
-def check_server(told: Mapping[str, Any], issuer: str, near: str, *, for_people: bool = True) -> AuthServer:
+def check_server(told: Mapping[str, Any], issuer: str, near: str, by: By = "browser") -> AuthServer:
+    """Where a browser's answer could be stolen nobody is sent to one: not now, and not with what is kept of this."""
     named = told.get("issuer")
     if not isinstance(named, str) or not same_issuer(named, issuer):
         raise LoginFailed(f"the metadata of {place_of(issuer)} is that of another issuer: {str(named)[:200]!r}")
-    if for_people and "S256" not in _texts(told.get("code_challenge_methods_supported")):
+    is_safe = "S256" in _texts(told.get("code_challenge_methods_supported"))
+    if by == "browser" and not is_safe:
         raise LoginFailed(f"{place_of(issuer)} does not offer PKCE with S256, without which a login can be stolen")
-    endpoints = {name: _text(told, name) for name in ENDPOINTS}
+    endpoints = {name: _text(told, name) for name in ENDPOINTS if is_safe or name != "authorization_endpoint"}
     if not endpoints["token_endpoint"]:
         raise LoginFailed(f"the metadata of {place_of(issuer)} names no token endpoint")
     for endpoint in filter(None, endpoints.values()):

@@ -69,7 +69,7 @@ class Exchanger:
     async def _find(self) -> AuthServer:
         now = time.monotonic()
         if now - self._asked_at > METADATA_SECONDS:
-            self._server = await find_server(self._web, self.issuer, for_people=False)
+            self._server = await find_server(self._web, self.issuer, "program")
             self._asked_at = now
         return self._server
 

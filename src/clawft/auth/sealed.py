@@ -80,6 +80,15 @@ def keep(name: str, secret: str) -> None:
         keyring.set_password(SERVICE, name, secret)
 
 
+def drop(name: str) -> None:
+    """One entry of ours; nothing happens if there is none."""
+    with _usable():
+        import keyring  # see above
+
+        if _read(name):
+            keyring.delete_password(SERVICE, name)
+
+
 def _key() -> bytes:
     if KEY_NAME not in _keys:
         told = _read(KEY_NAME)

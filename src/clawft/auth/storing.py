@@ -1,4 +1,4 @@
-"""From one way of keeping logins to the other: as plain private files, or sealed with a key of the keyring.
+"""From one way of keeping logins to the other: as plain private files, or sealed with a key of the keyring. And away.
 
 What is written meanwhile already takes the new form; what is read is understood in both. So whoever is interrupted says
 it again, and loses nothing.
@@ -6,14 +6,14 @@ it again, and loses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from clawft.auth import sealed
 from clawft.auth.tokens import Login
-from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, put_away
+from clawft.auth.vault import SECRETS, WRITE_LOCK, Vault, put_away, throw_away
 from clawft.store.home import locked, private_dir, write_private
 from clawft.store.secrets import SCHEME, resolve
 
@@ -34,6 +34,19 @@ def keep_in_files(root: Vault) -> int:
     with locked(root.folder / ".store.lock"):
         (root.folder / sealed.MARK).unlink(missing_ok=True)
         return _rewrite(root)
+
+
+def drop_secrets(root: Vault, vault: Vault, forgotten: Iterable[Login]) -> None:
+    """Client secrets that were put away in `vault` for these logins, and that no other needs.
+
+    Raises ExecutionFailed if another cannot be read, and OSError: then they stay.
+    """
+    secrets = {login.client.secret for login in forgotten if login.client.secret}
+    if not secrets:
+        return
+    others = [login for each in _all(root.folder) for name in each.names() for login in each.read(name)]
+    for secret in secrets.difference(login.client.secret for login in others):
+        throw_away(vault, secret)
 
 
 def _rewrite(root: Vault) -> int:

@@ -37,6 +37,7 @@ WRITE_LOCK = ".write.lock"
 """Held by whoever writes in a folder of logins."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_PUT_AWAY = re.compile(r"[0-9a-f]{32}")
 
 
 class _File(Struct, omit_defaults=True):
@@ -180,3 +181,12 @@ def put_away(vault: Vault, secret: str) -> str:
     path = private_dir(vault.folder / SECRETS, sync=True) / f"{name}.secret"
     write_private(path, secret.encode())
     return f"{SCHEME}file/{str(path).lstrip('/')}"
+
+
+def throw_away(vault: Vault, reference: str) -> None:
+    """What was put away under this reference. What lies anywhere else is the user's, and stays."""
+    place, _, name = reference.rpartition("/")
+    if place == f"{SCHEME}file/{str(vault.folder / SECRETS).lstrip('/')}":
+        (vault.folder / SECRETS / name).unlink(missing_ok=True)
+    elif place == f"{SCHEME}keyring/{sealed.SERVICE}" and _PUT_AWAY.fullmatch(name):
+        sealed.drop(name)

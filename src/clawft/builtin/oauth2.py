@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from clawft.auth.config import OAuth2Config, build_config, flow_of
 from clawft.auth.desk import Desk
-from clawft.auth.discovery import check_owner, find_server
+from clawft.auth.discovery import By, check_owner, find_server
 from clawft.auth.flow import AuthorizeResult, Flow, Returned, begin
 from clawft.auth.presets import Provider
 from clawft.auth.tokens import AuthServer, Login
@@ -126,7 +126,7 @@ def _authorize(desk: Desk) -> Callable[..., Any]:
         account: Annotated[str, Meta(max_length=128, description="tells several logins apart")] = "",
     ) -> object:
         """Begin a login at another service. Show the person `authorize_url`: they log in there, in their browser."""
-        server = await _found_at(desk, issuer)
+        server = await _found_at(desk, issuer, "program" if flow == "client_credentials" else "browser")
         shown = auth_url or (token_url if flow == "client_credentials" else None)  # nobody goes to a browser there
         told = _Told(provider, client_id, client_secret, scopes, shown, token_url, redirect_uri)
         config, vault = _config(told, server), vault_of(ctx)
@@ -141,8 +141,8 @@ def _authorize(desk: Desk) -> Callable[..., Any]:
     return authorize
 
 
-async def _found_at(desk: Desk, issuer: str | None) -> AuthServer | None:
-    return await find_server(desk.make_web(issuer), issuer) if issuer else None
+async def _found_at(desk: Desk, issuer: str | None, by: By) -> AuthServer | None:
+    return await find_server(desk.make_web(issuer), issuer, by) if issuer else None
 
 
 async def _through_a_browser(desk: Desk, ctx: ToolContext, flow: Flow) -> AuthorizeResult:
@@ -169,7 +169,7 @@ def _device(desk: Desk) -> Callable[..., Any]:
         issuer: Annotated[Url, Meta(description="finds the addresses by itself")] = None,
     ) -> DeviceLogin:
         """Begin a login without a browser here: the person types `user_code` at `verification_uri`, anywhere."""
-        server = await _found_at(desk, issuer)
+        server = await _found_at(desk, issuer, "device")
         config = _config(_Told(provider, client_id, client_secret, scopes, token_url, token_url), server)
         found = server or config.server
         if device_url:

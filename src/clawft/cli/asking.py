@@ -6,6 +6,7 @@ import asyncio
 import select
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -53,6 +54,7 @@ class Asking(Waiting):
             return DECLINED
         self.pause()
         tell_paragraph(str(question.params.get("message", "")))
+        _forget_what_was_typed()
         found = _choice(question)
         content = await (_one_of(*found) if found is not None else _filled_in(question.params["requestedSchema"]))
         self.resume()
@@ -130,6 +132,14 @@ def _choice(question: Question) -> tuple[str, Sequence[Any]] | None:
 
 def _words(value: object) -> str:
     return "yes" if value is True else str(value)
+
+
+def _forget_what_was_typed() -> None:
+    """Whoever typed ahead did not answer this question. What they type from now on waits for its turn."""
+    import termios  # only where somebody is asked
+
+    with suppress(termios.error):  # a terminal that is gone answers nothing either
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 async def _line() -> str:

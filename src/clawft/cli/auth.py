@@ -144,19 +144,36 @@ def _logout(options: Options) -> int:
 
 async def _forget(where: Vault, name: str, logins: list[Login]) -> None:
     """First here, so that nobody uses it any more; then there, as far as the server knows how (RFC 7009)."""
-    from clawft.auth.revoke import revoke  # only where something is forgotten
-    from clawft.store.home import held
+    from clawft.store.home import held  # only where something is forgotten
 
     lock = await held(where.lock(name))
     try:
         await where.delete(name)
     finally:
         os.close(lock)
-    for login in logins:
-        try:
-            await revoke(login)
-        except ClawftError as failed:  # out of reach, or a secret of the client's that is not there now
-            tell(f"weft: the token is forgotten here, but not there: {one_line(failed.message)}")
+    try:
+        for login in logins:
+            await _revoke(login)
+    finally:  # a client that has a secret needs it to be heard there
+        _drop_secrets(where, logins)
+
+
+async def _revoke(login: Login) -> None:
+    from clawft.auth.revoke import revoke  # only where something is forgotten
+
+    try:
+        await revoke(login)
+    except ClawftError as failed:  # out of reach, or a secret of the client's that is not there now
+        tell(f"weft: the token is forgotten here, but not there: {one_line(failed.message)}")
+
+
+def _drop_secrets(where: Vault, logins: list[Login]) -> None:
+    from clawft.auth.storing import drop_secrets  # only where something is forgotten
+
+    try:
+        drop_secrets(vault(), where, logins)
+    except (ClawftError, OSError) as failed:
+        tell(f"weft: the token is forgotten, but the secret of its client is still there: {one_line(str(failed))}")
 
 
 def _allow_options(parser: Parser) -> None:

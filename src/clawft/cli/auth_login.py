@@ -191,7 +191,8 @@ async def _as_typed(told: Options, vault: Vault, desk: Desk) -> Flow:
     from clawft.auth.config import build_config, flow_of, host_in  # loaded with the desk
     from clawft.auth.discovery import find_server
 
-    server = await find_server(desk.make_web(told.issuer), told.issuer) if told.issuer else None
+    by = "program" if told.client_credentials else "device" if told.device else "browser"
+    server = await find_server(desk.make_web(told.issuer), told.issuer, by) if told.issuer else None
     config = build_config(
         told.name,
         told.client_id,

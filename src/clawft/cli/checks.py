@@ -97,6 +97,8 @@ def home(folder: Path) -> Iterator[Finding]:
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         said = f"{folder} is not writable" if there == folder else f"{folder} cannot be made in {there}"
         yield fail("home", said, f"export CLAWFT_HOME=DIR, or make it yours: ls -ld {quoted(there)}")
+    elif _lacks_inodes(there):
+        yield fail("home", f"the disk of {there} has room for no more files", f"make room: df -i {quoted(there)}")
     elif _room(there) < LEAST_ROOM:
         yield fail("home", f"the disk of {there} is full", f"make room: df -h {quoted(there)}")
     elif there != folder:
@@ -139,6 +141,14 @@ def _room(folder: Path) -> int:
     import shutil  # only to look
 
     return shutil.disk_usage(folder).free
+
+
+def _lacks_inodes(folder: Path) -> bool:
+    """Some file systems have as many files as there is room for, and count none."""
+    if sys.platform == "win32":
+        return False
+    found = os.statvfs(folder)
+    return found.f_files > 0 and found.f_favail == 0
 
 
 def _mode(path: Path) -> int:

@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` needs
     from collections.abc import Mapping, Sequence
     from types import FrameType
+    from typing import NoReturn
 
     from clawft.cli.parser import Parser, Verb
     from clawft.errors import ClawftError
@@ -54,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return _nobody_reads()
+    except MemoryError:
+        _end_without_memory()
     except Exception as failure:
         if isinstance(failure.__context__, KeyboardInterrupt):  # argparse cleans up what it has not begun yet
             return INTERRUPTED
@@ -242,6 +245,11 @@ def _of_the_machine(failure: OSError) -> ClawftError | None:
 
     from clawft.errors import ClawftError
 
+    if failure.errno in (errno.EMFILE, errno.ENFILE):
+        import warnings  # only if something went wrong
+
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a loop that could not be made
+        return ClawftError(f"no more files can be opened: {failure.strerror}", hint="ulimit -n 1024")
     if failure.filename:  # a disk that is full, a home that belongs to somebody else
         return ClawftError(f"{failure.filename}: {failure.strerror}", hint="weft doctor")
     if failure.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -252,6 +260,12 @@ def _of_the_machine(failure: OSError) -> ClawftError | None:
     except OSError:
         return ClawftError("the folder you are in is gone", hint="cd to one that is there")
     return None
+
+
+def _end_without_memory() -> NoReturn:
+    """In words that are there already, and at once: whatever else is done now may fail the same way."""
+    os.write(2, b"weft: there is not enough memory\nhint: end something else, or allow more: ulimit -v unlimited\n")
+    os._exit(FAILED)
 
 
 def _of_words(words: Sequence[str]) -> ClawftError | None:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -21,7 +21,7 @@ from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
 from clawft.guard.sides import Use as BesideUse
-from clawft.model import LOCAL, Allow, Ask, Call, Caller, Next, Origin, Reply, Tool, Verdict
+from clawft.model import LOCAL, Allow, Ask, Call, Caller, Era, InputRequired, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use, approval_of, approved_text
 from clawft.policy.beside import RESOURCES_TOOL, prompts_of
 from clawft.policy.pin import Shown, changed, pin, shown_tool
@@ -31,10 +31,12 @@ LOOK_SECONDS = 0.5
 DAY = 24 * 60 * 60.0
 RULE = "approval"
 
-MAX_DECLINED = 1_000
+MAX_NOTED = 1_000
+"""Questions of which we remember that they were declined, or what there was when they were put."""
 
 Asking = Literal["untrusted", "all"]
 Turn = tuple[str, str, str, str]
+T = TypeVar("T")
 
 log = logging.getLogger("clawft")
 
@@ -93,6 +95,8 @@ class ApprovalGuard:
         self._look_at = 0.0
         self._turns: dict[Turn, asyncio.Lock] = {}
         self._declined: dict[Turn, float] = {}
+        self._put: dict[Turn, str] = {}
+        """Questions that a later call answers: a pin of all there was when they were put."""
         book.changed = self._forget
 
     def applies(self, tool: Tool, origin: Origin) -> bool:
@@ -152,7 +156,7 @@ class ApprovalGuard:
 
     def _beside_call(self, use: BesideUse) -> Call:
         tool = self._stand_in(use.method, use.origin, use.caller)
-        return Call(use.caller, f"{use.origin.server}/{use.method}", tool, use.origin, use.arguments, talk=use.talk)
+        return Call(use.caller, _beside_name(use.origin, use.method), tool, use.origin, use.arguments, talk=use.talk)
 
     def _at_once(self, call: Call) -> str:
         """Whether it is up or not: nobody has approved anything of this name, and nobody can be asked."""
@@ -162,8 +166,10 @@ class ApprovalGuard:
         return _refused(subject) if unknown else ""
 
     def _as_it_is_now(self, call: Call) -> Call:
-        """A server that was not up when it was called may say something else than it did when it was last."""
-        told = self._offered(call.origin.server, call.caller).tools
+        """A server may say something else than it did when it was called: it was not up yet, or somebody was asked."""
+        beside = call.name == _beside_name(call.origin, call.tool.name)
+        server, caller = call.origin.server, call.caller
+        told = self._beside(server, caller) if beside else self._offered(server, caller).tools
         tool = next((tool for tool in told if tool.name == call.tool.name), call.tool)
         return call if tool.wire == call.tool.wire else msgspec.structs.replace(call, tool=tool)
 
@@ -208,23 +214,33 @@ class ApprovalGuard:
         self._open_of.setdefault(call.origin.server, set()).add(key)
 
     async def _ask(self, call: Call, turn: Turn, began: float) -> str:
+        call = self._as_it_is_now(call)  # it may have waited while another was asked
         subject = await self._to_ask(call)
         if subject is None:
             return ""
         if self._declined.get(turn, 0.0) > began:
             return _declined(subject)
-        key = question_key(subject)
-        everything = self._all(call)
-        answers = await call.talk.ask({key: question(subject, _readable(call.arguments))})
-        answer = chosen(subject, answers[key])
+        answer, others = await self._answer(call, subject, turn)
         if not answer:
-            self._note_declined(turn)
+            _note(self._declined, turn, time.monotonic())
             return _declined(subject)
         if answer != ONCE:
-            others = everything if answer == subject.everything else ()
             await self._store(self._approvals(call, others, subject.instructions))
         changed = self._changed_since(call, subject)
         return _refused(changed) if changed is not None else ""
+
+    async def _answer(self, call: Call, subject: Subject, turn: Turn) -> tuple[str, Sequence[Tool]]:
+        """What they say, and which tools it covers beside the one they were shown: those there were when we asked."""
+        key, everything = question_key(subject), self._all(call)
+        now = pin({tool.name: shown_tool(tool.wire, subject.instructions) for tool in everything})
+        put = self._put.pop(turn, "" if call.caller.era is Era.STATELESS else now)
+        try:
+            answers = await call.talk.ask({key: question(subject, _readable(call.arguments))})
+        except InputRequired:  # a later call brings the answer
+            _note(self._put, turn, now)
+            raise
+        answer = chosen(subject, answers[key])
+        return answer, everything if answer == subject.everything and put == now else ()
 
     def _changed_since(self, call: Call, subject: Subject) -> Subject | None:
         """Whoever answers has read what was asked, and a server may use the time to say something else."""
@@ -237,11 +253,6 @@ class ApprovalGuard:
     def _all(self, call: Call) -> Sequence[Tool]:
         server = call.origin.server
         return (*self._offered(server, call.caller).tools, *self._beside(server, call.caller))
-
-    def _note_declined(self, turn: Turn) -> None:
-        if len(self._declined) >= MAX_DECLINED:
-            self._declined.clear()
-        self._declined[turn] = time.monotonic()
 
     def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> Use:
         return Use(server, tool, pinned, caller.agent, self._workspace, caller.principal)
@@ -315,6 +326,17 @@ class ApprovalGuard:
         if found.standing is Standing.NEW and found.by is not None:
             return Allow(RULE, f"the glob {found.by.tool!r} covers it")
         return Ask(RULE, why(subject), subject.command)
+
+
+def _beside_name(origin: Origin, method: str) -> str:
+    """No tool has a name like this, whatever it is called."""
+    return f"{origin.server}/{method}"
+
+
+def _note(notes: dict[Turn, T], turn: Turn, what: T) -> None:
+    if len(notes) >= MAX_NOTED:
+        notes.clear()
+    notes[turn] = what
 
 
 def _differences(found: Found, shown: Shown) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clawft.errors import InvalidConfig, quoted
 from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
-from clawft.store.home import locked, open_at_once, private_dir, write_private
+from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
 
 FILE = "approvals.json"
 VERSION = 1
@@ -101,6 +101,7 @@ class Approvals:
         """Read, edit and write as one step for all processes. What has run out long ago is left out."""
         private_dir(self.path.parent)
         with locked(self.path.with_suffix(".lock")):
+            sweep(self.path.parent, ABANDONED_SECONDS)
             known = tuple(each for each in read(self.path) if is_live(each, self.clock()))
             write_private(self.path, _written(tuple(edit(known))))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -94,7 +94,7 @@ class Cell(Struct, frozen=True):
         env, steering = kept_apart(env)
         shape = bwrap.arguments(bounds, cwd, sized=self.means.sized, seccomp="".join(map(str, passed)))
         shape += [word for name, value in steering.items() for word in ("--setenv", name, value)]
-        passed.append(readable(os.fsencode("".join(f"{word}\0" for word in shape))))  # and so not in everybody's `ps`
+        passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
         found = Start((*before, *argv), env, tuple(passed), walled=True)
@@ -118,11 +118,12 @@ class Cell(Struct, frozen=True):
         parcel, ends = sent_pipes() if own_pipes and not tended else ((), None)
         told += [word for descriptor in parcel for word in ("--pipes", str(descriptor))]
         env, steering = kept_apart({"TMPDIR": temporary, **with_own(bounds, env)})
-        told += [word for name, value in steering.items() for word in ("--set", name, value)]
+        passed = [readable(zero_ended(word for pair in steering.items() for word in pair))] if steering else []
+        told += [word for descriptor in passed for word in ("--variables", str(descriptor))]
         limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *limits)
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
-        return Start(argv, env, parcel, temporary, walled=tended, ends=ends, tended=tended)
+        return Start(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
 
 
 def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
@@ -157,6 +158,10 @@ def readable(data: bytes) -> int:
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return out_of_the_way(descriptor)
+
+
+def zero_ended(words: Iterable[str]) -> bytes:
+    return os.fsencode("".join(f"{word}\0" for word in words))
 
 
 def sent_pipes() -> tuple[tuple[int], tuple[int, int]]:

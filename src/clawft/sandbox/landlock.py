@@ -1,7 +1,7 @@
 """The launcher for machines without bubblewrap: limits itself by Landlock and a filter, then becomes the command.
 
     python -I -S landlock.py --rule read / --rule hide /home/me/.ssh … --abi 6 [--filter HEX] [--tend | --pipes N]
-        [--set NAME VALUE …] -- COMMAND ARGS…
+        [--variables N] -- COMMAND ARGS…
 
 Run as a file of its own, so that a start costs an interpreter and `ctypes` and nothing else: nothing of ours is loaded.
 Landlock only ever allows, below a path. A hidden folder inside a readable one is therefore left out by allowing all its
@@ -142,6 +142,13 @@ def filter_calls(steps: bytes) -> None:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
 
 
+def read_variables(descriptor: int) -> dict[bytes, bytes]:
+    """Names and values, each with a zero behind it: what stands in our arguments stands in everybody's `ps`."""
+    with open(descriptor, "rb") as file:
+        words = iter(file.read().split(b"\0"))
+    return dict(zip(words, words, strict=False))
+
+
 # ── where there is a namespace of processes ──────────────────────────────────────────────────────────────────────────
 
 
@@ -227,7 +234,7 @@ class Told:
         self.steps = b""
         self.pipes = -1
         self.tended = False
-        self.variables: dict[str, str] = {}
+        self.variables: dict[bytes, bytes] = {}
         """What would steer our own loader, too."""
         while words and words[0] != "--":
             self._take(words.pop(0), words)
@@ -244,9 +251,8 @@ class Told:
                 self.steps = bytes.fromhex(words.pop(0))
             case "--pipes":
                 self.pipes = int(words.pop(0))
-            case "--set":
-                name, value = words.pop(0), words.pop(0)
-                self.variables[name] = value
+            case "--variables":
+                self.variables = read_variables(int(words.pop(0)))
             case "--tend":
                 self.tended = True
             case other:
@@ -273,7 +279,7 @@ def become(told: Told) -> None:
         restrict(told.rules, told.version)
     if told.steps:
         filter_calls(told.steps)
-    os.environ.update(told.variables)
+    os.environb.update(told.variables)
     os.execv(told.command[0], told.command)  # noqa: S606 - becoming the command is what a launcher does
 
 

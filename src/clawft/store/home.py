@@ -19,6 +19,8 @@ LOCK_SECONDS = 10.0
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 TEMPORARY = ".tmp-"
+ABANDONED_SECONDS = 3_600.0
+"""Nobody takes so long to write a file."""
 
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
@@ -114,10 +116,16 @@ def _write_new(path: Path, data: bytes, sync: bool) -> None:
             os.fsync(file.fileno())
 
 
-def sweep(folder: Path) -> None:
-    """Whoever wrote here before us and was killed may have left half a file; we hold the lock, so nobody writes now."""
+def sweep(folder: Path, age: float = 0.0) -> None:
+    """Whoever wrote here before us and was killed may have left half a file; we hold the lock, so nobody writes now.
+
+    `age`: where files have locks of their own, by how old it is that nobody writes it any more.
+    """
+    newest = time.time() - age
     for left in folder.glob(f"{TEMPORARY}*"):
-        left.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # of two who sweep the other was faster
+            if left.lstat().st_mtime <= newest:
+                left.unlink()
 
 
 def write_all(descriptor: int, data: bytes) -> None:
