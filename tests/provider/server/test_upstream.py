@@ -368,6 +368,30 @@ async def completed(one: UpstreamProvider, **context: Any) -> dict[str, Any]:
     return json.loads(told.raw)["completion"]
 
 
+@requirement("RES-11", "QUAL-03")
+async def test_a_completion_that_asks_back_asks_nobody_and_ends_no_other_call(tmp_path: Path) -> None:
+    """Questions are for calls and reads; this one would have gone to whoever calls the server just then."""
+    about: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "completions": {}}}
+    form: dict[str, Any] = {"mode": "form", "message": "Password?", "requestedSchema": {"type": "object"}}
+    asks = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicitation/create", "params": form}}}
+    go = asyncio.Event()
+
+    async def held(sent: Outgoing) -> Any:
+        await go.wait()
+        return {"resultType": "complete", "content": [{"type": "text", "text": "held"}]}
+
+    told: dict[str, Any] = {"server/discover": {"resultType": "complete", **about}, "tools/call": held}
+    ways = Tables({"a": answers(**told, **{"completion/complete": asks})})
+    async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
+        one = provider(providers, "a")
+        other = asyncio.create_task(one.run(replace(call(one, "one"), caller=ANSWERS_LATER)))
+        await until(lambda: "tools/call" in ways.last("a").methods)
+        with pytest.raises(ExecutionFailed, match="a: its answer to completion/complete is a question"):
+            await one.complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", ""))
+        go.set()
+        assert text(await other) == "held"
+
+
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
 async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> None:
     async with served(tmp_path, child("a"), child("new", "--era", "stateless")) as (_, _, providers):

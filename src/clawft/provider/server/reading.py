@@ -20,6 +20,7 @@ from clawft.provider.server.kept import KeptReads
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
 from clawft.wire.revisions import REVISIONS
@@ -65,6 +66,8 @@ class Reading:
             return await worked_on(whole, self._server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
+        except ProtocolFailure as wrong:
+            raise failed(self._server, wrong) from None
         except msgspec.DecodeError:
             return Completion(())
 
@@ -95,9 +98,11 @@ class Reading:
         seconds = upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool]:
-            result = await session.request(method, members, seconds=seconds)
-            whole = await session.complete(method, members, result, seconds=seconds)
-            return whole, session.peer.era is Era.STATELESS
+            whole = await session.request(method, members, seconds=seconds)
+            stateless = session.peer.era is Era.STATELESS
+            if stateless and read_wanted(whole) is not None:
+                raise ProtocolFailure(f"its answer to {method} is a question, which only calls and reads may be")
+            return whole, stateless
 
         whole, stateless = await _anew(upstream, ask)
         return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
