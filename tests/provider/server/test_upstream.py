@@ -16,11 +16,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from clawft.errors import (
+    ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
     LinkClosed,
+    MessageTooLong,
     MissingCapability,
+    ParseError,
     ProtocolFailure,
+    RequestTimeout,
     ToolError,
 )
 from clawft.gateway.core import Gateway
@@ -390,6 +394,27 @@ async def test_a_completion_that_asks_back_asks_nobody_and_ends_no_other_call(tm
             await one.complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", ""))
         go.set()
         assert text(await other) == "held"
+
+
+@requirement("WIRE-23", "RES-01")
+@pytest.mark.parametrize("broken", [ParseError("not UTF-8"), MessageTooLong("too long"), RequestTimeout("it", 5)])
+async def test_a_server_that_breaks_while_it_is_read_is_named_and_blamed(broken: ClawftError, tmp_path: Path) -> None:
+    """Its bytes were wrong, not those of the agent, who would read -32700 as its own mistake."""
+    able: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+    listed: dict[str, Any] = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": {"name": "table"}},
+        "resources/list": {"resources": [{"uri": "t://a", "name": "a"}]},
+    }
+    reads = dict.fromkeys(("resources/read", "prompts/get", "completion/complete"), broken)
+    async with served(tmp_path, table("a"), ways=Tables({"a": answers(**listed, **reads)})) as (_, _, providers):
+        one = provider(providers, "a")
+        for read in (
+            one.read_resource_for(call(one, "t://a")),
+            one.get_prompt(call(one, "p")),
+            one.complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", "")),
+        ):
+            with pytest.raises(ExecutionFailed, match=f"^a: .*{broken.message}"):
+                await read
 
 
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")

@@ -15,7 +15,7 @@ from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompl
 from clawft.provider.base import Changed
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
+from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.kept import KeptReads
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.urls import ask_for_urls
@@ -66,7 +66,7 @@ class Reading:
             return await worked_on(whole, self._server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
-        except ProtocolFailure as wrong:
+        except BROKEN as wrong:
             raise failed(self._server, wrong) from None
         except msgspec.DecodeError:
             return Completion(())
@@ -85,6 +85,8 @@ class Reading:
             if refused.error_code == URL_ELICITATION_REQUIRED:
                 await ask_for_urls(self._server, call, refused)
             raise passed_on(self._server, refused) from None
+        except BROKEN as wrong:
+            raise failed(self._server, wrong) from None
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await worked_on(whole, self._server, read)
