@@ -48,6 +48,7 @@ from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
 from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.store.concealed import keep_concealed
 from clawft.upstream import backoff
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import ToolRules
@@ -530,6 +531,19 @@ async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
                 await one.watch_resource("t://a", Caller(), lambda uri, more: None)
             lengths.append(len(told.traceback))
         assert len(set(lengths)) == 1
+
+
+@requirement("QUAL-02", "RES-01")
+async def test_a_server_that_refuses_to_be_watched_does_not_tell_its_key(tmp_path: Path) -> None:
+    keep_concealed("sesame-of-watch")
+    able: dict[str, Any] = {**HELLO, "capabilities": {"tools": {}, "resources": {"subscribe": True}}}
+    listed: dict[str, Any] = {"resources": [{"uri": "t://a", "name": "a"}]}
+    no = JsonRpcFailure(-32000, "not with sesame-of-watch")
+    told: dict[str, Any] = {"initialize": able, "resources/list": listed, "resources/subscribe": no}
+    async with served(tmp_path, table("t"), ways=Tables({"t": answers(**told)})) as (_, _, providers):
+        with pytest.raises(JsonRpcFailure, match="not with ") as refused:
+            await provider(providers, "t").watch_resource("t://a", Caller(), lambda uri, more: None)
+        assert "sesame" not in str(refused.value)
 
 
 # ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -134,7 +134,7 @@ async def watch(upstream: Upstream, uri: str, changed: Changed) -> Callable[[], 
     try:
         await interest.settled(TELL_SECONDS)
         if uri in interest.refused:
-            raise interest.refused[uri].with_traceback(None)  # it would keep all who were told before
+            raise failed(upstream.spec.name, interest.refused[uri])
     except BaseException:
         release()
         raise
