@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -154,6 +155,17 @@ def test_appending_does_not_heal_a_cut(path: Path, same_journal: bool) -> None:
     assert isinstance(found, Broken)
     assert found.line == 4
     assert "expected line 4, found line 6" in found.reason
+
+
+@requirement("GUARD-11")
+def test_a_folder_that_is_gone_shows_once_its_writer_goes_on(path: Path) -> None:
+    mine, other = Journal(path), Journal(path)
+    for journal in (other, mine):
+        journal.append(entries(1, 2))
+    shutil.rmtree(path.parent)
+    for journal in (other, mine):
+        journal.append(entries(3))
+    assert verify(path) == Broken("audit.jsonl", 1, "the journal begins with line 3: the lines before it are missing")
 
 
 @requirement("GUARD-11")

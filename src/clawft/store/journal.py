@@ -101,13 +101,14 @@ class Journal:
     def _catch_up(self, descriptor: int) -> None:
         """Find the end of the chain, unless the file is just as we left it.
 
-        Where the head file knows of later lines than the journal has, the chain goes on from there: the gap shows.
+        Where the head file, or we ourselves, know of later lines than the journal has, the chain goes on from there:
+        the gap shows, even where the whole folder is gone.
         """
         if self._seen == _state(descriptor):
             return
         _drop_torn_line(descriptor)
-        last, head = read_link(_last_line(descriptor)), _read_head(self._path)
-        self._end = last if last is not None and last.seq > head.seq else head
+        last = read_link(_last_line(descriptor)) or START
+        self._end = max(self._end, _read_head(self._path), last, key=_number)
 
     def _rotate(self) -> None:
         """The chain goes on in a new file; the oldest full one may have to go."""
@@ -219,6 +220,10 @@ def find(path: Path, id: str) -> Raw | None:
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _number(link: Link) -> int:
+    return link.seq
 
 
 def _lock(path: Path) -> Path:

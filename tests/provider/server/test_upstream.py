@@ -16,11 +16,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from clawft.errors import (
+    ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
     LinkClosed,
+    MessageTooLong,
     MissingCapability,
+    ParseError,
     ProtocolFailure,
+    RequestTimeout,
     ToolError,
 )
 from clawft.gateway.core import Gateway
@@ -44,6 +48,7 @@ from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
 from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.store.concealed import keep_concealed
 from clawft.upstream import backoff
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import ToolRules
@@ -368,6 +373,51 @@ async def completed(one: UpstreamProvider, **context: Any) -> dict[str, Any]:
     return json.loads(told.raw)["completion"]
 
 
+@requirement("RES-11", "QUAL-03")
+async def test_a_completion_that_asks_back_asks_nobody_and_ends_no_other_call(tmp_path: Path) -> None:
+    """Questions are for calls and reads; this one would have gone to whoever calls the server just then."""
+    about: dict[str, Any] = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "completions": {}}}
+    form: dict[str, Any] = {"mode": "form", "message": "Password?", "requestedSchema": {"type": "object"}}
+    asks = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicitation/create", "params": form}}}
+    go = asyncio.Event()
+
+    async def held(sent: Outgoing) -> Any:
+        await go.wait()
+        return {"resultType": "complete", "content": [{"type": "text", "text": "held"}]}
+
+    told: dict[str, Any] = {"server/discover": {"resultType": "complete", **about}, "tools/call": held}
+    ways = Tables({"a": answers(**told, **{"completion/complete": asks})})
+    async with served(tmp_path, table("a"), ways=ways) as (_, _, providers):
+        one = provider(providers, "a")
+        other = asyncio.create_task(one.run(replace(call(one, "one"), caller=ANSWERS_LATER)))
+        await until(lambda: "tools/call" in ways.last("a").methods)
+        with pytest.raises(ExecutionFailed, match="a: its answer to completion/complete is a question"):
+            await one.complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", ""))
+        go.set()
+        assert text(await other) == "held"
+
+
+@requirement("WIRE-23", "RES-01")
+@pytest.mark.parametrize("broken", [ParseError("not UTF-8"), MessageTooLong("too long"), RequestTimeout("it", 5)])
+async def test_a_server_that_breaks_while_it_is_read_is_named_and_blamed(broken: ClawftError, tmp_path: Path) -> None:
+    """Its bytes were wrong, not those of the agent, who would read -32700 as its own mistake."""
+    able: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}, "completions": {}}
+    listed: dict[str, Any] = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": {"name": "table"}},
+        "resources/list": {"resources": [{"uri": "t://a", "name": "a"}]},
+    }
+    reads = dict.fromkeys(("resources/read", "prompts/get", "completion/complete"), broken)
+    async with served(tmp_path, table("a"), ways=Tables({"a": answers(**listed, **reads)})) as (_, _, providers):
+        one = provider(providers, "a")
+        for read in (
+            one.read_resource_for(call(one, "t://a")),
+            one.get_prompt(call(one, "p")),
+            one.complete_after(Completing({"type": "ref/prompt", "name": "p"}, "x", "")),
+        ):
+            with pytest.raises(ExecutionFailed, match=f"^a: .*{broken.message}"):
+                await read
+
+
 @requirement("RES-01", "S2-P4-05", "S2-P4-14", "MGR-09", "S2-P4-13")
 async def test_resources_prompts_and_completions_pass_whole(tmp_path: Path) -> None:
     async with served(tmp_path, child("a"), child("new", "--era", "stateless")) as (_, _, providers):
@@ -481,6 +531,19 @@ async def test_who_is_told_no_is_not_kept(tmp_path: Path) -> None:
                 await one.watch_resource("t://a", Caller(), lambda uri, more: None)
             lengths.append(len(told.traceback))
         assert len(set(lengths)) == 1
+
+
+@requirement("QUAL-02", "RES-01")
+async def test_a_server_that_refuses_to_be_watched_does_not_tell_its_key(tmp_path: Path) -> None:
+    keep_concealed("sesame-of-watch")
+    able: dict[str, Any] = {**HELLO, "capabilities": {"tools": {}, "resources": {"subscribe": True}}}
+    listed: dict[str, Any] = {"resources": [{"uri": "t://a", "name": "a"}]}
+    no = JsonRpcFailure(-32000, "not with sesame-of-watch")
+    told: dict[str, Any] = {"initialize": able, "resources/list": listed, "resources/subscribe": no}
+    async with served(tmp_path, table("t"), ways=Tables({"t": answers(**told)})) as (_, _, providers):
+        with pytest.raises(JsonRpcFailure, match="not with ") as refused:
+            await provider(providers, "t").watch_resource("t://a", Caller(), lambda uri, more: None)
+        assert "sesame" not in str(refused.value)
 
 
 # ── crashes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

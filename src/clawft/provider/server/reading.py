@@ -15,11 +15,12 @@ from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompl
 from clawft.provider.base import Changed
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
+from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.kept import KeptReads
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.upstream import Upstream
 from clawft.wire.revisions import REVISIONS
@@ -65,6 +66,8 @@ class Reading:
             return await worked_on(whole, self._server, partial(completing.incoming, whole))
         except JsonRpcFailure as refused:
             raise passed_on(self._server, refused) from None
+        except BROKEN as wrong:
+            raise failed(self._server, wrong) from None
         except msgspec.DecodeError:
             return Completion(())
 
@@ -82,6 +85,8 @@ class Reading:
             if refused.error_code == URL_ELICITATION_REQUIRED:
                 await ask_for_urls(self._server, call, refused)
             raise passed_on(self._server, refused) from None
+        except BROKEN as wrong:
+            raise failed(self._server, wrong) from None
         read = partial(relay.answer_of, method, whole, stateless=stateless)
         try:
             answer = await worked_on(whole, self._server, read)
@@ -95,9 +100,11 @@ class Reading:
         seconds = upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool]:
-            result = await session.request(method, members, seconds=seconds)
-            whole = await session.complete(method, members, result, seconds=seconds)
-            return whole, session.peer.era is Era.STATELESS
+            whole = await session.request(method, members, seconds=seconds)
+            stateless = session.peer.era is Era.STATELESS
+            if stateless and read_wanted(whole) is not None:
+                raise ProtocolFailure(f"its answer to {method} is a question, which only calls and reads may be")
+            return whole, stateless
 
         whole, stateless = await _anew(upstream, ask)
         return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
@@ -127,7 +134,7 @@ async def watch(upstream: Upstream, uri: str, changed: Changed) -> Callable[[], 
     try:
         await interest.settled(TELL_SECONDS)
         if uri in interest.refused:
-            raise interest.refused[uri].with_traceback(None)  # it would keep all who were told before
+            raise failed(upstream.spec.name, interest.refused[uri])
     except BaseException:
         release()
         raise

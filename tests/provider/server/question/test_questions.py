@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clawft.errors import ClawftError, JsonRpcFailure, MessageTooLong, RequestTimeout
 from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
 from clawft.link.base import Outgoing
@@ -18,6 +19,7 @@ from clawft.model import Caller
 from clawft.provider.server.question import rounds
 from clawft.provider.server.question.parked import Park
 from clawft.provider.server.upstreams import UpstreamProviders
+from clawft.store.concealed import keep_concealed
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from tests.gateway.support import Json, Pipe, modern, pipe, serving, texts
@@ -447,6 +449,30 @@ async def test_what_a_server_begins_after_its_question_may_be_a_task(tmp_path: P
             asked = (await caller.call("slow__take", modern(agent)))["result"]
             told = modern(agent, inputResponses={"q": ADA}, requestState=asked["requestState"])
             assert (await caller.call("slow__take", told))["result"]["resultType"] == kind
+
+
+@requirement("RES-12", "QUAL-02", "WIRE-23")
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel"])
+async def test_what_goes_wrong_with_a_task_at_its_server_is_told_as_for_every_call(method: str, tmp_path: Path) -> None:
+    """Under the name of the server, without the key it was given, and not as a mistake of the agent."""
+    keep_concealed("sesame-of-slow")
+    hello: Json = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+    shape: Json = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None, "status": "working"}
+    ways = Tables(
+        {"slow": answers("take", **{"server/discover": hello, "tools/call": {**shape, "resultType": "task"}})}
+    )
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        id = (await caller.call("slow__take", modern(FOLLOWS)))["result"]["taskId"]
+
+        async def told(wrong: ClawftError) -> Json:
+            ways.last("slow").answers[method] = wrong
+            return (await caller.ask(method, modern(FOLLOWS, taskId=id)))["error"]
+
+        assert "sesame" not in str(await told(JsonRpcFailure(-32000, "sesame-of-slow is no good", "sesame-of-slow")))
+        assert "sesame" not in str(await told(JsonRpcFailure(-32602, "sesame-of-slow is no good")))
+        for wrong in (MessageTooLong("too long"), RequestTimeout(method, 5)):
+            error = await told(wrong)
+            assert (error["code"], error["message"].startswith("slow: ")) == (-32603, True)
 
 
 # ── addresses (2025-11-25) ───────────────────────────────────────────────────────────────────────────────────────────

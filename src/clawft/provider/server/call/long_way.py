@@ -16,11 +16,8 @@ from clawft.errors import (
     ClawftError,
     ExecutionFailed,
     JsonRpcFailure,
-    LinkError,
     MissingCapability,
     NotConnected,
-    ProtocolFailure,
-    WireError,
 )
 from clawft.link.base import Outgoing
 from clawft.link.share.workshop import worked_on
@@ -29,7 +26,7 @@ from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
 from clawft.provider.server.call.plain import Ended, PlainCall
 from clawft.provider.server.call.refusal import failed, lacking, withheld
-from clawft.provider.server.call.relaying import CONNECT_SECONDS, LOST
+from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
@@ -76,7 +73,7 @@ class LongWay:
                 return await self._relay_again(plain.call, upstream, plain)
             finally:
                 upstream.gate.leave()
-        except (LinkError, WireError, ProtocolFailure) as wrong:
+        except BROKEN as wrong:
             raise self.told(wrong) from None
 
     def told(self, wrong: ClawftError) -> ExecutionFailed | JsonRpcFailure | MissingCapability:

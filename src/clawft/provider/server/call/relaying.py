@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # loaded with the first call
 CONNECT_SECONDS = 30.0
 LOST = (ProcessExited, LinkClosed, SessionLost)
 """How a call, or a question of ours, is lost with its connection: it may have run."""
+BROKEN = (LinkError, WireError, ProtocolFailure)
+"""How a server fails us. Told under its name: the request of our caller was in order."""
 
 _HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
 
@@ -155,7 +157,7 @@ class Relaying:
             await upstream.gate.enter(sharer(call.caller))
         try:
             return await long_way.relay(call, upstream, session, seconds)
-        except (LinkError, WireError, ProtocolFailure) as wrong:
+        except BROKEN as wrong:
             raise long_way.told(wrong) from None
         finally:
             upstream.gate.leave()

@@ -29,6 +29,8 @@ from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.call import news
+from clawft.provider.server.call.refusal import failed, passed_on
+from clawft.provider.server.call.relaying import BROKEN
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.conversing import Conversing
 from clawft.provider.server.question.questions import read_question
@@ -134,9 +136,12 @@ class ForeignTasks:
         try:
             return await self._ask(session, method, {"taskId": id, **members}, caller)
         except JsonRpcFailure as refused:
+            told = passed_on(self._spec.name, refused)
             if refused.error_code == INVALID_PARAMS:
-                raise BadParams(f"{self._spec.name}: {refused.message}") from None
-            raise
+                raise BadParams(f"{self._spec.name}: {told.message}") from None
+            raise told from None
+        except BROKEN as wrong:
+            raise failed(self._spec.name, wrong) from None
 
     async def _ask(self, session: Session, method: str, members: Mapping[str, Any], caller: Caller) -> bytes:
         outgoing = session.outgoing(method, members, self.told(caller))
