@@ -18,11 +18,11 @@ from clawft.errors import ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.guard.permission import Permission
 from clawft.link.http_in.server import HttpServer, of_asgi
-from clawft.model import Call, Caller, Silent
+from clawft.model import Call, Caller, SilentTalk
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
 
-CONTEXT = ExecutionContext(Caller(), Silent())
+CONTEXT = ExecutionContext(Caller(), SilentTalk())
 
 
 @tool(read_only=True)

@@ -19,7 +19,7 @@ from clawft.delegate.tool import delegate_provider
 from clawft.delegate.turns import Request, Say
 from clawft.errors import DelegationFailed
 from clawft.gateway.core import Gateway
-from clawft.model import Caller, Grant, Reply, Silent
+from clawft.model import Caller, Grant, Reply, SilentTalk
 from clawft.policy.delegation import DelegationConfig, Rule, Target
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
@@ -243,7 +243,7 @@ def offering(config: DelegationConfig) -> Gateway:
 
 
 async def asked(made: Gateway, **given: Any) -> tuple[bool, dict[str, Any]]:
-    reply = await made.call(Caller(), "delegate_task", msgspec.json.encode(given), Silent())
+    reply = await made.call(Caller(), "delegate_task", msgspec.json.encode(given), SilentTalk())
     return reply.is_error, msgspec.json.decode(reply.result)
 
 

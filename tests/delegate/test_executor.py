@@ -20,7 +20,7 @@ from clawft.delegate.executor import (
 )
 from clawft.errors import LinkClosed
 from clawft.gateway.core import Gateway
-from clawft.model import Caller, Silent
+from clawft.model import Caller, SilentTalk
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
 from tests.delegate.support import CONTEXT, echo, fail, gateway
@@ -98,5 +98,5 @@ async def test_mock_answers_from_the_script() -> None:
 async def test_calls_pass_the_guards_of_their_own_caller() -> None:
     made = gateway()
     hidden = Caller(grant=Caller().grant.__class__(deny=("demo__echo",)))
-    done = await live(made).execute(ToolCallSpec("demo__echo"), "1", ExecutionContext(hidden, Silent()))
+    done = await live(made).execute(ToolCallSpec("demo__echo"), "1", ExecutionContext(hidden, SilentTalk()))
     assert done.kind == "not_found"

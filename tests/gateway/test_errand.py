@@ -13,7 +13,7 @@ from clawft.errors import ExecutionFailed
 from clawft.guard.audit import Audit
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
-from clawft.model import Call, Errand, Next, Origin, Reply, Sent, Tool
+from clawft.model import Call, Errand, Next, Origin, Reply, SentErrand, Tool
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from clawft.store.leftovers import Leftovers
@@ -53,7 +53,7 @@ class Starting(Demo):
         self.takes: Callable[[Call], bool] = lambda call: True
         self.add("echo", echo)
 
-    def start(self, call: Call, errand: Errand) -> Sent | None:
+    def start(self, call: Call, errand: Errand) -> SentErrand | None:
         if not self.takes(call):
             return None
         self.taken.append(Taken(call, errand))

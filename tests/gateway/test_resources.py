@@ -19,13 +19,13 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
-    Silent,
+    SilentTalk,
     Tool,
 )
 from tests.requirements import requirement
 
 URI = "notes:///today"
-BY = Reader(Caller(), Silent())
+BY = Reader(Caller(), SilentTalk())
 
 
 class Shelf:
@@ -113,7 +113,7 @@ async def test_a_caller_hears_nothing_of_a_provider_it_does_not_reach() -> None:
     heard: list[tuple[str, str]] = []
     for name in ("first", "third"):
         caller = Caller(grant=Grant((f"{name}__*",)))
-        by = Reader(caller, Silent())
+        by = Reader(caller, SilentTalk())
         await gateway.resources.watch(URI, by, lambda uri, _, name=name: heard.append((name, uri)))
     gateway.unregister("second")
     gateway.resource_updated(URI)
@@ -127,7 +127,7 @@ async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> No
     gateway.register(Shelf("second"))
     caller = Caller(grant=Grant(("second__*",)))
     assert list(gateway.resources.owned(caller)) == [("second", Resource(URI, "today"))]
-    read = await gateway.resources.read(URI, Reader(caller, Silent()))
+    read = await gateway.resources.read(URI, Reader(caller, SilentTalk()))
     assert msgspec.json.decode(read)["contents"][0]["text"] == "second"
 
 
@@ -135,7 +135,7 @@ async def test_a_uri_is_spelled_as_if_the_hidden_provider_were_not_there() -> No
 async def test_one_person_watches_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "MAX_WATCHED_OF_ONE", 2)
     watched = Gateway().resources
-    greedy, other = Reader(Caller("greedy"), Silent()), Reader(Caller("other"), Silent())
+    greedy, other = Reader(Caller("greedy"), SilentTalk()), Reader(Caller("other"), SilentTalk())
     ends = [await watched.watch(f"notes:///{number}", greedy, print) for number in range(2)]
     with pytest.raises(Busy, match="you watch 2"):
         await watched.watch(URI, greedy, print)

@@ -23,7 +23,7 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
-    Silent,
+    SilentTalk,
     Tool,
 )
 from clawft.provider.base import Changes, Provider
@@ -168,7 +168,7 @@ async def test_what_an_earlier_template_takes_is_wrapped_in_lists_and_links() ->
     gateway = serving(Shelf("first", templates=[TEMPLATE]), Shelf("second", "days:///monday"))
     listed = [each.uri for each in gateway.resources.named(Caller())]
     assert listed == await named(gateway, "days:///monday") == [wrap("second", "days:///monday")]
-    read = await gateway.resources.read(listed[0], Reader(Caller(), Silent()))
+    read = await gateway.resources.read(listed[0], Reader(Caller(), SilentTalk()))
     assert json.loads(read)["contents"] == [{"uri": listed[0], "text": "second"}]
 
 
@@ -182,7 +182,7 @@ async def test_one_that_only_says_what_changed_is_watched_by_its_wrapped_uri() -
     gateway = serving(Shelf("first", URI), Shelf("second", URI))
     heard: list[str] = []
     asked = wrap("second", URI)
-    end = await gateway.resources.watch(asked, Reader(Caller(), Silent()), lambda uri, _: heard.append(uri))
+    end = await gateway.resources.watch(asked, Reader(Caller(), SilentTalk()), lambda uri, _: heard.append(uri))
     gateway.resource_updated(URI)
     end()
     gateway.resource_updated(URI)
@@ -202,7 +202,7 @@ async def test_what_is_typed_for_a_template_goes_to_whoever_is_listed_by_it() ->
 
 async def test_one_owner_that_is_asked_alone_answers_by_the_uri_it_is_listed_under() -> None:
     gateway = serving(Shelf("first", URI), Shelf("second", URI))
-    read = await gateway.resources.read(URI, Reader(Caller(), Silent()), "second")
+    read = await gateway.resources.read(URI, Reader(Caller(), SilentTalk()), "second")
     assert json.loads(read)["contents"] == [{"uri": wrap("second", URI), "text": "second"}]
 
 

@@ -11,7 +11,7 @@ import pytest
 from clawft.guard.security import Security, resolve_host
 from clawft.link.http_out import names
 from clawft.link.http_out.names import Place
-from clawft.model import Call, Caller, Capabilities, Question, Reply, Silent
+from clawft.model import Call, Caller, Capabilities, Question, Reply, SilentTalk
 from clawft.policy.command import CommandPolicy
 from clawft.policy.url import UrlPolicy
 from tests.guard.support import answers, call, result_of
@@ -108,7 +108,7 @@ async def test_a_name_that_does_not_resolve_is_left_to_whoever_connects(monkeypa
 # ── asking the person ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Person(Silent):
+class Person(SilentTalk):
     """Answers every question the same way and remembers it."""
 
     def __init__(self, answer: Mapping[str, Any]) -> None:

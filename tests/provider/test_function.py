@@ -15,7 +15,7 @@ import pytest
 from msgspec import Struct
 
 from clawft.errors import ExecutionFailed, InvalidArguments, MissingCapability, PermissionDenied, ToolNotFound
-from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, Silent
+from clawft.model import Call, Caller, CallToolResult, LogLevel, Origin, Reply, SilentTalk
 from clawft.provider.base import Changing, Provider, RawProvider
 from clawft.provider.context import ToolContext
 from clawft.provider.function import Audio, FunctionProvider, Image, definition_of, tool
@@ -458,7 +458,7 @@ async def test_a_plain_function_leaves_the_loop_free(offer: Offer) -> None:
 async def test_progress_from_a_thread_arrives_on_the_loop(offer: Offer) -> None:
     seen: list[tuple[float, str]] = []
 
-    class Talk(Silent):
+    class Talk(SilentTalk):
         def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
             seen.append((progress, threading.current_thread().name))
 
@@ -481,7 +481,7 @@ async def test_what_ends_a_run_on_purpose_is_no_failure(offer: Offer, blocking: 
     class Ended(BaseException):
         pass
 
-    class Talk(Silent):
+    class Talk(SilentTalk):
         def detach(self) -> None:
             raise Ended
 

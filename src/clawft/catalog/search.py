@@ -17,7 +17,7 @@ import msgspec
 
 from clawft.catalog.snapshot import Entry
 from clawft.catalog.words import MEANING, SENTENCE, words
-from clawft.model import Said
+from clawft.model import ToolDefinition
 
 MAX_QUERY_WORDS = 64
 MAX_PARAMETERS = 100
@@ -143,7 +143,7 @@ def _fields(entry: Entry, heard: Counter[str]) -> Iterator[tuple[str, str]]:
     yield from _parameters(said)
 
 
-def _parameters(said: Said) -> Iterator[tuple[str, str]]:
+def _parameters(said: ToolDefinition) -> Iterator[tuple[str, str]]:
     schema = msgspec.json.decode(said.input_schema)
     properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):

@@ -12,7 +12,7 @@ import msgspec
 
 from clawft.cli.screen import is_terminal, one_line, paint, safe, width
 from clawft.cli.table import cut
-from clawft.model import LogLevel, Silent
+from clawft.model import LogLevel, SilentTalk
 from clawft.provider import texts
 
 QUIET_SECONDS = 1.0
@@ -35,7 +35,7 @@ def print_text(text: str, *, error: bool = False) -> None:
     print(shown, file=stream, end="" if shown.endswith("\n") else "\n")
 
 
-class Waiting(Silent):
+class Waiting(SilentTalk):
     """A Talk that shows progress on stderr, on one line that is gone when the call ends. Questions are declined."""
 
     def __init__(self, what: str) -> None:

@@ -28,7 +28,7 @@ from clawft.delegate.toolbox import filter_tools, spec_of
 from clawft.delegate.turns import Entry as Kept
 from clawft.delegate.turns import Model, Task
 from clawft.errors import ClawftError, DelegationFailed
-from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, Silent, Talk
+from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, SilentTalk, Talk
 from clawft.policy.delegation import DelegationConfig, Target
 
 OWN_TOOLS = "delegate__*"
@@ -58,7 +58,7 @@ class Job(Struct, frozen=True):
     history: Sequence[Kept] = ()
     model: Model | None = None
     executor: ToolExecutor | None = None
-    talk: Talk = Silent()
+    talk: Talk = SilentTalk()
     asker: Talk | None = None
     """Who answers questions, if anybody is there for it."""
     why: str = ""
@@ -256,7 +256,7 @@ def _key_or_none(reference: str, url: str) -> Key:
         return Key("")
 
 
-class DelegateTalk(Silent):
+class DelegateTalk(SilentTalk):
     """Reports pass on. Questions go to whoever is there to answer them; if nobody is, they are declined."""
 
     def __init__(self, talk: Talk, asker: Talk | None) -> None:

@@ -34,7 +34,7 @@ from clawft.gateway.questions import LIFETIME_SECONDS, Seal
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.sides import Sides
-from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, Silent, Talk, Tool
+from clawft.model import EMPTY_OBJECT, Call, Caller, LogLevel, Next, Origin, Reply, Shortcut, SilentTalk, Talk, Tool
 from clawft.provider.base import (
     Changing,
     ExtendedProvider,
@@ -54,7 +54,7 @@ SERVER_NAME = "clawft"
 KEY_BYTES = 32
 
 _ANYONE = Caller()
-_SILENT = Silent()
+_SILENT = SilentTalk()
 _NO_TOOL = Tool("", b"{}")
 _NOWHERE = Origin("")
 

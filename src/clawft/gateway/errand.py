@@ -16,7 +16,7 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import Target
 from clawft.gateway.ending import may_name
 from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
-from clawft.model import Call, Caller, Next, Reply, Sent, Shortcut, Talk
+from clawft.model import Call, Caller, Next, Reply, SentErrand, Shortcut, Talk
 from clawft.wire import jsonrpc
 
 _clock = time.perf_counter
@@ -64,7 +64,7 @@ class Errand(Job):
 
     __slots__ = ("_all", "_began", "_call", "_short", "sent")
 
-    sent: Sent | None
+    sent: SentErrand | None
     """Its way to cancel it; None as soon as it is over, or a matter of workers."""
 
     def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Answer) -> None:

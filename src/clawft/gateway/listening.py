@@ -20,7 +20,7 @@ from clawft.gateway.seen import Seen
 from clawft.gateway.talk import Outlet
 from clawft.gateway.task.followed import Followed
 from clawft.guard.sides import unasked
-from clawft.model import LOCAL, Caller, Silent
+from clawft.model import LOCAL, Caller, SilentTalk
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import SUBSCRIPTION
@@ -119,7 +119,7 @@ class Listen:
 
     async def _watch(self, uri: str) -> str:
         try:
-            by = Reader(unasked(self._caller), Silent())
+            by = Reader(unasked(self._caller), SilentTalk())
             self._releases.append(await self._gateway.resources.watch(uri, by, self._updated))
         except ClawftError as wrong:
             log.log(WARNING if isinstance(wrong, NotApproved) else INFO, "nobody tells of %s: %s", uri, wrong)

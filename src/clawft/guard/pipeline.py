@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clawft.model import Call, Finish, Next, Origin, Reply, Shortcut, Start, Tool, Witness
+from clawft.model import Call, Finish, Next, Origin, Reply, Shortcut, StartErrand, Tool, Witness
 
 
 class Guard(Protocol):
@@ -85,7 +85,7 @@ class Pipeline:
             step = _bound(part.guard, step)
         return step
 
-    def shortcut(self, applying: Sequence[bool], start: Start) -> Shortcut | None:
+    def shortcut(self, applying: Sequence[bool], start: StartErrand) -> Shortcut | None:
         """The same way without a task, for calls that all guards let pass at once; None if one never says so."""
         passes: list[Callable[[Call], bool]] = []
         finish: Finish = _as_it_is

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clawft.model.call import (
     EMPTY_OBJECT,
-    Background,
+    BackgroundTalk,
     Call,
     CallToolResult,
     Errand,
@@ -19,12 +19,12 @@ from clawft.model.call import (
     Next,
     Question,
     Reply,
-    Sent,
+    SentErrand,
     Shortcut,
-    Silent,
-    Standing,
-    Start,
+    SilentTalk,
+    StartErrand,
     Talk,
+    TaskStanding,
     Witness,
 )
 from clawft.model.caller import LOCAL, Caller, Capabilities, Era, Grant
@@ -43,9 +43,9 @@ from clawft.model.offer import (
     Resource,
     ResourceContent,
     ResourceTemplate,
-    Said,
     TaskSupport,
     Tool,
+    ToolDefinition,
 )
 from clawft.model.verdict import Allow, Ask, Deny, Verdict
 
@@ -56,7 +56,7 @@ __all__ = [
     "Allow",
     "Annotations",
     "Ask",
-    "Background",
+    "BackgroundTalk",
     "Call",
     "CallToolResult",
     "Caller",
@@ -84,15 +84,15 @@ __all__ = [
     "Resource",
     "ResourceContent",
     "ResourceTemplate",
-    "Said",
-    "Sent",
+    "SentErrand",
     "Shortcut",
-    "Silent",
-    "Standing",
-    "Start",
+    "SilentTalk",
+    "StartErrand",
     "Talk",
+    "TaskStanding",
     "TaskSupport",
     "Tool",
+    "ToolDefinition",
     "Verdict",
     "Witness",
 ]

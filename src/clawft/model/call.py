@@ -63,7 +63,7 @@ class Talk(Protocol):
         ...
 
 
-class Standing(Struct, frozen=True):
+class TaskStanding(Struct, frozen=True):
     """What a server tells of the task that it has made of a call. What it does not say is None."""
 
     status: str = ""
@@ -72,13 +72,13 @@ class Standing(Struct, frozen=True):
     poll_ms: int | None = None
 
 
-class Background:
+class BackgroundTalk:
     """The Talk of a call that its caller follows as a task. A class and no protocol: many calls are asked for it."""
 
     wished_ms: int | None = None
     """How long the caller wants it kept, if it said so."""
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, standing: TaskStanding) -> None:
         """The server that works on it tells how it is getting on."""
         raise NotImplementedError
 
@@ -92,7 +92,7 @@ class InputRequired(BaseException):
         self.carry = carry
 
 
-class Silent:
+class SilentTalk:
     """A Talk to nobody: for calls from the library and the command line."""
 
     level = ""
@@ -126,7 +126,7 @@ class Call(Struct, frozen=True, gc=False):
     origin: Origin
     arguments: bytes = EMPTY_OBJECT
     meta: bytes = b""
-    talk: Talk = Silent()
+    talk: Talk = SilentTalk()
     asked: str = ""
     more: bytes = b""
     """An object of the members of the request that we do not know; a server gets them as they came."""
@@ -196,13 +196,13 @@ class Errand(Protocol):
         ...
 
 
-class Sent(Protocol):
+class SentErrand(Protocol):
     def cancel(self) -> None:
         """Its errand is told nothing more."""
         ...
 
 
-Start = Callable[[Call, Errand], Sent | None]
+StartErrand = Callable[[Call, Errand], SentErrand | None]
 """Send it on its way and return at once; None if this call needs more than one message and its answer."""
 
 
@@ -222,6 +222,6 @@ class Shortcut(Struct, frozen=True):
 
     passes: tuple[Callable[[Call], bool], ...]
     """Each guard's word that it has nothing to say about a call. Without all of them it goes the long way."""
-    start: Start
+    start: StartErrand
     finish: Finish
     witness: Witness

@@ -22,7 +22,7 @@ class Annotations(Struct, frozen=True, rename="camel", omit_defaults=True):
 TaskSupport = Literal["forbidden", "optional", "required", "server"]
 
 
-class Said(Struct, frozen=True, rename="camel"):
+class ToolDefinition(Struct, frozen=True, rename="camel"):
     """What a tool says of itself: a view of its definition."""
 
     title: str = ""
@@ -31,8 +31,8 @@ class Said(Struct, frozen=True, rename="camel"):
     output_schema: msgspec.Raw = msgspec.Raw(b"")
 
 
-_said = msgspec.json.Decoder(Said)
-_NOTHING_SAID = Said()
+_said = msgspec.json.Decoder(ToolDefinition)
+_NOTHING_SAID = ToolDefinition()
 
 
 class Tool(Struct, frozen=True, gc=False):
@@ -51,10 +51,10 @@ class Tool(Struct, frozen=True, gc=False):
     """May, or must, it run as a task? `server`: the server behind it decides with each call."""
     needs: Capabilities = Capabilities()
     """What the caller must be able to do for this tool to work at all."""
-    told: Said | None = None
+    told: ToolDefinition | None = None
 
     @property
-    def said(self) -> Said:
+    def said(self) -> ToolDefinition:
         return self.told or (_said.decode(self.wire) if self.wire else _NOTHING_SAID)
 
     @property

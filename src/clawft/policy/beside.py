@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clawft.model import Annotations, Said, Tool
+from clawft.model import Annotations, Tool, ToolDefinition
 from clawft.policy.pin import AS_IT_CAME, canonical, members
 
 PROMPTS, RESOURCES = "prompts/get", "resources/read"
@@ -34,7 +34,7 @@ def _said(prompt: Mapping[str, Any]) -> str:
 
 
 def _as_tool(name: str, wire: bytes, description: str = "") -> Tool:
-    return Tool(name, wire, Annotations(read_only_hint=True), told=Said(description=description))
+    return Tool(name, wire, Annotations(read_only_hint=True), told=ToolDefinition(description=description))
 
 
 RESOURCES_TOOL = _as_tool(RESOURCES, b'{"name":"resources/read"}')

@@ -30,7 +30,7 @@ from clawft.model import (
     Resource,
     ResourceContent,
     ResourceTemplate,
-    Sent,
+    SentErrand,
     Tool,
 )
 
@@ -58,7 +58,7 @@ class RawProvider(Protocol):
 class StartingProvider(Protocol):
     """A provider that can send a call on its way and have nothing wait for it."""
 
-    def start(self, call: Call, errand: Errand) -> Sent | None:
+    def start(self, call: Call, errand: Errand) -> SentErrand | None:
         """None if this call needs more than one message and its answer: then it is run."""
         ...
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolError
-from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Said, Tool
+from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
 from clawft.provider.explain import wrong_arguments
 from clawft.provider.result import Output, read_output
@@ -70,7 +70,7 @@ def define(
     """Read the function once. A TypeError says why it cannot be a tool."""
     signature = read_signature(function, name, input_schema)
     output = read_output(signature.returns, name)
-    said = Said(
+    said = ToolDefinition(
         title,
         inspect.cleandoc(function.__doc__ or ""),
         Raw(_encode(signature.schema)),
@@ -84,7 +84,7 @@ def define(
     )
 
 
-def _wire(name: str, said: Said, annotations: Annotations, needs: Capabilities) -> bytes:
+def _wire(name: str, said: ToolDefinition, annotations: Annotations, needs: Capabilities) -> bytes:
     """The definition as it is listed."""
     members: dict[str, Any] = {"name": name}
     if said.title:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.errors import ProtocolFailure
-from clawft.model import Standing
+from clawft.model import TaskStanding
 from clawft.wire import meta as metas
 
 ASKING = "input_required"
@@ -96,10 +96,10 @@ class _Told(Struct, rename="camel"):
     poll_interval: Any = UNSET
 
 
-def standing(shape: bytes) -> Standing:
+def standing(shape: bytes) -> TaskStanding:
     """How a task is getting on, told by a server of either kind. The shape was read before."""
     told = msgspec.json.decode(shape, type=_Told)
-    return Standing(
+    return TaskStanding(
         told.status,
         told.status_message if isinstance(told.status_message, str) else "",
         milliseconds(told.ttl if told.ttl_ms is UNSET else told.ttl_ms),

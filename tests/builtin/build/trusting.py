@@ -10,13 +10,13 @@ import psutil
 import pytest
 
 from clawft.builtin import families
-from clawft.model import Call, Caller, CallToolResult, Capabilities, Origin, Question, Silent
+from clawft.model import Call, Caller, CallToolResult, Capabilities, Origin, Question, SilentTalk
 from clawft.provider.definition import as_result
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore
 
 
-class Listener(Silent):
+class Listener(SilentTalk):
     """Remembers progress and answers questions, all with the same answer."""
 
     def __init__(self, answer: Mapping[str, Any] | None = None) -> None:

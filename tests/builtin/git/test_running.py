@@ -22,7 +22,7 @@ from clawft.builtin.git.program import NO_PROTOCOL, Program, environment, progra
 from clawft.builtin.git.progress import Progress
 from clawft.builtin.git.run import Limits, run
 from clawft.errors import ExecutionFailed
-from clawft.model import Call, Caller, Origin, Silent
+from clawft.model import Call, Caller, Origin, SilentTalk
 from clawft.provider.context import ToolContext
 from clawft.provider.function import FunctionProvider, definition_of
 from clawft.store.memory import MemoryStore
@@ -138,7 +138,7 @@ async def test_calls_at_the_same_time_do_not_meet(workspace: Path) -> None:
     assert [each["result"][0]["message"] for each in found] == [f"message {n}" for n in range(8) for _ in range(3)]
 
 
-class Told(Silent):
+class Told(SilentTalk):
     """Remembers what was reported."""
 
     def __init__(self) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from clawft.gateway.task import tasks
-from clawft.model import Call, Prompt, Reply, Standing
-from clawft.model.call import Background
+from clawft.model import Call, Prompt, Reply, TaskStanding
+from clawft.model.call import BackgroundTalk
 from tests.gateway.support import Demo, Gate, Pipe, pipe, serving
 from tests.requirements import requirement
 
@@ -56,10 +56,10 @@ async def test_only_a_tool_can_be_a_task() -> None:
 
 async def test_what_is_said_of_a_task_is_said_once() -> None:
     async def works(call: Call) -> Reply:
-        assert isinstance(call.talk, Background)
+        assert isinstance(call.talk, BackgroundTalk)
         for message in ("reading", "reading", "writing"):
-            call.talk.stands(Standing("working", message))
-        call.talk.stands(Standing("completed", "written"))
+            call.talk.stands(TaskStanding("working", message))
+        call.talk.stands(TaskStanding("completed", "written"))
         return Reply.text("done")
 
     async with pipe(serving(Demo().add("job", works, task="optional"))) as caller:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clawft.model import Call, Caller, Origin, Silent, Tool
+from clawft.model import Call, Caller, Origin, SilentTalk, Tool
 from clawft.provider.server.hearing import belongs_to, is_wanted, read_said
 from clawft.upstream.flights import Flight
 from tests.requirements import requirement
@@ -10,12 +10,12 @@ from tests.requirements import requirement
 pytestmark = requirement("RES-11")
 
 
-class Listening(Silent):
+class Listening(SilentTalk):
     level = "info"
 
 
 def flight(stream: int | None = None, *, listens: bool = True, principal: str = "ada") -> Flight:
-    talk = Listening() if listens else Silent()
+    talk = Listening() if listens else SilentTalk()
     call = Call(Caller(principal=principal), "t", Tool("t", b""), Origin("mcp:s"), talk=talk)
     found = Flight(call, "t", 1.0)
     found.stream = stream

@@ -41,7 +41,7 @@ from clawft.model import (
     Kind,
     Origin,
     Reply,
-    Silent,
+    SilentTalk,
     Tool,
 )
 from clawft.provider.base import Provider
@@ -77,7 +77,7 @@ class Registry:
         self.providers = {namespace: self.providers[namespace] for namespace in namespaces}
 
 
-class Heard(Silent):
+class Heard(SilentTalk):
     def __init__(self) -> None:
         self.steps: list[tuple[float, float | None, str]] = []
 
@@ -102,10 +102,10 @@ def provider(of: UpstreamProviders, name: str) -> UpstreamProvider:
     return found
 
 
-def call(of: UpstreamProvider, name: str, meta: bytes = b"", talk: Silent | None = None, **arguments: Any) -> Call:
+def call(of: UpstreamProvider, name: str, meta: bytes = b"", talk: SilentTalk | None = None, **arguments: Any) -> Call:
     tool = next((each for each in of.list_tools() if each.name == name), Tool(name, b""))
     origin = Origin(of.namespace, of.server, False)
-    return Call(Caller(), name, tool, origin, json.dumps(arguments).encode(), meta, talk or Silent())
+    return Call(Caller(), name, tool, origin, json.dumps(arguments).encode(), meta, talk or SilentTalk())
 
 
 def text(reply: Reply) -> str:

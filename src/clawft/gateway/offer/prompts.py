@@ -26,7 +26,7 @@ from clawft.model import (
     ForeignPrompt,
     Origin,
     Prompt,
-    Silent,
+    SilentTalk,
     Talk,
     Tool,
 )
@@ -154,7 +154,7 @@ class Prompts:
 
 
 def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> Use:
-    return Use(method, origin, unasked(caller), msgspec.json.encode(ref), Silent())
+    return Use(method, origin, unasked(caller), msgspec.json.encode(ref), SilentTalk())
 
 
 def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:

@@ -9,7 +9,7 @@ from typing import TypeGuard, TypeVar
 
 from msgspec import Struct
 
-from clawft.model import Caller, Next, Origin, Start
+from clawft.model import Caller, Next, Origin, StartErrand
 from clawft.provider.base import PageProvider, Provider, ResourceProvider, StartingProvider, WatchedProvider, end_of
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Registered(Struct, frozen=True, dict=True):
         return end_of(self.provider)
 
     @cached_property
-    def start(self) -> Start | None:
+    def start(self) -> StartErrand | None:
         """How a call is sent on its way, by one that can."""
         return self.provider.start if isinstance(self.provider, StartingProvider) else None
 

@@ -22,7 +22,7 @@ from clawft.gateway.events import Events, TaskChanged
 from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
 from clawft.link.share.attic import ATTIC
-from clawft.model import Background, Caller, Kind, LogLevel, Question, Reply, Standing
+from clawft.model import BackgroundTalk, Caller, Kind, LogLevel, Question, Reply, TaskStanding
 from clawft.wire.asking import answers_it, require
 from clawft.wire.stateless import error_code
 from clawft.wire.tasks import FINAL
@@ -38,7 +38,7 @@ log = logging.getLogger("clawft.tasks")
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 _NONE_YET: Answers = {}
-_UNTOLD = Standing()
+_UNTOLD = TaskStanding()
 
 
 class _Shape(Struct, rename="camel", omit_defaults=True):
@@ -56,7 +56,7 @@ class _Shape(Struct, rename="camel", omit_defaults=True):
     error: Any = UNSET
 
 
-class Task(Background):
+class Task(BackgroundTalk):
     """One running call. Its questions wait here until the caller answers them."""
 
     def __init__(
@@ -150,7 +150,7 @@ class Task(Background):
             self._answers[key].set_result(answers[key])
         self._close(fitting)
 
-    def stands(self, standing: Standing) -> None:
+    def stands(self, standing: TaskStanding) -> None:
         """What the server behind it says of it. That it is done is told with the result, which comes in a moment."""
         if self.status in FINAL or standing == self._standing:
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clawft.errors import ExecutionFailed, JsonRpcFailure, RequestTimeout
-from clawft.model import Call, Next, Reply, Silent
+from clawft.model import Call, Next, Reply, SilentTalk
 from clawft.provider.server import relay
 from clawft.provider.server.call.plain import PlainCall
 from clawft.provider.server.upstream import UpstreamProvider
@@ -21,7 +21,7 @@ SECONDS = 10.0
 FOLLOWED = b'{"progressToken":"theirs"}'
 
 
-class Loud(Silent):
+class Loud(SilentTalk):
     """Of a caller who wants to hear what the server logs."""
 
     level = "info"

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from clawft.errors import ClawftError, JsonRpcFailure, ProtocolFailure
-from clawft.model import Background, Call
+from clawft.model import BackgroundTalk, Call
 from clawft.upstream.interest.interest import Interest
 from clawft.wire import tasks
 
@@ -22,18 +22,18 @@ Look = Callable[[], Awaitable[bytes]]
 
 
 def is_background(call: Call) -> bool:
-    return isinstance(call.talk, Background)
+    return isinstance(call.talk, BackgroundTalk)
 
 
 def wish(call: Call) -> dict[str, int]:
     """What a server of 2025-11-25 is asked for with a task."""
     talk = call.talk
-    return {"ttl": talk.wished_ms} if isinstance(talk, Background) and talk.wished_ms is not None else {}
+    return {"ttl": talk.wished_ms} if isinstance(talk, BackgroundTalk) and talk.wished_ms is not None else {}
 
 
 def tell(call: Call, shape: bytes) -> None:
     """The shape was read before."""
-    if isinstance(call.talk, Background):
+    if isinstance(call.talk, BackgroundTalk):
         call.talk.stands(tasks.standing(shape))
 
 

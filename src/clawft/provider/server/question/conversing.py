@@ -8,7 +8,7 @@ from typing import Any
 
 from clawft.link.base import Outgoing
 from clawft.link.patience import Patience
-from clawft.model import Call, Caller, Era, InputRequired, Silent
+from clawft.model import Call, Caller, Era, InputRequired, SilentTalk
 from clawft.provider.server import relay
 from clawft.provider.server.following import Following
 from clawft.provider.server.question import carried
@@ -100,7 +100,7 @@ class Conversing:
 
     def _tell_progress_to(self, opened: OpenCall, call: Call | None) -> None:
         if opened.token is not None and not opened.answer.done():
-            self._following.hand_over(opened.token, Silent() if call is None else call.talk)
+            self._following.hand_over(opened.token, SilentTalk() if call is None else call.talk)
 
     # ── stateless servers: the request is made again ─────────────────────────────────────────────────────────────────
 
