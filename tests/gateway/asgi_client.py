@@ -13,7 +13,7 @@ from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all
 from clawft.gateway.http.app import HttpApp
 from clawft.model import Caller
 from clawft.wire.headers import encode_value
-from clawft.wire.sse import Event, EventReader
+from clawft.wire.sse import EventReader, SseEvent
 from tests.gateway.support import SECONDS, Json
 
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -28,7 +28,7 @@ class Answer:
         self.headers: dict[str, str] = {}
         self.body = b""
         self.ended = False
-        self.events: list[Event] = []
+        self.events: list[SseEvent] = []
         self._reader = EventReader()
         self._parts = body if isinstance(body, list) else [body]
         self._left = asyncio.Event()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clawft.errors import MessageTooLong
 from clawft.wire import framing, sse
 from clawft.wire.framing import LineFramer, TooLong
-from clawft.wire.sse import Event, EventReader
+from clawft.wire.sse import EventReader, SseEvent
 from tests.props.shapes import OBJECTS, splits
 from tests.requirements import requirement
 
@@ -51,8 +51,8 @@ EVENT_BYTES = st.lists(
 ).map(b"".join)
 
 
-def events(chunks: list[bytes], limit: int) -> tuple[list[Event], bool]:
-    reader, found = EventReader(limit), list[Event]()
+def events(chunks: list[bytes], limit: int) -> tuple[list[SseEvent], bool]:
+    reader, found = EventReader(limit), list[SseEvent]()
     try:
         for chunk in chunks:
             found.extend(reader.feed(chunk))

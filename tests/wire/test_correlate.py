@@ -1,12 +1,12 @@
 """Which waiter gets which answer."""
 
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from tests.requirements import requirement
 
 
 @requirement("WIRE-04", "S2-P1-03")
 def test_ids_grow_and_are_not_used_again() -> None:
-    waiting: Waiting[str] = Waiting()
+    waiting: OpenRequests[str] = OpenRequests()
     first = waiting.open("a")
     waiting.take(b"%d" % first)
     assert waiting.open("b") > first
@@ -14,7 +14,7 @@ def test_ids_grow_and_are_not_used_again() -> None:
 
 @requirement("WIRE-05", "S2-P2-03")
 def test_an_answer_reaches_its_own_waiter_once() -> None:
-    waiting: Waiting[str] = Waiting()
+    waiting: OpenRequests[str] = OpenRequests()
     one, two = waiting.open("one"), waiting.open("two")
     assert waiting.take(b"%d" % two) == "two"
     assert waiting.take(b"%d" % two) is None
@@ -25,7 +25,7 @@ def test_an_answer_reaches_its_own_waiter_once() -> None:
 
 @requirement("WIRE-05")
 def test_unknown_answers_are_counted_and_dropped() -> None:
-    waiting: Waiting[str] = Waiting()
+    waiting: OpenRequests[str] = OpenRequests()
     id = waiting.open("a")
     for stranger in (b'"%d"' % id, b"%d.0" % id, b" %d" % id, b"0%d" % id, b"null", b"", b"99"):
         assert waiting.take(stranger) is None
@@ -35,7 +35,7 @@ def test_unknown_answers_are_counted_and_dropped() -> None:
 
 @requirement("WIRE-05")
 def test_a_late_answer_finds_nobody() -> None:
-    waiting: Waiting[str] = Waiting()
+    waiting: OpenRequests[str] = OpenRequests()
     id = waiting.open("a")
     waiting.close(id)
     waiting.close(id)
@@ -44,7 +44,7 @@ def test_a_late_answer_finds_nobody() -> None:
 
 @requirement("WIRE-07")
 def test_the_end_of_the_link_concerns_everyone_who_waits() -> None:
-    waiting: Waiting[str] = Waiting()
+    waiting: OpenRequests[str] = OpenRequests()
     waiting.open("a")
     waiting.open("b")
     assert waiting.drain() == ["a", "b"]

@@ -12,7 +12,7 @@ from clawft.errors import ExecutionFailed, LinkClosed, RequestTimeout, UrlElicit
 from clawft.gateway.talk import Outlet
 from clawft.model import Question
 from clawft.wire import forms, jsonrpc, narrow
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from clawft.wire.jsonrpc import Failure, Response
 from clawft.wire.revisions import Revision
 from clawft.wire.visible import make_visible
@@ -29,7 +29,7 @@ class Asking:
     def __init__(self, aside: Outlet, seconds: float) -> None:
         self._aside = aside
         self._seconds = seconds
-        self._asked: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._asked: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
         self._visits: dict[str, None] = {}
         """Addresses the person was sent to, by their id; the last of them."""
 

@@ -30,7 +30,7 @@ from clawft.wire.jsonrpc import Request
 from clawft.wire.meta import TASKS
 from clawft.wire.methods import METHODS
 from clawft.wire.revisions import STATELESS
-from clawft.wire.stateless import LIST_TTL_MS, Told
+from clawft.wire.stateless import LIST_TTL_MS, CallerClaims
 from clawft.wire.visible import make_visible
 
 MAX_CLIENTS = 32
@@ -48,7 +48,7 @@ class Heard(Struct, frozen=True, gc=False):
 
     request: Request
     caller: Caller
-    told: Told
+    claims: CallerClaims
     target: Target | None = None
     entry: Entry | None = None
     """The tool that is called, if there is one of this name."""
@@ -66,41 +66,43 @@ class Exchange:
 
     def read(self, request: Request, headers: Headers | None = None) -> Heard:
         """Who calls, and what. Raises what the ladder of the dialect refuses."""
-        told = stateless.read_caller(request, headers)
-        caller = self._caller(told)
+        claims = stateless.read_caller(request, headers)
+        caller = self._caller(claims)
         dispatch.check_method(request.method, caller)
         if request.method not in CALLS:
-            return Heard(request, caller, told)
+            return Heard(request, caller, claims)
         target = dispatch.read_target(request.method, request.params)
         entry = self._gateway.tools.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(_USUAL, caller, told, target, entry)  # all that was asked is in its target
+        return Heard(_USUAL, caller, claims, target, entry)  # all that was asked is in its target
 
     def read_usual(self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None) -> Heard | None:
         """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
 
         `route` is what the headers tell of it.
         """
-        told = stateless.read_usual_caller(usual.meta)
-        if told is None or (headers is not None and route != (told.revision, METHOD, usual.name)):
+        claims = stateless.read_usual_caller(usual.meta)
+        if claims is None or (headers is not None and route != (claims.revision, METHOD, usual.name)):
             return None
         target = Target(METHOD, usual.name, usual.arguments, usual.meta)
-        caller = self._callers.of(told)
+        caller = self._callers.of(claims)
         entry = self._gateway.tools.find(usual.name, caller)
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(_USUAL, caller, told, target, entry)
+        return Heard(_USUAL, caller, claims, target, entry)
 
-    def _caller(self, told: Told) -> Caller:
+    def _caller(self, claims: CallerClaims) -> Caller:
         base = self._base
-        can, grant = told.capabilities, base.grant
-        return Caller(base.principal, base.agent, told.client, _STATELESS, told.revision, can, grant, "", base.proof)
+        can, grant = claims.capabilities, base.grant
+        return Caller(
+            base.principal, base.agent, claims.client, _STATELESS, claims.revision, can, grant, "", base.proof
+        )
 
     def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
         if heard.target is not None:
-            return self._call(heard.target, heard.entry, heard.caller, heard.told, outlet)
+            return self._call(heard.target, heard.entry, heard.caller, heard.claims, outlet)
         if heard.request.method in LISTS:
             return self._list(heard)
         return self._others[heard.request.method](self, heard.request, heard.caller, outlet)
@@ -112,10 +114,12 @@ class Exchange:
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _call(self, target: Target, entry: Entry | None, caller: Caller, told: Told, outlet: Outlet) -> bytes:
+    async def _call(
+        self, target: Target, entry: Entry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
+    ) -> bytes:
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
-        talk = StatelessTalk(caller, outlet, told.progress_token, told.log_level, opened, brought)
+        talk = StatelessTalk(caller, outlet, claims.progress_token, claims.log_level, opened, brought)
         try:
             if entry is not None and self._wants_task(entry, target, caller):
                 reply = self._start_task(target, caller, {})

@@ -22,7 +22,7 @@ from clawft.link.share.noise import Noise
 from clawft.link.share.turns import unended
 from clawft.link.share.unread import Taker
 from clawft.wire import jsonrpc
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT, TooLong
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
@@ -48,7 +48,7 @@ class StreamLink:
         self._launch = launch
         self._name = name or launch.command
         self._limit = limit
-        self._waiting: Waiting[Waiter] = Waiting()
+        self._waiting: OpenRequests[Waiter] = OpenRequests()
         self._closing = False
         self._broken: LinkError | None = None
         self._batches = False

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.wire.beside import Share, Size
-from clawft.wire.blocks import Message, is_known, mended_block
+from clawft.wire.blocks import ContentMessage, is_known, mended_block
 from clawft.wire.shapes import Anything, mended
 
 _object = msgspec.json.Decoder(dict[str, Raw])
@@ -178,7 +178,7 @@ def mended_sampling(params: bytes) -> bytes:
 
 
 def _mended_message(message: Raw) -> dict[str, Any]:
-    content = msgspec.json.decode(message, type=Message).content
+    content = msgspec.json.decode(message, type=ContentMessage).content
     several = bytes(content)[:1] == b"["
     told = [_mended_part(each) for each in _content.decode(content)] if several else _mended_part(content)
     return {**_object.decode(message), "content": told}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from clawft.wire.shapes import Described
+from clawft.wire.shapes import ItemDescription
 
 _SAFE = 2**53 - 1
 """Above it a client that knows no integers but in floating point reads another one."""
@@ -23,7 +23,7 @@ Moment = Annotated[str, Meta(pattern=_MOMENT)]
 """With its zone: some clients read no other."""
 
 
-class Regard(Struct, gc=False, rename="camel"):
+class ContentAnnotations(Struct, gc=False, rename="camel"):
     """The annotations of a resource or a block: for whom it is, and how much."""
 
     audience: list[Literal["user", "assistant"]] | UnsetType = UNSET
@@ -31,18 +31,18 @@ class Regard(Struct, gc=False, rename="camel"):
     last_modified: Moment | UnsetType = UNSET
 
 
-class Kept(Described, kw_only=True):
+class AnyResource(ItemDescription, kw_only=True):
     name: str
     mime_type: str | UnsetType = UNSET
-    annotations: Regard | UnsetType = UNSET
+    annotations: ContentAnnotations | UnsetType = UNSET
 
 
-class Resource(Kept, kw_only=True):
+class Resource(AnyResource, kw_only=True):
     uri: str
     size: Size | UnsetType = UNSET
 
 
-class ResourceTemplate(Kept, kw_only=True):
+class ResourceTemplate(AnyResource, kw_only=True):
     uri_template: str
 
 
@@ -53,6 +53,6 @@ class Argument(Struct, gc=False, kw_only=True):
     required: bool | UnsetType = UNSET
 
 
-class Prompt(Described, kw_only=True):
+class Prompt(ItemDescription, kw_only=True):
     name: str
     arguments: list[Argument] | UnsetType = UNSET

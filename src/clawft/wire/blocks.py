@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.wire.beside import Regard, Resource, Size
+from clawft.wire.beside import ContentAnnotations, Resource, Size
 from clawft.wire.shapes import Anything, mended
 
 _QUOTE = ord('"')
@@ -25,7 +25,7 @@ def _must_be_text(value: Raw) -> None:
 
 
 class _Block(Struct, gc=False, kw_only=True, tag_field="type"):
-    annotations: Regard | UnsetType = UNSET
+    annotations: ContentAnnotations | UnsetType = UNSET
     meta: Anything | UnsetType = field(default=UNSET, name="_meta")
 
 
@@ -87,7 +87,7 @@ class _Tool(Struct, gc=False, rename="camel"):
     result_type: Literal["complete"] = "complete"
 
 
-class Message(Struct, gc=False):
+class ContentMessage(Struct, gc=False):
     role: Literal["user", "assistant"]
     content: Raw
 
@@ -165,7 +165,7 @@ def mended_prompt(result: bytes) -> bytes:
 
 
 def _mended_message(message: bytes) -> bytes:
-    told = msgspec.json.decode(message, type=Message).content
+    told = msgspec.json.decode(message, type=ContentMessage).content
     block = mended_block(told)
     return message if block is told else _encode({**_object.decode(message), "content": Raw(block)})
 

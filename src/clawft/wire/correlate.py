@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 Slot = TypeVar("Slot")
 
 
-class Waiting(Generic[Slot]):
+class OpenRequests(Generic[Slot]):
     """Open requests by their id. Unknown, late and second answers are counted, never delivered."""
 
     def __init__(self) -> None:

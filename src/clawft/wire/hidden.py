@@ -91,7 +91,7 @@ def chain() -> re.Pattern[str]:
     return re.compile(rf"{_SOME}*+{_ANY}?(?:{_SOME}++{_ANY}?)*+")
 
 
-class Shown:
+class RevealedText:
     """One text, taken piece by piece, in the words that show what is hidden in it."""
 
     def __init__(self, spelling: Spelling) -> None:

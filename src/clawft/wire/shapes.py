@@ -25,7 +25,7 @@ class Icon(Struct, gc=False, rename="camel"):
     theme: Literal["light", "dark"] | UnsetType = UNSET
 
 
-class Described(Struct, gc=False, rename="camel", kw_only=True):
+class ItemDescription(Struct, gc=False, rename="camel", kw_only=True):
     """What a tool, a prompt and a resource may all have."""
 
     title: str | UnsetType = UNSET

@@ -22,7 +22,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _HEAD = HEAD_BYTES + len("data: ")
 
 
-class Event(Struct, frozen=True):
+class SseEvent(Struct, frozen=True):
     data: str
     event: str = "message"
     id: str | None = None
@@ -59,7 +59,7 @@ class EventReader:
         self.limit = limit
         self._skips = skips
         self._skipping = False
-        self._skipped: list[Event] = []
+        self._skipped: list[SseEvent] = []
         self._begun = False
         """Of what is skipped: is there anything on the line that is not whole yet?"""
         self._held = bytearray()
@@ -70,7 +70,7 @@ class EventReader:
         self._data: list[str] = []
         self._size = 0
 
-    def feed(self, chunk: bytes) -> Iterator[Event]:
+    def feed(self, chunk: bytes) -> Iterator[SseEvent]:
         """Raises MessageTooLong for an event, or a comment, above the limit, unless it skips them."""
         if self._after_cr and chunk[:1] == b"\n":
             chunk = chunk[1:]  # the second half of a CRLF that was split
@@ -99,7 +99,7 @@ class EventReader:
         elif part:
             self._begun = True
 
-    def _line(self, last: bytes) -> Iterator[Event]:
+    def _line(self, last: bytes) -> Iterator[SseEvent]:
         if self._skipping:
             self._skipping = last != b"" or self._begun  # a line with nothing on it ends what is skipped
             self._begun = False
@@ -112,7 +112,7 @@ class EventReader:
                 self._field(line)
         yield from self._told()
 
-    def _told(self) -> Iterator[Event]:
+    def _told(self) -> Iterator[SseEvent]:
         """That something is skipped is told at once: its end may never come."""
         skipped, self._skipped = self._skipped, []
         yield from skipped
@@ -128,13 +128,13 @@ class EventReader:
         elif name in ("event", "id", "retry"):
             self._fields[name] = value
 
-    def _dispatch(self) -> Iterator[Event]:
+    def _dispatch(self) -> Iterator[SseEvent]:
         fields, data = self._fields, self._data
         self._fields, self._data, self._size = {}, [], 0
         if not fields and not data:
             return
         retry = fields.get("retry", "")
-        yield Event(
+        yield SseEvent(
             data="\n".join(data),
             event=fields.get("event") or "message",
             id=fields.get("id"),
@@ -151,5 +151,5 @@ class EventReader:
         head = [*self._data, value.removeprefix(" ") if name == "data" else ""][0]
         self.clear()
         self._skipping = True
-        self._skipped.append(Event(head[:HEAD_BYTES], TOO_LONG))
+        self._skipped.append(SseEvent(head[:HEAD_BYTES], TOO_LONG))
         return False

@@ -34,7 +34,7 @@ LIST_TTL_MS = 5_000
 READ_TTL_MS = 0
 
 
-class Told(Struct, frozen=True):
+class CallerClaims(Struct, frozen=True):
     """What a request says about its caller."""
 
     revision: str
@@ -44,7 +44,7 @@ class Told(Struct, frozen=True):
     progress_token: Raw | UnsetType
 
 
-def read_caller(request: Request, headers: Headers | None = None) -> Told:
+def read_caller(request: Request, headers: Headers | None = None) -> CallerClaims:
     """The ladder: `_meta`, then headers (HTTP only), then version. The first rung that fails is the answer."""
     params = metas.read_params(request.params)
     version = _version_of(params.meta)
@@ -53,7 +53,7 @@ def read_caller(request: Request, headers: Headers | None = None) -> Told:
     return _told_by(params.meta, version)
 
 
-def read_usual_caller(meta: bytes) -> Told | None:
+def read_usual_caller(meta: bytes) -> CallerClaims | None:
     """The same for the usual tools/call, but for its headers; None if it stumbles, and has to climb all of the ladder.
 
     A client says the same of itself with every request.
@@ -65,7 +65,7 @@ def read_usual_caller(meta: bytes) -> Told | None:
 
 
 @lru_cache(maxsize=256)
-def _known(meta: bytes) -> Told:
+def _known(meta: bytes) -> CallerClaims:
     read = metas.read_meta(meta)
     return _told_by(read, _version_of(read))
 
@@ -77,7 +77,7 @@ def _version_of(meta: Meta) -> str:
     return meta.version
 
 
-def _told_by(meta: Meta, version: str) -> Told:
+def _told_by(meta: Meta, version: str) -> CallerClaims:
     if version not in STATELESS:
         raise unsupported(version)
     if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
@@ -87,7 +87,7 @@ def _told_by(meta: Meta, version: str) -> Told:
     read = _read_told if len(offered) + len(client) <= MAX_KNOWN_META else _read_told.__wrapped__
     capabilities, name = read(offered, client)
     token = meta.progress_token if meta.progress_token is UNSET else meta.progress_token.copy()  # all by itself
-    return Told(version, capabilities, name, meta.log_level, token)
+    return CallerClaims(version, capabilities, name, meta.log_level, token)
 
 
 @lru_cache(maxsize=256)

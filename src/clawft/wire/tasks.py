@@ -25,7 +25,7 @@ _object = msgspec.json.Decoder(dict[str, Raw])
 _encode = msgspec.json.encode
 
 
-class Seen(Struct, rename="camel"):
+class TaskView(Struct, rename="camel"):
     """What we look at of a task; everything else passes as it came."""
 
     task_id: str
@@ -37,10 +37,10 @@ class Seen(Struct, rename="camel"):
     input_requests: Raw | UnsetType = UNSET
 
 
-def read(shape: bytes, id: str | None = None) -> Seen:
+def read(shape: bytes, id: str | None = None) -> TaskView:
     """Raises ProtocolFailure for what is no task, too much for one, or another than the one that was asked for."""
     try:
-        seen = msgspec.json.decode(shape, type=Seen)
+        seen = msgspec.json.decode(shape, type=TaskView)
     except msgspec.DecodeError as wrong:
         raise ProtocolFailure(f"a task that cannot be read: {wrong}") from None
     if len(shape) - _size(seen.result) - _size(seen.input_requests) > MAX_TOLD_BYTES:
@@ -121,7 +121,7 @@ def read_created(result: bytes) -> bytes | None:
     try:
         task = msgspec.json.decode(result, type=_Created).task
         if task is not UNSET:
-            msgspec.json.decode(task, type=Seen)
+            msgspec.json.decode(task, type=TaskView)
     except msgspec.DecodeError:
         return None
     return None if task is UNSET else bytes(task)

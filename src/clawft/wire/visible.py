@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from clawft.wire.hidden import Shown, chain, in_json, in_text
+from clawft.wire.hidden import RevealedText, chain, in_json, in_text
 from clawft.wire.strings import PIECE, first_piece
 
 _TELLING = re.compile(rb"\\[ubf]")
@@ -31,7 +31,7 @@ def make_visible(raw: bytes) -> bytes:
     """The same JSON with hidden characters spelled out as ⟨U+202E⟩; the very same object if there are none."""
     if is_plain(raw):
         return raw
-    whole, shown = memoryview(raw), Shown(in_json())
+    whole, shown = memoryview(raw), RevealedText(in_json())
     parts: list[bytes | memoryview] = []
     changed = False
     at = 0
@@ -46,7 +46,7 @@ def make_visible(raw: bytes) -> bytes:
 
 def visible_text(text: str) -> str:
     """The same for a plain string, control characters included (but tab and line ends)."""
-    shown = Shown(in_text())
+    shown = RevealedText(in_text())
     return shown.piece(text.encode("utf-8", "backslashreplace").decode()) + shown.end()
 
 
@@ -60,7 +60,7 @@ def _piece(rest: memoryview) -> bytes:
     return piece + chained[0].encode(*_ANYHOW) if chained and chained[0] else piece
 
 
-def _visible(piece: bytes, shown: Shown) -> bytes:
+def _visible(piece: bytes, shown: RevealedText) -> bytes:
     """The very same object if nothing is hidden in it."""
     if not shown.is_open and is_plain(piece):
         return piece

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import AwaitedTurn, Sender
-from clawft.wire.sse import Event, EventReader
+from clawft.wire.sse import EventReader, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse
@@ -31,7 +31,7 @@ log = logging.getLogger("clawft.link")
 
 async def events_of(
     response: ClientResponse, limit: int, noise: Noise, sender: Sender, *, skips: bool = False
-) -> AsyncIterator[Event]:
+) -> AsyncIterator[SseEvent]:
     """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong, unless it skips
     what is too long.
     """
@@ -75,7 +75,7 @@ class Place:
         self.retry_seconds = STREAM_RETRY_SECONDS
         self.events = 0
 
-    def note(self, event: Event) -> None:
+    def note(self, event: SseEvent) -> None:
         self.events += 1
         if event.id and event.id.isprintable() and len(event.id) <= MAX_EVENT_ID:  # a header has to carry it
             self.last_id = event.id

@@ -44,14 +44,14 @@ from clawft.link.patience import Patience, within
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, Sender
 from clawft.wire import jsonrpc
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
-from clawft.wire.sse import Event
+from clawft.wire.sse import SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -85,7 +85,7 @@ class HttpLink:
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
-        self._ids: Waiting[None] = Waiting()
+        self._ids: OpenRequests[None] = OpenRequests()
         self._session_id = ""
         self._revision = ""
         self._batches = False
@@ -309,7 +309,7 @@ class HttpLink:
                 await asyncio.sleep(pause)
         return None
 
-    def _message(self, event: Event, id: int | None) -> Message | None:
+    def _message(self, event: SseEvent, id: int | None) -> Message | None:
         if not event.data or event.event != "message":
             return None
         try:

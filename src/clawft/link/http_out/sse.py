@@ -38,12 +38,12 @@ from clawft.link.patience import Patience, within
 from clawft.link.share.noise import Noise
 from clawft.link.share.turns import Sender
 from clawft.wire import jsonrpc
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
-from clawft.wire.sse import TOO_LONG, Event
+from clawft.wire.sse import TOO_LONG, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
     from aiohttp import ClientResponse, ClientSession
@@ -71,7 +71,7 @@ class SseLink:
         self._exchange = exchanges(credentials)
         self._configured = configured_headers(headers or {})
         self._limit = limit
-        self._waiting: Waiting[asyncio.Future[Response | Failure]] = Waiting()
+        self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
         self._client: ClientSession | None = None
         self._stream: asyncio.Task[None] | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
@@ -197,7 +197,7 @@ class SseLink:
             raise LinkClosed(f"the link to {self._url} is closed")
         return self._client
 
-    def _take(self, event: Event) -> bool:
+    def _take(self, event: SseEvent) -> bool:
         """Whether somebody waited for it."""
         if event.event == "endpoint":
             self._take_endpoint(event.data)

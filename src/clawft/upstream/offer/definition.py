@@ -10,7 +10,7 @@ from clawft.errors import BadParams
 from clawft.model import Annotations, Capabilities, TaskSupport, Tool
 from clawft.wire.meta import NEEDS, read_capabilities
 from clawft.wire.schemas import check_numbers, flaw_of
-from clawft.wire.shapes import Anything, Described, read_mended
+from clawft.wire.shapes import Anything, ItemDescription, read_mended
 from clawft.wire.visible import make_visible
 
 
@@ -37,7 +37,7 @@ class _InputSchema(Struct, gc=False):
     dialect: str | UnsetType = field(default=UNSET, name="$schema")
 
 
-class _ToolView(Described, rename="camel", kw_only=True):
+class _ToolView(ItemDescription, rename="camel", kw_only=True):
     name: str
     input_schema: Raw | UnsetType = UNSET
     output_schema: Raw | UnsetType = UNSET

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import IdeFailed, SpawnFailed
 from clawft.link.process import Child, Launch, start
 from clawft.sandbox.cell import Cell
-from clawft.wire.correlate import Waiting
+from clawft.wire.correlate import OpenRequests
 from clawft.wire.strings import read_whole
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -112,7 +112,7 @@ class Rpc(asyncio.Protocol):
         self._serve = serve
         self._loop = asyncio.get_running_loop()
         self._framer = Framer()
-        self._waiting: Waiting[asyncio.Future[_Message]] = Waiting()
+        self._waiting: OpenRequests[asyncio.Future[_Message]] = OpenRequests()
         self._stdin: asyncio.WriteTransport | None = None
         self._outputs: list[asyncio.BaseTransport] = []
         self._child: Child | None = None

@@ -306,7 +306,7 @@ async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> b
     return answer.result
 
 
-def _told(call: Call, shape: bytes, id: str) -> tasks.Seen:
+def _told(call: Call, shape: bytes, id: str) -> tasks.TaskView:
     seen = tasks.read(shape, id)
     news.tell(call, shape)
     return seen
@@ -317,7 +317,7 @@ def _older_reply(result: bytes) -> Reply:
     return relay.reply_of(tasks.unrelated(result), stateless=False)
 
 
-def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
+def _outcome(call: Call, server: str, seen: tasks.TaskView) -> Reply:
     if seen.status == "completed":
         return _result_of(seen, older=call.caller.era is Era.HANDSHAKE)
     if seen.status == "failed" and seen.error is not UNSET:
@@ -325,7 +325,7 @@ def _outcome(call: Call, server: str, seen: tasks.Seen) -> Reply:
     raise ExecutionFailed(f"{server}: the task was {seen.status}, without a result")
 
 
-def _result_of(seen: tasks.Seen, *, older: bool = False) -> Reply:
+def _result_of(seen: tasks.TaskView, *, older: bool = False) -> Reply:
     if seen.result is UNSET:
         raise ProtocolFailure("a task that was completed, without a result")
     reply = relay.reply_of(bytes(seen.result), stateless=True, older=older)
