@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from clawft.sandbox.bounds import Table
+from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.cell import Cell
 from clawft.sandbox.probe import Means, probe
 from clawft.upstream.cells import Cells
@@ -54,13 +54,13 @@ class House:
     state: Path
     workspace: Path
 
-    def cell(self, level: str, setting: str | Table, argv: list[str], cwd: Path) -> Cell:
+    def cell(self, level: str, setting: str | SandboxTable, argv: list[str], cwd: Path) -> Cell:
         spec = UpstreamSpec("held", command=argv[0], cwd=str(cwd), sandbox="off" if level == "free" else setting)
         made = Cells(self.state, self.workspace).cell(spec, argv, os.path.realpath(cwd))
         return Cell(made.bounds, means(level))
 
     def run(
-        self, level: str, argv: list[str], setting: str | Table = "auto", cwd: Path | None = None, **more: str
+        self, level: str, argv: list[str], setting: str | SandboxTable = "auto", cwd: Path | None = None, **more: str
     ) -> subprocess.CompletedProcess[str]:
         """As a server runs."""
         folder = cwd or self.workspace
@@ -80,7 +80,7 @@ class House:
             check=False,
         )
 
-    def attack(self, level: str, *what: str, setting: str | Table = "auto") -> bool:
+    def attack(self, level: str, *what: str, setting: str | SandboxTable = "auto") -> bool:
         """Whether it got through."""
         ran = self.run(level, [sys.executable, ATTACKS], setting, ATTACK="\n".join(what))
         through, held = ran.stdout.strip() == "through", ran.stderr.startswith("held: ")

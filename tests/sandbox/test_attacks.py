@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from clawft.link.process import Launch, start
-from clawft.sandbox.bounds import Table
+from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.group import end
 from clawft.sandbox.probe import Means
 from tests.requirements import requirement
@@ -259,7 +259,7 @@ def test_strict_has_no_home(house: House, level: str) -> None:
 @requirement("POOL-22")
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_table_opens_what_it_names_and_nothing_else(house: House, level: str) -> None:
-    table = Table(read=("~/.ssh",), write=("out",), network=("*",))
+    table = SandboxTable(read=("~/.ssh",), write=("out",), network=("*",))
     (house.workspace / "out").mkdir()
     assert house.attack(level, "read", str(house.home / ".ssh" / "id_ed25519"), setting=table)
     assert not house.attack(level, "write", str(house.home / ".ssh" / "new"), setting=table)

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from clawft.sandbox.bounds import Around, Bounds, Table, access_to, bounds_of, expand
+from clawft.sandbox.bounds import Bounds, FoldersAround, SandboxTable, access_to, bounds_of, expand
 from tests.requirements import requirement
 
-AROUND = Around(
+AROUND = FoldersAround(
     home="/home/me",
     state="/home/me/.clawft",
     workspace="/home/me/work",
@@ -17,13 +17,13 @@ AROUND = Around(
 )
 
 
-def bounds(setting: str | Table, around: Around = AROUND) -> Bounds:
+def bounds(setting: str | SandboxTable, around: FoldersAround = AROUND) -> Bounds:
     found = bounds_of(setting, around)
     assert found is not None
     return found
 
 
-def access(setting: str | Table, path: str, around: Around = AROUND) -> str:
+def access(setting: str | SandboxTable, path: str, around: FoldersAround = AROUND) -> str:
     return access_to(path, bounds(setting, around).rules)
 
 
@@ -60,15 +60,15 @@ def test_what_may_be_touched(path: str, auto: str, strict: str) -> None:
 def test_the_network_is_everything_nothing_or_what_is_named() -> None:
     assert bounds("auto").any_host
     assert bounds("strict").network == ()
-    assert bounds(Table(network=("a.example",))).some_hosts
+    assert bounds(SandboxTable(network=("a.example",))).some_hosts
     assert bounds_of("off", AROUND) is None
     assert (bounds("auto").required, bounds("require").required) == (False, True)
-    assert bounds(Table(require=True)).required
+    assert bounds(SandboxTable(require=True)).required
 
 
 @requirement("POOL-22")
 def test_a_table_opens_what_it_names() -> None:
-    table = Table(read=(".", "~/.ssh/known_hosts"), write=("out",))
+    table = SandboxTable(read=(".", "~/.ssh/known_hosts"), write=("out",))
     assert access(table, "/home/me/work/src") == "read"
     assert access(table, "/home/me/work/out/x") == "write"
     assert access(table, "/home/me/.ssh/known_hosts") == "read"
@@ -88,12 +88,12 @@ def test_a_workspace_that_holds_the_home_is_not_written(workspace: str, setting:
 
 @requirement("POOL-22")
 def test_a_table_that_opens_the_workspace_does_not_open_what_decides_about_later_runs() -> None:
-    table = Table(write=(".",))
+    table = SandboxTable(write=(".",))
     assert access(table, "/home/me/work/src") == "write"
     assert access(table, "/home/me/work/.git/index") == "write"
     assert access(table, "/home/me/work/.git/hooks/x") == "read"
     assert access(table, "/home/me/work/.mcp.json") == "read"
-    named = Table(write=(".", ".git/hooks"))
+    named = SandboxTable(write=(".", ".git/hooks"))
     assert access(named, "/home/me/work/.git/hooks/x") == "write"
 
 

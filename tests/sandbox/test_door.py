@@ -12,8 +12,8 @@ import pytest
 import uvloop
 
 from clawft.link.process import Launch, start
-from clawft.sandbox.bounds import Table
-from clawft.sandbox.door import MAX_CONNECTIONS, MAX_HEAD_BYTES, Door, Wish, is_allowed, may_lead_to, read_wish
+from clawft.sandbox.bounds import SandboxTable
+from clawft.sandbox.door import MAX_CONNECTIONS, MAX_HEAD_BYTES, Door, ProxyRequest, is_allowed, may_lead_to, read_wish
 from tests.requirements import requirement
 from tests.sandbox.held import furnish
 
@@ -51,15 +51,15 @@ for line in sys.stdin:
 @pytest.mark.parametrize(
     ("head", "wish"),
     [
-        (b"CONNECT a.example:443 HTTP/1.1\r\n\r\n", Wish("a.example", 443, tunnel=True)),
-        (b"CONNECT [::1]:80 HTTP/1.1\r\n\r\n", Wish("::1", 80, tunnel=True)),
+        (b"CONNECT a.example:443 HTTP/1.1\r\n\r\n", ProxyRequest("a.example", 443, tunnel=True)),
+        (b"CONNECT [::1]:80 HTTP/1.1\r\n\r\n", ProxyRequest("::1", 80, tunnel=True)),
         (
             b"GET http://a.example/b?c HTTP/1.1\r\nX: y\r\nProxy-Connection: keep-alive\r\n\r\n",
-            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\nX: y\r\n\r\n"),
+            ProxyRequest("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\nX: y\r\n\r\n"),
         ),
         (
             b"GET http://me:pw@a.example/b?c HTTP/1.1\r\nHost: other.example\r\nhOsT : third.example\r\n\r\n",
-            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
+            ProxyRequest("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
         ),
         (b"GET / HTTP/1.1\r\n\r\n", None),
         (b"GET https://a.example/ HTTP/1.1\r\n\r\n", None),
@@ -79,11 +79,11 @@ for line in sys.stdin:
         (b"GET\t/b\tHTTP/1.1\nHost:other.example\n\n http://a.example/ HTTP/1.1\r\n\r\n", None),
         (
             b"GET http://a.example/b?c HTTP/1.1\r\nHost\t: other.example\r\n\r\n",
-            Wish("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
+            ProxyRequest("a.example", 80, tunnel=False, first=HEAD + b"Connection: close\r\n\r\n"),
         ),
     ],
 )
-def test_where_a_client_wants_to_go(head: bytes, wish: Wish | None) -> None:
+def test_where_a_client_wants_to_go(head: bytes, wish: ProxyRequest | None) -> None:
     assert read_wish(head) == wish
 
 
@@ -107,7 +107,7 @@ def test_where_a_client_wants_to_go(head: bytes, wish: Wish | None) -> None:
     ],
 )
 def test_who_is_let_out(host: str, port: int, hosts: list[str], allowed: bool) -> None:
-    assert is_allowed(Wish(host, port, tunnel=True), hosts) is allowed
+    assert is_allowed(ProxyRequest(host, port, tunnel=True), hosts) is allowed
 
 
 @requirement("POOL-22")
@@ -263,7 +263,7 @@ async def test_a_child_reaches_what_is_listed_and_nothing_else(tmp_path: Path, m
     house = furnish(tmp_path)
     monkeypatch.setenv("HOME", str(house.home))
     async with listener() as good, listener() as bad, asyncio.timeout(PATIENCE_S):
-        table = Table(network=(f"127.0.0.1:{good}",))
+        table = SandboxTable(network=(f"127.0.0.1:{good}",))
         argv = [sys.executable, "-c", CLIENT]
         cell = house.cell("bwrap", table, argv, house.workspace)
         child = start(Launch(argv[0], tuple(argv[1:]), cwd=str(house.workspace), confine=lambda argv, cwd: cell))

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from clawft.sandbox.bounds import Bounds, Rule
+from clawft.sandbox.bounds import Bounds, PathRule
 from clawft.sandbox.bwrap import temporary_bytes
 from clawft.sandbox.cell import Cell
 from clawft.sandbox.probe import MAX_OPEN_FILES, MAX_TASKS
@@ -22,7 +22,7 @@ pytestmark = [
 AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
 PYTHON = shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin") or sys.executable
 """One that everybody may run."""
-BOUNDS = Bounds((Rule("/", "read"), Rule("/tmp", "empty")))
+BOUNDS = Bounds((PathRule("/", "read"), PathRule("/tmp", "empty")))
 
 MANY_TASKS = """
 import os, time

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from clawft.sandbox.apart import MAX_ENTRIES, taken_apart
-from clawft.sandbox.bounds import Rule
+from clawft.sandbox.bounds import PathRule
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
@@ -97,7 +97,7 @@ def test_what_lies_beside_secrets_is_there_as_before(house: House) -> None:
 def test_a_folder_with_more_than_there_is_time_for_is_left_whole(tmp_path: Path) -> None:
     for number in range(MAX_ENTRIES + 1):
         (tmp_path / str(number)).touch()
-    rules = [Rule("/", "read"), Rule(f"{tmp_path}/1", "hide")]
+    rules = [PathRule("/", "read"), PathRule(f"{tmp_path}/1", "hide")]
     assert taken_apart(rules, str(tmp_path)) == rules
 
 

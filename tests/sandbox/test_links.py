@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.sandbox.bounds import Table
+from clawft.sandbox.bounds import SandboxTable
 from tests.requirements import requirement
 from tests.sandbox.held import ATTACKS, LEVELS, House
 
@@ -60,7 +60,7 @@ def test_a_secret_behind_a_link_of_the_user_is_hidden(house: House, level: str, 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_table_opens_no_link_out_of_the_workspace(house: House, level: str) -> None:
     """Who may write to the workspace would choose what the next start opens."""
-    table = Table(read=("keys", "."), write=("out", "more"), network=("*",))
+    table = SandboxTable(read=("keys", "."), write=("out", "more"), network=("*",))
     (house.workspace / "keys").symlink_to(up_to(house, ".ssh"))
     (house.workspace / "out").symlink_to(house.home)
     (house.workspace / "more").symlink_to("kept")
@@ -76,7 +76,7 @@ def test_a_table_opens_no_link_out_of_the_workspace(house: House, level: str) ->
 def test_a_table_of_the_user_follows_his_own_links(house: House, level: str) -> None:
     (house.home / "real").mkdir()
     (house.home / "linked").symlink_to("real")
-    table = Table(read=(".",), write=("~/linked",), network=("*",))
+    table = SandboxTable(read=(".",), write=("~/linked",), network=("*",))
     assert house.attack(level, "write", str(house.home / "linked" / "new"), setting=table)
     assert (house.home / "real" / "new").exists()
 

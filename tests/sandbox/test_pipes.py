@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from clawft.link.process import Launch, start
 from clawft.sandbox import pipes
-from clawft.sandbox.bounds import Table
-from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.bounds import SandboxTable
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.probe import handing
 from tests import system
 from tests.requirements import requirement
@@ -77,7 +77,7 @@ async def test_a_server_that_closes_a_pipe_and_lives_is_noticed_at_once(
 class Plain(Cell, frozen=True):
     """As commands are held that nobody talks with: whoever stays around them has their pipes too."""
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> Start:
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
         return Cell.start(self, argv, cwd, env)
 
 
@@ -111,7 +111,7 @@ async def test_words_variables_limits_and_status_are_what_they_would_be(house: H
 @requirement("LINK-08", "POOL-22")
 async def test_with_hosts_that_are_listed_too(house: House) -> None:
     """What opens the way out gets its socket, whatever else is open."""
-    held = house.cell("bwrap", Table(read=(sys.prefix,), network=("a.example",)), [sys.executable], Path("/usr"))
+    held = house.cell("bwrap", SandboxTable(read=(sys.prefix,), network=("a.example",)), [sys.executable], Path("/usr"))
     status, seen = await tell(held)
     assert (status, seen["input"], seen["descriptors"]) == (0, "said", ["0", "1", "2", "3"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from clawft.sandbox.bounds import SECRETS, Table, bounds_of
+from clawft.sandbox.bounds import SECRETS, SandboxTable, bounds_of
 from clawft.sandbox.settled import present_in, settled
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are f
 
 
 @requirement("POOL-22")
-@pytest.mark.parametrize("setting", ["auto", "strict", Table(read=("~/.ssh", "~/.config"), write=("~/.kube",))])
-def test_secrets_that_are_not_there_change_nothing(house: House, setting: str | Table) -> None:
+@pytest.mark.parametrize("setting", ["auto", "strict", SandboxTable(read=("~/.ssh", "~/.config"), write=("~/.kube",))])
+def test_secrets_that_are_not_there_change_nothing(house: House, setting: str | SandboxTable) -> None:
     (house.home / ".kube").symlink_to(house.home / ".aws")
     spec = UpstreamSpec("one", command=sys.executable, cwd=str(house.workspace), sandbox=setting)
     around = Cells(house.state, house.workspace).around(spec, (sys.executable, "~/.ssh"), str(house.workspace))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from clawft.sandbox.bounds import HOMES, Around, Table
+from clawft.sandbox.bounds import HOMES, FoldersAround, SandboxTable
 from clawft.sandbox.proposal import MAX_NAMED, propose
-from clawft.sandbox.watched import MAX_SEEN, Seen, question, read_notes
+from clawft.sandbox.watched import MAX_SEEN, ObservedRun, question, read_notes
 from tests.requirements import requirement
 
-AROUND = Around(
+AROUND = FoldersAround(
     home="/home/me",
     state="/home/me/.clawft",
     workspace="/home/me/work",
@@ -68,7 +68,7 @@ def test_only_what_the_server_itself_did_is_seen() -> None:
 @requirement("POOL-22")
 def test_the_table_has_what_was_used_and_no_secret() -> None:
     proposal = propose(read_notes(NOTES, "/usr/bin/server", "/home/me/work"), AROUND)
-    assert proposal.table == Table(
+    assert proposal.table == SandboxTable(
         read=("~/.config/tool", "."),
         write=("~/.tool", "/srv/data", "/srv/new"),
         network=("api.github.com",),
@@ -101,8 +101,8 @@ def test_the_table_has_what_was_used_and_no_secret() -> None:
 )
 def test_a_server_that_wants_much_is_told_of_and_gets_nothing(path: str, said: str) -> None:
     """It knows it is watched, and touches what it would like to have."""
-    proposal = propose(Seen(set(), {path}, set(), set(), set()), AROUND)
-    assert proposal.table == Table()
+    proposal = propose(ObservedRun(set(), {path}, set(), set(), set()), AROUND)
+    assert proposal.table == SandboxTable()
     (note,) = proposal.notes
     assert said in note
     assert note.isascii()
@@ -111,8 +111,8 @@ def test_a_server_that_wants_much_is_told_of_and_gets_nothing(path: str, said: s
 @requirement("POOL-22")
 @pytest.mark.parametrize("path", ["/home/me", "/home/me/.config", "/home/me/.local"])
 def test_who_lists_the_home_folder_does_not_get_it(path: str) -> None:
-    proposal = propose(Seen({path}, set(), set(), set(), set()), AROUND)
-    assert proposal.table == Table()
+    proposal = propose(ObservedRun({path}, set(), set(), set(), set()), AROUND)
+    assert proposal.table == SandboxTable()
     assert "is much more than one program needs" in proposal.notes[0]
 
 
@@ -125,13 +125,13 @@ def test_a_flood_is_bounded() -> None:
     proposal = propose(seen, AROUND)
     assert len(proposal.table.write) == MAX_NAMED
     assert f"{MAX_SEEN - MAX_NAMED} more places or hosts" in proposal.notes[0]
-    noted = propose(Seen(set(), {f"/home/me/.vim{name}/x" for name in range(1000)}, set(), set(), set()), AROUND)
+    noted = propose(ObservedRun(set(), {f"/home/me/.vim{name}/x" for name in range(1000)}, set(), set(), set()), AROUND)
     assert len(noted.table.write) == MAX_NAMED
 
 
 @requirement("POOL-22")
 def test_addresses_without_names_are_told() -> None:
-    (note,) = propose(Seen(set(), set(), set(), set(), {"1.2.3.4"}), AROUND).notes
+    (note,) = propose(ObservedRun(set(), set(), set(), set(), {"1.2.3.4"}), AROUND).notes
     assert "1.2.3.4" in note
 
 

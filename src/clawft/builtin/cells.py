@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.provider.manifest import Manifest, expand, places
-from clawft.sandbox.bounds import Around, Rule, bounds_of, may_be_opened, with_rules
+from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.means import means
 from clawft.sandbox.probe import Means
@@ -33,7 +33,7 @@ def cell_for(
     argv: Sequence[str],
     cwd: str,
     *,
-    also: Iterable[Rule] = (),
+    also: Iterable[PathRule] = (),
     network: tuple[str, ...] | None = None,
 ) -> Cell:
     """Looks at files: for a thread. `setting` is `auto`, `off`, `strict` or `require`, as for a server.
@@ -51,13 +51,13 @@ def cell_for(
 
 def around(
     workspace: Path, argv: Sequence[str], cwd: str, granted: Iterable[str] = (), *, kept: tuple[str, ...] = ()
-) -> Around:
+) -> FoldersAround:
     """The folders around a command that runs in `cwd`."""
     known = places(workspace)
     user, place = os.path.realpath(known["~"]), str(workspace.resolve())
     program, _ = folders_of([os.path.join(cwd, argv[0])], user, cwd)  # one that is relative runs from there
     named = [str(expand(entry, known)) for entry in granted]
-    return Around(
+    return FoldersAround(
         home=user,
         state=os.path.realpath(home()),
         workspace=place,
@@ -75,10 +75,10 @@ def _opening(user: str) -> tuple[str, ...]:
     return folders_of((sys.executable, OPENING), user, "/")[0]
 
 
-def worked_on(folder: Path) -> tuple[Rule, ...]:
+def worked_on(folder: Path) -> tuple[PathRule, ...]:
     """A folder to write to although the workspace around it is not: one that is a whole home stays for reading."""
     user = os.path.realpath(places(folder)["~"])
-    return (Rule(str(folder), "write"),) if may_be_opened(str(folder), user) else ()
+    return (PathRule(str(folder), "write"),) if may_be_opened(str(folder), user) else ()
 
 
 def this_machine() -> Means:

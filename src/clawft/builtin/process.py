@@ -15,8 +15,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from clawft.sandbox.cell import Cell
-from clawft.sandbox.cell import Start as How
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
 
@@ -69,7 +68,7 @@ async def run(start: Start, stdout: Hear, stderr: Hear) -> Ended:
         await _clear_up(how)
 
 
-async def _run(start: Start, how: How, stdout: Hear, stderr: Hear) -> Ended:
+async def _run(start: Start, how: CellStart, stdout: Hear, stderr: Hear) -> Ended:
     transport, pipes = await _spawn(start, how, stdout, stderr)
     try:
         _feed(transport, start.stdin)
@@ -80,15 +79,17 @@ async def _run(start: Start, how: How, stdout: Hear, stderr: Hear) -> Ended:
         await _leave(pipes, transport, how)
 
 
-async def _how(start: Start) -> How:
+async def _how(start: Start) -> CellStart:
     """In a thread where programs may have to be tried out first."""
     if start.cell is not None:
         return await asyncio.to_thread(start.cell.start, start.argv, _named(start.folder), start.env)
     before = await asyncio.to_thread(leash) if start.tied else ()
-    return How((*before, *start.argv), start.env)
+    return CellStart((*before, *start.argv), start.env)
 
 
-async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
+async def _spawn(
+    start: Start, how: CellStart, stdout: Hear, stderr: Hear
+) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
     spawning = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: _Pipes({_STDOUT: stdout, _STDERR: stderr}),
@@ -114,7 +115,7 @@ async def _spawn(start: Start, how: How, stdout: Hear, stderr: Hear) -> tuple[as
 
 
 @contextmanager
-def _way_out(how: How, stderr: Hear) -> Generator[None]:
+def _way_out(how: CellStart, stderr: Hear) -> Generator[None]:
     """Serve the hosts its cell lists for as long as it runs; what is refused is heard as if it had said so."""
     if how.handed is None:
         yield
@@ -131,7 +132,7 @@ def _way_out(how: How, stderr: Hear) -> Generator[None]:
         door.close()
 
 
-async def _clear_up(how: How) -> None:
+async def _clear_up(how: CellStart) -> None:
     if how.temporary:
         from clawft.sandbox.removal import remove  # only where it had a temporary folder of its own
 
@@ -151,7 +152,7 @@ async def _until_done(pipes: "_Pipes", timeout_s: float) -> bool:
     return not pipes.exited.done() and not pipes.enough.done()
 
 
-async def _end(pipes: "_Pipes", group: int, how: How) -> None:
+async def _end(pipes: "_Pipes", group: int, how: CellStart) -> None:
     """Ask, then make; and hear what was still on its way."""
     if not pipes.exited.done():
         ask_to_end(group, walled=how.walled)
@@ -162,7 +163,7 @@ async def _end(pipes: "_Pipes", group: int, how: How) -> None:
     await asyncio.wait([pipes.drained, pipes.enough], timeout=DRAIN_S, return_when=asyncio.FIRST_COMPLETED)
 
 
-async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, how: How) -> None:
+async def _leave(pipes: "_Pipes", transport: asyncio.SubprocessTransport, how: CellStart) -> None:
     """One that was cancelled has not been waited for. Cancelled once more, it is killed at once."""
     group = transport.get_pid()
     try:

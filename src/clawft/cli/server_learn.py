@@ -13,10 +13,10 @@ from clawft.cli.parser import WrongUsage
 from clawft.cli.screen import tell
 from clawft.cli.server_files import keep
 from clawft.config.places import servers_folder
-from clawft.sandbox.bounds import Around, Rule, Table, expand, with_rules
-from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.bounds import FoldersAround, PathRule, SandboxTable, expand, with_rules
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.proposal import Proposal, propose
-from clawft.sandbox.watched import OPTIONS, Seen, read_notes, together
+from clawft.sandbox.watched import OPTIONS, ObservedRun, read_notes, together
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Watched(Cell, frozen=True):
     strace: str
     notes: str
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> Start:
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
         """Its pipes are not its own: strace has them as well."""
         how = Cell.start(self, argv, cwd, env)
         watching = (*self.means.leash, self.strace, *OPTIONS, "-o", self.notes)
@@ -49,14 +49,14 @@ class WatchingCells(Cells):
         self._notes = notes
         self._open_to_it = open_to_it
         self._starts = 0
-        self.found: tuple[str, str, Around] | None = None
+        self.found: tuple[str, str, FoldersAround] | None = None
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
         around = self.around(spec, argv, cwd)
         self.found = (argv[0], cwd, around)
         self._starts += 1
         plain = super().cell(spec, argv, cwd)
-        more = [Rule(expand(path, around.home, around.workspace), "write") for path in self._open_to_it]
+        more = [PathRule(expand(path, around.home, around.workspace), "write") for path in self._open_to_it]
         bounds = with_rules(plain.bounds, more) if plain.bounds is not None else None
         return Watched(bounds, plain.means, self._strace, str(self._notes / str(self._starts)))
 
@@ -67,7 +67,7 @@ class WatchingCells(Cells):
         command, cwd, around = self.found
         return propose(together(self._read(file, command, cwd) for file in self._notes.iterdir()), around)
 
-    def _read(self, file: Path, command: str, cwd: str) -> Seen:
+    def _read(self, file: Path, command: str, cwd: str) -> ObservedRun:
         with open(file, encoding="ascii", errors="replace") as notes:
             return read_notes(_bounded(notes), command, cwd)
 
@@ -88,18 +88,18 @@ def find_strace() -> str:
     return found
 
 
-def as_toml(table: Table) -> str:
+def as_toml(table: SandboxTable) -> str:
     """Ready to be pasted into the server's own file."""
     from clawft.config.written import toml_value  # only where something is shown
 
     return f"sandbox = {toml_value(as_table(table))}"
 
 
-def as_table(table: Table) -> dict[str, list[str]]:
+def as_table(table: SandboxTable) -> dict[str, list[str]]:
     return {"read": list(table.read), "write": list(table.write), "network": list(table.network)}
 
 
-def store(found: Found, home: Path, table: Table) -> Path:
+def store(found: Found, home: Path, table: SandboxTable) -> Path:
     """Into the user's own file of this server, with a copy of the old beside it."""
     from clawft.config.layers import TABLE, Scope  # only where something is written
     from clawft.config.written import with_value

@@ -18,7 +18,7 @@ from functools import partial
 from msgspec import Struct
 
 from clawft.errors import SpawnFailed, quoted
-from clawft.sandbox.cell import Cell, Start
+from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
 from clawft.sandbox.probe import leash
 
@@ -74,7 +74,9 @@ class Tail:
 class Child:
     """One running process. `ended` is done, with its exit status, when it is gone and reaped."""
 
-    def __init__(self, process: subprocess.Popen[bytes], launch: Launch, how: Start, said: Said | None = None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], launch: Launch, how: CellStart, said: Said | None = None
+    ) -> None:
         self._process = process
         self._said = said
         self._walled = how.walled
@@ -205,7 +207,7 @@ def start(launch: Launch, said: Said | None = None) -> Child:
     environment.update(launch.env)
     argv = (command, *launch.args)
     if launch.confine is None:
-        return _spawn(Start((*leash(), *argv), environment), launch, said)
+        return _spawn(CellStart((*leash(), *argv), environment), launch, said)
     cwd = os.path.realpath(launch.cwd)
     cell = launch.confine((os.path.abspath(command), *launch.args), cwd)
     child = _spawn(cell.start((os.path.abspath(command), *launch.args), cwd, environment, own_pipes=True), launch, said)
@@ -213,7 +215,7 @@ def start(launch: Launch, said: Said | None = None) -> Child:
     return child
 
 
-def _spawn(how: Start, launch: Launch, said: Said | None) -> Child:
+def _spawn(how: CellStart, launch: Launch, said: Said | None) -> Child:
     try:
         process = _run(how, launch.cwd)
     except (OSError, ValueError) as failed:  # ValueError: a NUL in an argument or a variable
@@ -240,7 +242,7 @@ def _not_started(command: str, failed: OSError | ValueError) -> SpawnFailed:
     return SpawnFailed(told, hint="check the path and its mode")
 
 
-def _run(how: Start, cwd: str) -> subprocess.Popen[bytes]:
+def _run(how: CellStart, cwd: str) -> subprocess.Popen[bytes]:
     """With pipes to its input, output and complaints."""
     pipe = subprocess.PIPE if how.ends is None else subprocess.DEVNULL
     process = subprocess.Popen(

@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from clawft.sandbox.bounds import Access, Rule, around_it, by_depth
+from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth
 
 MAX_ENTRIES = 128
 """Of one folder: bubblewrap takes longer for each, 15 ms for 60 of them. Secrets in a larger one are covered only."""
 
 
-def taken_apart(rules: Sequence[Rule], home: str) -> list[Rule]:
+def taken_apart(rules: Sequence[PathRule], home: str) -> list[PathRule]:
     """Rules that are settled, with the home folder and those around hidden files taken apart where they may be read."""
-    said: dict[str, Access] = {rule.path: rule.access for rule in rules}
+    said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
     files = (rule.path for rule in rules if rule.access == "hide" and not os.path.isdir(rule.path))
     for folder in sorted({home, *map(os.path.dirname, files)} - {"", "/"}, key=by_depth):
         entries = list(_entries(folder)) if _access(folder, said) == "read" else []
@@ -27,12 +27,12 @@ def taken_apart(rules: Sequence[Rule], home: str) -> list[Rule]:
     return [rule for path in sorted(said, key=by_depth) if (rule := _rule(path, said)) is not None]
 
 
-def _access(folder: str, said: dict[str, Access]) -> Access:
+def _access(folder: str, said: dict[str, PathAccess]) -> PathAccess:
     found = said.get(folder) or around_it(folder, said)
     return "read" if found == "near" else found
 
 
-def _entries(folder: str) -> Iterator[tuple[str, Access]]:
+def _entries(folder: str) -> Iterator[tuple[str, PathAccess]]:
     """Files, folders and links; sockets of other programs are none of them."""
     try:
         with os.scandir(folder) as found:
@@ -45,8 +45,8 @@ def _entries(folder: str) -> Iterator[tuple[str, Access]]:
         return
 
 
-def _rule(path: str, said: dict[str, Access]) -> Rule | None:
+def _rule(path: str, said: dict[str, PathAccess]) -> PathRule | None:
     """Of a folder that is hidden in what is hidden its name is left, so that it looks as if it were empty."""
     if said[path] != "hide" or path == "/" or around_it(path, said) != "hide":
-        return Rule(path, said[path])
-    return Rule(path, "bare") if os.path.isdir(path) else None
+        return PathRule(path, said[path])
+    return PathRule(path, "bare") if os.path.isdir(path) else None

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-Access = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
+PathAccess = Literal["hide", "empty", "read", "write", "stay", "near", "link", "bare"]
 """What a child finds at a path.
 
 | access | what is there |
@@ -109,7 +109,7 @@ NAME_LOOKUP = (
 """Read even so: without the first four no name is resolved; the others are where one system keeps its programs."""
 
 
-class Table(Struct, frozen=True, forbid_unknown_fields=True):
+class SandboxTable(Struct, frozen=True, forbid_unknown_fields=True):
     """What somebody allows a server, as it is written: paths below the workspace, `~`, or absolute; hosts."""
 
     read: tuple[str, ...] = ()
@@ -118,12 +118,12 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
     require: bool = False
 
 
-class Rule(Struct, frozen=True):
+class PathRule(Struct, frozen=True):
     path: str
-    access: Access
+    access: PathAccess
 
 
-class Around(Struct, frozen=True):
+class FoldersAround(Struct, frozen=True):
     """The folders a setting speaks about. All absolute, no symlinks in them."""
 
     home: str
@@ -146,7 +146,7 @@ class Around(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True):
-    rules: tuple[Rule, ...]
+    rules: tuple[PathRule, ...]
     """Shallow before deep."""
     network: tuple[str, ...] = (ANY_HOST,)
     """Hosts; `*` is any."""
@@ -167,11 +167,11 @@ class Bounds(Struct, frozen=True):
         return bool(self.network) and not self.any_host
 
 
-def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
+def bounds_of(setting: str | SandboxTable, around: FoldersAround) -> Bounds | None:
     """None: no bounds at all."""
     if setting == "off":
         return None
-    if isinstance(setting, Table):
+    if isinstance(setting, SandboxTable):
         read, write = _absolute(setting.read, around), _absolute(setting.write, around)
         return _closed(around, (*around.named, *read), write, setting.network, setting.require)
     if setting == "strict":
@@ -179,27 +179,27 @@ def bounds_of(setting: str | Table, around: Around) -> Bounds | None:
     return _open(around, required=setting == "require")
 
 
-def _open(around: Around, *, required: bool) -> Bounds:
+def _open(around: FoldersAround, *, required: bool) -> Bounds:
     """Everything may be read but secrets, the home folder too wherever it lies; written is the workspace."""
     rules = _rules(around, (), (around.home,), _work(around))
     return Bounds(rules, required=required, own=around.own, workspace=around.workspace)
 
 
 def _closed(
-    around: Around, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
+    around: FoldersAround, read: tuple[str, ...], write: tuple[str, ...], network: tuple[str, ...], required: bool
 ) -> Bounds:
     """No home and no network but what is named; the system's own folders may be read."""
     rules = _rules(around, (*HOMES, around.home), read, write)
     return Bounds(rules, network, required, around.own, around.workspace)
 
 
-def with_rules(bounds: Bounds, rules: Iterable[Rule]) -> Bounds:
+def with_rules(bounds: Bounds, rules: Iterable[PathRule]) -> Bounds:
     """The same with further rules, which count where it has others for the same path."""
     of_path = {rule.path: rule for rule in (*bounds.rules, *rules)}
     return msgspec.structs.replace(bounds, rules=tuple(of_path[path] for path in sorted(of_path, key=by_depth)))
 
 
-def _work(around: Around) -> tuple[str, ...]:
+def _work(around: FoldersAround) -> tuple[str, ...]:
     """The workspace, and what the command line names; never a whole home, a secret, a folder of the system or of what
     decides about later runs.
     """
@@ -209,16 +209,16 @@ def _work(around: Around) -> tuple[str, ...]:
     return tuple(folder for folder in free if may_be_opened(folder, around.home))
 
 
-def _deciding(around: Around) -> tuple[str, ...]:
+def _deciding(around: FoldersAround) -> tuple[str, ...]:
     return tuple(f"{around.workspace}/{name}" for name in around.kept)
 
 
-def _secrets(around: Around) -> tuple[str, ...]:
+def _secrets(around: FoldersAround) -> tuple[str, ...]:
     moved = (path for path in around.moved if _may_be_hidden(path, around))
     return (*(f"{around.home}/{name}" for name in around.secrets), around.state, *moved)
 
 
-def _may_be_hidden(path: str, around: Around) -> bool:
+def _may_be_hidden(path: str, around: FoldersAround) -> bool:
     """A variable may say anything: nothing is hidden that is a part of the system or that the child works in."""
     needed = (around.home, around.workspace, around.cwd, *around.program)
     return not any(is_within(path, each) for each in SYSTEM) and not any(is_within(each, path) for each in needed)
@@ -229,9 +229,11 @@ def may_be_opened(folder: str, home: str) -> bool:
     return folder != "/" and not is_within(home, folder)
 
 
-def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]) -> tuple[Rule, ...]:
+def _rules(
+    around: FoldersAround, hidden: Iterable[str], read: Sequence[str], write: Sequence[str]
+) -> tuple[PathRule, ...]:
     """Of two rules for one path the later counts. One that says what the rule around it says already is left out."""
-    access: dict[str, Access] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
+    access: dict[str, PathAccess] = {"/": "read", **dict.fromkeys(_staying(around), "stay")}
     access.update(dict.fromkeys((RUNNING, *hidden), "hide"))
     access.update(dict.fromkeys(TEMPORARY, "empty"))
     access.update(dict.fromkeys((*NAME_LOOKUP, *around.program, *_cwd(around), *_deciding(around)), "read"))
@@ -239,15 +241,15 @@ def _rules(around: Around, hidden: Iterable[str], read: Sequence[str], write: Se
     access.update(dict.fromkeys(read, "read"))
     access.update(dict.fromkeys((*write, around.own), "write"))
     taken_back, asked = frozenset(_deciding(around)), frozenset(read)
-    rules: dict[str, Access] = {}
+    rules: dict[str, PathAccess] = {}
     for path in sorted(filter(None, access), key=by_depth):
         here, outer = access[path], around_it(path, rules)
         if here != outer and (here != "read" or path in asked or (outer == "write") == (path in taken_back)):
             rules[path] = here
-    return tuple(Rule(path, rules[path]) for path in rules)
+    return tuple(PathRule(path, rules[path]) for path in rules)
 
 
-def around_it(path: str, known: Mapping[str, Access]) -> Access:
+def around_it(path: str, known: Mapping[str, PathAccess]) -> PathAccess:
     """What is said about the folder a path lies in."""
     while path != "/":
         path = path.rpartition("/")[0] or "/"
@@ -264,13 +266,13 @@ def _above(path: str) -> Iterator[str]:
         yield path or "/"
 
 
-def _staying(around: Around) -> list[str]:
+def _staying(around: FoldersAround) -> list[str]:
     """Folders with something in them that is kept: moved away, they would make room for others."""
     outer = dict.fromkeys(folder for name in around.kept for folder in _above(f"/{name}") if folder != "/")
     return [f"{around.workspace}{folder}" for folder in outer]
 
 
-def _cwd(around: Around) -> tuple[str, ...]:
+def _cwd(around: FoldersAround) -> tuple[str, ...]:
     return (around.cwd,) if may_be_opened(around.cwd, around.home) else ()
 
 
@@ -278,7 +280,7 @@ def by_depth(path: str) -> tuple[int, str]:
     return (path.count("/"), path) if path != "/" else (0, path)
 
 
-def _absolute(paths: Iterable[str], around: Around) -> tuple[str, ...]:
+def _absolute(paths: Iterable[str], around: FoldersAround) -> tuple[str, ...]:
     return tuple(expand(path, around.home, around.workspace) for path in paths)
 
 
@@ -295,9 +297,9 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def access_to(path: str, rules: Iterable[Rule]) -> Access:
+def access_to(path: str, rules: Iterable[PathRule]) -> PathAccess:
     """What the rules say about a path: the deepest that covers it."""
-    found: Access = "hide"
+    found: PathAccess = "hide"
     for rule in rules:  # shallow before deep
         if rule.access != "stay" and is_within(path, rule.path):
             found = rule.access

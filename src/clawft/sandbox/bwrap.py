@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from clawft.sandbox.bounds import Bounds, Rule
+from clawft.sandbox.bounds import Bounds, PathRule
 
 TEMPORARY_BYTES = 2 * 1024**3
 """How much a child may put into its private temporary folders, each."""
@@ -26,7 +26,7 @@ def arguments(bounds: Bounds, cwd: str, *, sized: bool, seccomp: str = "") -> li
     return [*ALONE, *network, *filtered, *mounts(bounds.rules, sized=sized), "--chdir", cwd]
 
 
-def mounts(rules: Sequence[Rule], *, sized: bool) -> list[str]:
+def mounts(rules: Sequence[PathRule], *, sized: bool) -> list[str]:
     """The rules in their order, shallow before deep, so that each covers what the one before it left."""
     root, *rest = rules
     bind = "--bind" if root.access == "write" else "--ro-bind"
@@ -38,7 +38,7 @@ def mounts(rules: Sequence[Rule], *, sized: bool) -> list[str]:
     return [*found, *(word for path in closed for word in ("--remount-ro", path))]
 
 
-def _mount(rule: Rule, sized: bool) -> Iterable[str]:
+def _mount(rule: PathRule, sized: bool) -> Iterable[str]:
     path = rule.path
     match rule.access:
         case "write":

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
 from clawft.sandbox.apart import taken_apart
-from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, access_to
+from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, access_to
 from clawft.sandbox.probe import Means
 from clawft.sandbox.settled import settled
 
@@ -32,7 +32,7 @@ ALSO_STEERING = frozenset(
 """The C library keeps these, too, from programs that have more rights than whoever starts them."""
 
 
-class Start(Struct, frozen=True):
+class CellStart(Struct, frozen=True):
     """What to run in place of a command."""
 
     argv: tuple[str, ...]
@@ -66,25 +66,27 @@ class Cell(Struct, frozen=True):
         weaker = weakness(self.bounds, self.means)
         return f"{self.means.name} ({weaker})" if weaker else self.means.name
 
-    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> Start:
+    def start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, own_pipes: bool = False) -> CellStart:
         """Raises SpawnFailed where the bounds are required and cannot be kept.
 
         `own_pipes`: nobody around it is to hold its input and output, so that their end is seen; where that can be had.
         """
         bounds, means = self.bounds, self.means
         if bounds is None:
-            return Start((*means.limits, *means.leash, *argv), env)
+            return CellStart((*means.limits, *means.leash, *argv), env)
         lacking = lacks(bounds, means)
         if bounds.required and lacking:
             raise SpawnFailed(f"its sandbox is required and cannot be had: {lacking}", hint=HINT)
         if means.level == "none":
-            return Start((*means.limits, *means.leash, *argv), env)
+            return CellStart((*means.limits, *means.leash, *argv), env)
         bounds = msgspec.structs.replace(bounds, rules=tuple(settled(bounds.rules, bounds.workspace)))
         if means.level == "landlock":
             return self._land(bounds, argv, env, own_pipes)
         return self._bubble(bounds, argv, cwd, with_own(bounds, env), own_pipes)
 
-    def _bubble(self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool) -> Start:
+    def _bubble(
+        self, bounds: Bounds, argv: Sequence[str], cwd: str, env: Mapping[str, str], own_pipes: bool
+    ) -> CellStart:
         if not self.means.offline:
             bounds = msgspec.structs.replace(bounds, network=(ANY_HOST,))
         if bounds.home:
@@ -97,7 +99,7 @@ class Cell(Struct, frozen=True):
         passed.append(readable(zero_ended(shape)))  # and so not in everybody's `ps`
         away, inside = self._around_the_wall(own_pipes and pipes.are_kept(env))
         before = [*away, self.means.bwrap, "--args", str(passed[-1]), "--", *inside]
-        found = Start((*before, *argv), env, tuple(passed), walled=True)
+        found = CellStart((*before, *argv), env, tuple(passed), walled=True)
         return with_door(found, len(before), bounds.network) if bounds.some_hosts else found
 
     def _around_the_wall(self, own_pipes: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -105,11 +107,11 @@ class Cell(Struct, frozen=True):
         means = self.means
         return (means.away, means.back) if own_pipes and means.away else ((), means.inner_limits)
 
-    def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> Start:
+    def _land(self, bounds: Bounds, argv: Sequence[str], env: Mapping[str, str], own_pipes: bool) -> CellStart:
         from clawft.sandbox.temporary import private_folder  # only where Landlock has to do
 
         temporary = private_folder()
-        rules = (*without_islands(bounds.rules), Rule(temporary, "write"))
+        rules = (*without_islands(bounds.rules), PathRule(temporary, "write"))
         means, tended = self.means, not self.means.alone
         spared = (os.getpid(), -os.getpgrp()) if tended else ()
         steps = seccomp.program(os.uname().machine, network=bounds.any_host or bounds.some_hosts, spared=spared)
@@ -123,10 +125,10 @@ class Cell(Struct, frozen=True):
         limits = means.limits if tended else means.inner_limits
         before = (*means.leash, *means.alone, *limits)
         argv = (*before, sys.executable, "-I", "-S", LAUNCHER, *told, "--", *argv)
-        return Start(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
+        return CellStart(argv, env, (*parcel, *passed), temporary, walled=tended, ends=ends, tended=tended)
 
 
-def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
+def with_door(start: CellStart, at: int, hosts: tuple[str, ...]) -> CellStart:
     """The same, with a way out to these hosts; `at` is where the command begins."""
     from clawft.sandbox import door  # only for those who list hosts
 
@@ -143,9 +145,9 @@ def with_door(start: Start, at: int, hosts: tuple[str, ...]) -> Start:
     )
 
 
-def without_islands(rules: Sequence[Rule]) -> list[Rule]:
+def without_islands(rules: Sequence[PathRule]) -> list[PathRule]:
     """Landlock cannot take writing back below a folder that may be written, but by closing that folder to new files."""
-    kept: list[Rule] = []
+    kept: list[PathRule] = []
     for rule in rules:
         if rule.access not in ("read", "write") or access_to(rule.path, kept) != "write":
             kept.append(rule)

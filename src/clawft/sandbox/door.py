@@ -50,7 +50,7 @@ _VERSIONS = (b"HTTP/1.0", b"HTTP/1.1")
 _HOST = re.compile(r"[a-z0-9_.:%-]{1,255}", re.IGNORECASE)
 
 
-class Wish(Struct, frozen=True):
+class ProxyRequest(Struct, frozen=True):
     """Where a client wants to go, and what to tell them there first."""
 
     host: str
@@ -59,7 +59,7 @@ class Wish(Struct, frozen=True):
     first: bytes = b""
 
 
-def read_wish(head: bytes) -> Wish | None:
+def read_wish(head: bytes) -> ProxyRequest | None:
     """From the head of a request to a proxy; None if it is none, or others might read something else in it."""
     first, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
@@ -74,13 +74,13 @@ def read_wish(head: bytes) -> Wish | None:
     if not host or not _HOST.fullmatch(host) or (port is None and method == b"CONNECT"):
         return None
     if method == b"CONNECT":
-        return Wish(host, port or 443, tunnel=True)
+        return ProxyRequest(host, port or 443, tunnel=True)
     if parts.scheme != "http":
         return None
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     told = b"Host: " + parts.netloc.rpartition("@")[2].encode()
     lines = (b" ".join((method, path.encode(), version)), told, b"Connection: close", *_others(headers), b"", b"")
-    return Wish(host, port or 80, tunnel=False, first=b"\r\n".join(lines))
+    return ProxyRequest(host, port or 80, tunnel=False, first=b"\r\n".join(lines))
 
 
 def _is_clear(header: bytes) -> bool:
@@ -95,7 +95,7 @@ def _others(headers: Sequence[bytes]) -> Iterator[bytes]:
     return (each for each in headers if each.partition(b":")[0].strip().lower() not in _OURS_TO_SAY)
 
 
-def is_allowed(wish: Wish, hosts: Sequence[str]) -> bool:
+def is_allowed(wish: ProxyRequest, hosts: Sequence[str]) -> bool:
     """`api.example.com`, `*.example.com`, or either with a port."""
     name = wish.host.lower().rstrip(".")
     return any(fnmatchcase(name, host) and port in ("", str(wish.port)) for host, port in map(_split, hosts))
@@ -199,7 +199,7 @@ class Door:
         else:
             await self._connect(wish, reader, writer)
 
-    async def _connect(self, wish: Wish, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _connect(self, wish: ProxyRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 far, out = await self._reach(wish)
@@ -213,7 +213,7 @@ class Door:
         finally:
             out.close()
 
-    async def _reach(self, wish: Wish) -> Way:
+    async def _reach(self, wish: ProxyRequest) -> Way:
         """At the address that was looked at, so that nobody changes it in between."""
         found = await self._loop.getaddrinfo(wish.host, wish.port, type=socket.SOCK_STREAM)
         addresses = [address for *_, place in found if may_lead_to(address := str(place[0]), wish.host, self._hosts)]

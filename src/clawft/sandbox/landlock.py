@@ -45,7 +45,7 @@ class PathBeneath(ctypes.Structure):
     _fields_ = (("access", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-class Filter(ctypes.Structure):
+class FilterProgram(ctypes.Structure):
     _fields_ = (("count", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
@@ -136,7 +136,7 @@ def give_up_powers() -> None:
 
 
 def filter_calls(steps: bytes) -> None:
-    told = Filter(len(steps) // 8, steps)
+    told = FilterProgram(len(steps) // 8, steps)
     libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
     if libc.prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(told), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter")
@@ -225,7 +225,7 @@ def _parent_of(pid: int) -> int:
         return 0  # gone in the meantime
 
 
-class Told:
+class LauncherOptions:
     """The words before `--`, read; and the command behind it."""
 
     def __init__(self, words: list[str]) -> None:
@@ -260,27 +260,27 @@ class Told:
 
 
 def main(words: list[str]) -> None:
-    told = Told(words)
-    if told.pipes >= 0:
-        receive_pipes(told.pipes)
+    options = LauncherOptions(words)
+    if options.pipes >= 0:
+        receive_pipes(options.pipes)
     try:
-        become(told)
+        become(options)
     except OSError as failed:
-        sys.exit(f"sandbox: {told.command[0]} could not be started: {failed}")
+        sys.exit(f"sandbox: {options.command[0]} could not be started: {failed}")
 
 
-def become(told: Told) -> None:
+def become(options: LauncherOptions) -> None:
     """Limit ourselves, for good, and become the command. Never returns."""
     if os.getuid() == 0:
         give_up_powers()
-    if told.tended:
+    if options.tended:
         tend()
-    if told.version:
-        restrict(told.rules, told.version)
-    if told.steps:
-        filter_calls(told.steps)
-    os.environb.update(told.variables)
-    os.execv(told.command[0], told.command)  # noqa: S606 - becoming the command is what a launcher does
+    if options.version:
+        restrict(options.rules, options.version)
+    if options.steps:
+        filter_calls(options.steps)
+    os.environb.update(options.variables)
+    os.execv(options.command[0], options.command)  # noqa: S606 - becoming the command is what a launcher does
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.sandbox import bwrap, pipes
-from clawft.sandbox.bounds import ANY_HOST, Bounds, Rule, is_within, may_be_opened
+from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, is_within, may_be_opened
 
 TRIAL_SECONDS = 5.0
 OPEN_FILES = 1024
@@ -155,7 +155,7 @@ def _try_bwrap(program: str, *, sized: bool, network: tuple[str, ...] = (ANY_HOS
 
 
 def _enclosing(program: str, *, sized: bool, network: tuple[str, ...]) -> tuple[str, ...]:
-    rules = (Rule("/", "read"), Rule("/tmp", "empty"))  # noqa: S108 - covered, and not used
+    rules = (PathRule("/", "read"), PathRule("/tmp", "empty"))  # noqa: S108 - covered, and not used
     return (program, *bwrap.arguments(Bounds(rules, network), "/", sized=sized), "--")
 
 

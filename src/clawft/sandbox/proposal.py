@@ -7,9 +7,19 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct
 
-from clawft.sandbox.bounds import HOMES, RUNNING, SECRETS, SYSTEM, TEMPORARY, Around, Table, is_within, may_be_opened
+from clawft.sandbox.bounds import (
+    HOMES,
+    RUNNING,
+    SECRETS,
+    SYSTEM,
+    TEMPORARY,
+    FoldersAround,
+    SandboxTable,
+    is_within,
+    may_be_opened,
+)
 from clawft.sandbox.later import is_shared, runs_later
-from clawft.sandbox.watched import Seen
+from clawft.sandbox.watched import ObservedRun
 
 MAX_NAMED = 100
 """Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""
@@ -17,11 +27,11 @@ MAX_TOLD = 10
 
 
 class Proposal(Struct, frozen=True):
-    table: Table
+    table: SandboxTable
     notes: tuple[str, ...] = ()
 
 
-def propose(seen: Seen, around: Around) -> Proposal:
+def propose(seen: ObservedRun, around: FoldersAround) -> Proposal:
     """What it used of the home folder and the workspace, and wrote anywhere.
 
     A server may have touched things to have them proposed: what is a secret, decides what runs later, or is not its
@@ -32,7 +42,7 @@ def propose(seen: Seen, around: Around) -> Proposal:
     wrote = _outermost({path for path in wrote if not _refused(path, around, writing=True)})
     read = {path for path in read if not _refused(path, around, writing=False)}
     read = {path for path in read if path not in wrote and not _is_below_any(path, wrote)}
-    table = Table(
+    table = SandboxTable(
         read=_listed(read, around), write=_listed(wrote, around), network=tuple(sorted(seen.names)[:MAX_NAMED])
     )
     return Proposal(table, (*_left_out(read, wrote, seen.names), *_notes(seen, around)))
@@ -57,7 +67,7 @@ def _is_below_any(path: str, folders: set[str]) -> bool:
     return False
 
 
-def _notes(seen: Seen, around: Around) -> Iterator[str]:
+def _notes(seen: ObservedRun, around: FoldersAround) -> Iterator[str]:
     secrets = sorted({secret for path in seen.missed | seen.read | seen.wrote if (secret := _secret(path, around))})
     for secret in secrets:
         yield f"it looked for {_short(secret, around)}, which is hidden and not proposed"
@@ -69,7 +79,7 @@ def _notes(seen: Seen, around: Around) -> Iterator[str]:
         yield 'hosts are reached through a proxy it must know how to use; if it does not, network = ["*"]'
 
 
-def _not_proposed(paths: Iterable[str], what: str, around: Around, *, writing: bool) -> Iterator[str]:
+def _not_proposed(paths: Iterable[str], what: str, around: FoldersAround, *, writing: bool) -> Iterator[str]:
     units = {_unit(path, around) for path in paths if _counts(path, around, writing=writing)}
     refused = sorted((unit, why) for unit in units if (why := _refused(unit, around, writing=writing)))
     for unit, why in refused[:MAX_TOLD]:
@@ -78,7 +88,7 @@ def _not_proposed(paths: Iterable[str], what: str, around: Around, *, writing: b
         yield f"it wanted to {what} {len(refused) - MAX_TOLD} more that are not proposed"
 
 
-def _refused(unit: str, around: Around, *, writing: bool) -> str:
+def _refused(unit: str, around: FoldersAround, *, writing: bool) -> str:
     """Why it is not proposed; nothing if it is."""
     if not may_be_opened(unit, around.home) or is_shared(unit, around.home):
         return "is much more than one program needs"
@@ -93,12 +103,12 @@ def _refused(unit: str, around: Around, *, writing: bool) -> str:
     return ""
 
 
-def _is_of_others(unit: str, around: Around) -> bool:
+def _is_of_others(unit: str, around: FoldersAround) -> bool:
     ours = is_within(unit, around.home) or _in_workspace(unit, around)
     return not ours and any(is_within(unit, each) for each in HOMES)
 
 
-def _counts(path: str, around: Around, *, writing: bool) -> bool:
+def _counts(path: str, around: FoldersAround, *, writing: bool) -> bool:
     """Whether a table has to name it: what is open to every server needs no name."""
     if _secret(path, around) or is_within(path, around.own):
         return False
@@ -109,19 +119,19 @@ def _counts(path: str, around: Around, *, writing: bool) -> bool:
     return writing and path != "/" and not any(is_within(path, each) for each in (*TEMPORARY, RUNNING, *SYSTEM))
 
 
-def _in_workspace(path: str, around: Around) -> bool:
+def _in_workspace(path: str, around: FoldersAround) -> bool:
     """One that holds the home folder is not named as a whole."""
     return may_be_opened(around.workspace, around.home) and is_within(path, around.workspace)
 
 
-def _secret(path: str, around: Around) -> str:
+def _secret(path: str, around: FoldersAround) -> str:
     kept = (*(f"{around.home}/{name}" for name in SECRETS), around.state, *around.moved)
     if is_within(path, around.own):
         return ""
     return next((secret for secret in kept if is_within(path, secret)), "")
 
 
-def _unit(path: str, around: Around) -> str:
+def _unit(path: str, around: FoldersAround) -> str:
     """What to name: the workspace as one; in the home folder a program's own folder; else the folder of the file."""
     if _in_workspace(path, around):
         return around.workspace
@@ -134,11 +144,11 @@ def _unit(path: str, around: Around) -> str:
     return str(PurePosixPath(path).parent)
 
 
-def _listed(paths: set[str], around: Around) -> tuple[str, ...]:
+def _listed(paths: set[str], around: FoldersAround) -> tuple[str, ...]:
     return tuple(_short(path, around) for path in sorted(paths)[:MAX_NAMED])
 
 
-def _short(path: str, around: Around) -> str:
+def _short(path: str, around: FoldersAround) -> str:
     if path == around.workspace:
         return "."
     return f"~{path[len(around.home) :]}" if is_within(path, around.home) else path

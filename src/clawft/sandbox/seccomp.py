@@ -61,7 +61,7 @@ AT_SOMEBODY: Mapping[str, int] = {
 EVERYBODY = -1
 ITSELF = 0
 
-Target = Literal["next", "skip", "allow", "refuse"]
+Jump = Literal["next", "skip", "allow", "refuse"]
 
 _LOAD, _EQUAL, _RETURN, _AT_LEAST = 0x20, 0x15, 0x06, 0x35
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _ARGUMENT_BYTES = 0, 4, 16, 8
@@ -73,8 +73,8 @@ _X32 = 0x40000000
 class Step(Struct, frozen=True):
     code: int
     value: int
-    yes: Target = "next"
-    no: Target = "next"
+    yes: Jump = "next"
+    no: Jump = "next"
 
 
 Block = Sequence[Step]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from clawft.sandbox.bounds import Access, Rule, around_it, by_depth, is_within
+from clawft.sandbox.bounds import PathAccess, PathRule, around_it, by_depth, is_within
 
 WORTH_LISTING = 5
 """From this many paths in one folder on it is cheaper to list the folder than to look for each."""
@@ -24,16 +24,16 @@ def present_in(folder: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in likely if f"{folder}/{name}" in found)
 
 
-def settled(rules: Sequence[Rule], workspace: str) -> list[Rule]:
+def settled(rules: Sequence[PathRule], workspace: str) -> list[PathRule]:
     """Shallow before deep, as they came. Where a link and something else are the same, hiding counts."""
-    said: dict[str, Access] = {rule.path: rule.access for rule in rules}
-    found: dict[str, Access] = {}
+    said: dict[str, PathAccess] = {rule.path: rule.access for rule in rules}
+    found: dict[str, PathAccess] = {}
     real_folder = cache(_without_links)  # most rules are about the same few
     for path in _present(said):
         for place in _meant(path, _real(path, real_folder), workspace, said):
             if found.get(place) != "hide":
                 found[place] = said[path] if said[path] != "stay" else _staying(place, said)
-    return [Rule(path, found[path]) for path in sorted(found, key=by_depth)]
+    return [PathRule(path, found[path]) for path in sorted(found, key=by_depth)]
 
 
 def _present(paths: Iterable[str]) -> list[str]:
@@ -70,7 +70,7 @@ def _real(path: str, real_folder: Callable[[str], str]) -> str:
     return os.path.join(real_folder(folder or "/"), name)
 
 
-def _meant(path: str, real: str, workspace: str, said: Mapping[str, Access]) -> tuple[str, ...]:
+def _meant(path: str, real: str, workspace: str, said: Mapping[str, PathAccess]) -> tuple[str, ...]:
     """Where a rule about a path counts; nowhere if it is a link that is not to be followed."""
     if real == path:
         return () if os.path.islink(path) else (real,)  # a link to itself
@@ -82,6 +82,6 @@ def _meant(path: str, real: str, workspace: str, said: Mapping[str, Access]) -> 
     return (real, path) if lost else (real,)
 
 
-def _staying(path: str, said: Mapping[str, Access]) -> Access:
+def _staying(path: str, said: Mapping[str, PathAccess]) -> PathAccess:
     """What is bound to its own place cannot be moved; a file there is bound for reading."""
     return "write" if os.path.isdir(path) and around_it(path, said) == "write" else "read"

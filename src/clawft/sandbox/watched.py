@@ -35,7 +35,7 @@ _DNS = "53"
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
-class Seen(Struct):
+class ObservedRun(Struct):
     """What was touched, by absolute path, and who was called."""
 
     read: set[str]
@@ -59,9 +59,9 @@ class _Some(set[str]):
             self.add(element)
 
 
-def read_notes(lines: Iterable[str], command: str, cwd: str) -> Seen:
+def read_notes(lines: Iterable[str], command: str, cwd: str) -> ObservedRun:
     """Whatever happened before `command` was run is the sandbox being built, and those who built it stay out."""
-    seen = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
+    seen = ObservedRun(_Some(), _Some(), _Some(), _Some(), _Some())
     builders: set[str] = set()
     running = False
     for pid, call, rest in _calls(lines):
@@ -76,11 +76,11 @@ def read_notes(lines: Iterable[str], command: str, cwd: str) -> Seen:
     return seen
 
 
-def together(runs: Iterable[Seen]) -> Seen:
+def together(runs: Iterable[ObservedRun]) -> ObservedRun:
     """What was touched in any of these."""
-    seen = Seen(_Some(), _Some(), _Some(), _Some(), _Some())
+    seen = ObservedRun(_Some(), _Some(), _Some(), _Some(), _Some())
     for each in runs:
-        for name in Seen.__struct_fields__:
+        for name in ObservedRun.__struct_fields__:
             getattr(seen, name).update(getattr(each, name))
     return seen
 
@@ -98,7 +98,7 @@ def _calls(lines: Iterable[str]) -> Iterator[tuple[str, str, str]]:
                 yield found["pid"], found["call"], found["rest"]
 
 
-def _note(seen: Seen, call: str, rest: str, texts: list[str], cwd: str) -> None:
+def _note(seen: ObservedRun, call: str, rest: str, texts: list[str], cwd: str) -> None:
     error = _error(rest)
     if call == "connect":
         _note_address(seen, rest)
@@ -111,7 +111,7 @@ def _note(seen: Seen, call: str, rest: str, texts: list[str], cwd: str) -> None:
         (seen.missed if error else seen.read).add(_whole(texts[0], cwd))
 
 
-def _note_address(seen: Seen, rest: str) -> None:
+def _note_address(seen: ObservedRun, rest: str) -> None:
     found = _ADDRESS.search(rest)
     if found is None or found[1] == _DNS:
         return

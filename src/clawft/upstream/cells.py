@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.sandbox.bounds import MOVED, SECRETS, Around, Table, bounds_of, is_within
+from clawft.sandbox.bounds import MOVED, SECRETS, FoldersAround, SandboxTable, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.later import is_shared, runs_later
 from clawft.sandbox.means import means
@@ -36,15 +36,15 @@ class Cells:
         lasting = None if bounds is None else msgspec.structs.replace(bounds, home=self._home)
         return Cell(lasting, means(self._state / "cache"))
 
-    def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Around:
+    def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> FoldersAround:
         home = self._home
         told = (*argv, *(value for value in spec.env.values() if os.path.isabs(value) and self._may_name(value)))
         program, named = folders_of(told, home, cwd, self._workspace)
         if spec.scope == WORKSPACE:
             named = tuple(folder for folder in named if is_within(folder, self._workspace))
-        if isinstance(spec.sandbox, Table) and spec.sandbox.network:
+        if isinstance(spec.sandbox, SandboxTable) and spec.sandbox.network:
             program += folders_of((sys.executable, OPENING), home, cwd)[0]  # what opens its door runs inside
-        return Around(
+        return FoldersAround(
             home=home,
             state=str(self._state),
             workspace=self._workspace,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.sandbox.bounds import Table as SandboxTable
+from clawft.sandbox.bounds import SandboxTable
 
 Trust = Literal["untrusted", "trusted"]
 Isolation = Literal["shared", "per-session"]

@@ -21,7 +21,7 @@ from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.manifest import check_path, check_process, places
-from clawft.sandbox.bounds import Rule
+from clawft.sandbox.bounds import PathRule
 
 MAX_REPORT_BYTES = 16 * 1024 * 1024
 
@@ -72,7 +72,7 @@ def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> Start:
         tried = f"nothing to run {run.task.runner} with: tried {', '.join(run.runner.programs)}"
         raise ExecutionFailed(f"{run.name}: {tried}", hint="install one of these")
     argv = [program, *run.runner.argv(run.task.target, run.task.args, str(run.report))]
-    also = (*worked_on(run.where.path), Rule(os.path.realpath(run.scratch), "write"))
+    also = (*worked_on(run.where.path), PathRule(os.path.realpath(run.scratch), "write"))
     cell = cell_for(MANIFEST, settings.sandbox, run.workspace, argv, str(run.where.path), also=also)
     return Start(argv, run.where.folder, env, timeout_s, cell=cell)
 

@@ -15,7 +15,7 @@ from clawft.builtin.cargo.asked import MANIFEST, Asked
 from clawft.builtin.cargo.registry import read_config
 from clawft.builtin.cells import cell_for, this_machine, worked_on
 from clawft.provider.manifest import places
-from clawft.sandbox.bounds import Rule
+from clawft.sandbox.bounds import PathRule
 from clawft.sandbox.cell import Cell
 
 DOWNLOADS = "static.crates.io"
@@ -34,7 +34,7 @@ def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, asked: Asked, wo
     return cell_for(MANIFEST, asked.settings.sandbox, workspace, argv, str(folder), also=also, network=network)
 
 
-def own_folder(workspace: Path, *, publishes: bool = False) -> tuple[Rule, ...]:
+def own_folder(workspace: Path, *, publishes: bool = False) -> tuple[PathRule, ...]:
     """What cargo needs of its own folder, made as far as it is not there."""
     home = _home(workspace)
     _make_room(home)
@@ -45,11 +45,11 @@ def _home(workspace: Path) -> Path:
     return Path(os.path.realpath(places(workspace)["$CARGO_HOME"]))
 
 
-def rules(home: Path, toolchains: str, *, publishes: bool) -> Iterator[Rule]:
+def rules(home: Path, toolchains: str, *, publishes: bool) -> Iterator[PathRule]:
     """For cargo's own folder, and where its compilers are."""
-    yield from (Rule(str(home), "read"), Rule(toolchains, "read"))
-    yield from (Rule(str(home / name), "write") for name in (*FETCHED, *LOCKS))
-    yield from (Rule(str(home / name), "read" if publishes else "hide") for name in CREDENTIALS)
+    yield from (PathRule(str(home), "read"), PathRule(toolchains, "read"))
+    yield from (PathRule(str(home / name), "write") for name in (*FETCHED, *LOCKS))
+    yield from (PathRule(str(home / name), "read" if publishes else "hide") for name in CREDENTIALS)
 
 
 def hosts(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from clawft.builtin.cells import CACHES, around, this_machine
 from clawft.builtin.git.settings import GitSettings
-from clawft.sandbox.bounds import ANY_HOST, Around, Bounds, Rule, bounds_of, is_within, with_rules
+from clawft.sandbox.bounds import ANY_HOST, Bounds, FoldersAround, PathRule, bounds_of, is_within, with_rules
 from clawft.sandbox.cell import Cell
 
 KEYS = (".ssh",)
@@ -53,7 +53,7 @@ class Run(Struct, frozen=True):
 class Held(Struct, frozen=True):
     """What is around the runs of one call; looked up once."""
 
-    around: Around
+    around: FoldersAround
     named: tuple[str, ...] = ()
     """Paths in variables the user lets git have, such as the socket of an agent for keys."""
 
@@ -93,9 +93,9 @@ def cell_of(held: Held, run: Run, settings: GitSettings) -> Cell | None:
 def _open(held: Held) -> Bounds:
     """As the user knows git, but without secrets that are none of its business."""
     home = held.around.home
-    rules = [Rule(f"{home}/{name}", "read") for name in CREDENTIALS]
-    rules += [Rule(f"{home}/{KEY_RING}", "write"), Rule(f"/run/user/{os.getuid()}/gnupg", "read")]
-    rules += [Rule(path, "write") for path in held.named]
+    rules = [PathRule(f"{home}/{name}", "read") for name in CREDENTIALS]
+    rules += [PathRule(f"{home}/{KEY_RING}", "write"), PathRule(f"/run/user/{os.getuid()}/gnupg", "read")]
+    rules += [PathRule(path, "write") for path in held.named]
     return with_rules(bounds_of("auto", held.around) or Bounds(()), rules)
 
 
@@ -103,14 +103,14 @@ def _closed(held: Held) -> Bounds:
     return bounds_of("strict", msgspec.structs.replace(held.around, named=())) or Bounds(())
 
 
-def _rules(known: Around, run: Run) -> list[Rule]:
-    rules = [Rule(known.workspace, "write" if run.write or run.trusted else "read"), Rule(OF_OTHERS, "hide")]
+def _rules(known: FoldersAround, run: Run) -> list[PathRule]:
+    rules = [PathRule(known.workspace, "write" if run.write or run.trusted else "read"), PathRule(OF_OTHERS, "hide")]
     if is_within(known.state, known.workspace):
-        rules.append(Rule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
+        rules.append(PathRule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
     if run.users_own:
-        rules += [Rule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
+        rules += [PathRule(f"{known.home}/{name}", "read") for name in OWN_CONFIGURATION]
     if SSH in run.protocols:
-        rules += [Rule(f"{known.home}/{name}", "read") for name in KEYS]
+        rules += [PathRule(f"{known.home}/{name}", "read") for name in KEYS]
     return rules
 
 

@@ -18,7 +18,7 @@ import msgspec
 from clawft.builtin.cells import CACHES, OURS, around, this_machine
 from clawft.builtin.ide.lsp.servers import ServerSpec
 from clawft.provider.manifest import expand, places
-from clawft.sandbox.bounds import Around, Rule, bounds_of, may_be_opened, with_rules
+from clawft.sandbox.bounds import FoldersAround, PathRule, bounds_of, may_be_opened, with_rules
 from clawft.sandbox.cell import Cell
 from clawft.sandbox.program import folders_of
 
@@ -38,16 +38,16 @@ def lsp_cell(spec: ServerSpec, setting: str, workspace: Path, argv: Sequence[str
     return Cell(with_rules(bounds, _rules(spec, known, workspace, builds=builds)), means)
 
 
-def _rules(spec: ServerSpec, known: Around, workspace: Path, *, builds: bool) -> Iterable[Rule]:
+def _rules(spec: ServerSpec, known: FoldersAround, workspace: Path, *, builds: bool) -> Iterable[PathRule]:
     writable = builds and may_be_opened(known.workspace, known.home)
-    yield Rule(known.workspace, "write" if writable else "read")
+    yield PathRule(known.workspace, "write" if writable else "read")
     if builds and spec.starts_cargo:
         from clawft.builtin.cargo.cell import own_folder  # only for Rust
 
         yield from own_folder(workspace)
 
 
-def _asked(spec: ServerSpec, known: Around) -> Iterable[str]:
+def _asked(spec: ServerSpec, known: FoldersAround) -> Iterable[str]:
     """Where the programs lie that it asks about the language."""
     import shutil  # loaded with the process anyway
 
