@@ -17,7 +17,7 @@ import pytest
 from clawft.errors import Busy, InvalidArguments
 from clawft.store import journal as journal_module
 from clawft.store.home import locked
-from clawft.store.journal import Broken, Intact, Journal, files, find, tail, verify
+from clawft.store.journal import BrokenJournal, IntactJournal, Journal, files, find, tail, verify
 from tests.requirements import requirement
 
 
@@ -49,12 +49,12 @@ def test_each_entry_becomes_one_json_line_in_order(path: Path) -> None:
     assert [(line["seq"], line["id"]) for line in lines] == [(1, "call-1"), (2, "call-2"), (3, "call-3")]
     assert [line["prev"] for line in lines] == ["0" * 64, lines[0]["hash"], lines[1]["hash"]]
     assert b'"ms":1.50,' in lines_of(path)[1]
-    assert verify(path) == Intact(3)
+    assert verify(path) == IntactJournal(3)
 
 
 @requirement("GUARD-11")
 def test_an_empty_batch_and_no_journal_at_all_are_fine(path: Path) -> None:
-    assert verify(path) == Intact(0)
+    assert verify(path) == IntactJournal(0)
     Journal(path).append([])
     assert (tail(path, 3), find(path, "x"), files(path)) == ([], None, [])
     assert not path.exists()
@@ -83,7 +83,7 @@ def test_a_changed_line_is_the_one_that_is_named(written: Path, line: int) -> No
     lines = lines_of(written)
     lines[line] = lines[line].replace(b"git__status", b"git__commit")
     written.write_bytes(b"".join(lines))
-    assert verify(written) == Broken("audit.jsonl", line + 1, "the line was changed")
+    assert verify(written) == BrokenJournal("audit.jsonl", line + 1, "the line was changed")
 
 
 @requirement("GUARD-11")
@@ -93,7 +93,7 @@ def test_a_removed_line_shows_where_it_was(written: Path, removed: int) -> None:
     del lines[removed]
     written.write_bytes(b"".join(lines))
     found = verify(written)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert found.line == removed + 1
 
 
@@ -103,7 +103,7 @@ def test_moved_and_doubled_lines_show(written: Path, order: list[int]) -> None:
     lines = lines_of(written)
     written.write_bytes(b"".join(lines[at] for at in order))
     found = verify(written)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert found.line == next((at for at, line in enumerate(order) if at != line), 4) + 1
 
 
@@ -124,7 +124,7 @@ def test_an_inserted_line_shows(written: Path, line: bytes) -> None:
     lines = lines_of(written)
     written.write_bytes(b"".join([*lines[:2], line, *lines[2:]]))
     found = verify(written)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert found.line == 3
 
 
@@ -133,7 +133,7 @@ def test_an_inserted_line_shows(written: Path, line: bytes) -> None:
 def test_a_tail_that_was_cut_off_shows(written: Path, kept: int) -> None:
     written.write_bytes(b"".join(lines_of(written)[:kept]))
     found = verify(written)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert found.line == 0
     assert f"{kept + 1} to 5" in found.reason
 
@@ -141,7 +141,7 @@ def test_a_tail_that_was_cut_off_shows(written: Path, kept: int) -> None:
 @requirement("GUARD-11")
 def test_a_deleted_journal_shows(written: Path) -> None:
     written.unlink()
-    assert isinstance(verify(written), Broken)
+    assert isinstance(verify(written), BrokenJournal)
 
 
 @requirement("GUARD-11")
@@ -152,7 +152,7 @@ def test_appending_does_not_heal_a_cut(path: Path, same_journal: bool) -> None:
     path.write_bytes(b"".join(lines_of(path)[:3]))
     (journal if same_journal else Journal(path)).append(entries(6))
     found = verify(path)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert found.line == 4
     assert "expected line 4, found line 6" in found.reason
 
@@ -165,7 +165,9 @@ def test_a_folder_that_is_gone_shows_once_its_writer_goes_on(path: Path) -> None
     shutil.rmtree(path.parent)
     for journal in (other, mine):
         journal.append(entries(3))
-    assert verify(path) == Broken("audit.jsonl", 1, "the journal begins with line 3: the lines before it are missing")
+    assert verify(path) == BrokenJournal(
+        "audit.jsonl", 1, "the journal begins with line 3: the lines before it are missing"
+    )
 
 
 @requirement("GUARD-11")
@@ -175,9 +177,9 @@ def test_a_rewritten_last_line_shows_even_after_more_was_appended(written: Path)
     Journal(fresh).append(entries(1, 2, 3, 4, 999))
     lines[4] = lines_of(fresh)[4]
     written.write_bytes(b"".join(lines))
-    assert isinstance(verify(written), Broken)
+    assert isinstance(verify(written), BrokenJournal)
     Journal(written).append(entries(6))
-    assert isinstance(verify(written), Broken)
+    assert isinstance(verify(written), BrokenJournal)
 
 
 @requirement("GUARD-11")
@@ -185,7 +187,7 @@ def test_half_a_line_of_a_killed_process_is_dropped(written: Path) -> None:
     with written.open("ab") as file:
         file.write(b'{"seq":6,"id":"call-')
     Journal(written).append(entries(6))
-    assert verify(written) == Intact(6)
+    assert verify(written) == IntactJournal(6)
     assert [json.loads(line)["id"] for line in lines_of(written)][-2:] == ["call-5", "call-6"]
 
 
@@ -194,9 +196,9 @@ def test_lines_written_before_a_kill_but_after_the_head_are_kept(written: Path) 
     head = written.with_suffix(".head").read_bytes()
     Journal(written).append(entries(6))
     written.with_suffix(".head").write_bytes(head)
-    assert verify(written) == Intact(6)
+    assert verify(written) == IntactJournal(6)
     Journal(written).append(entries(7))
-    assert verify(written) == Intact(7)
+    assert verify(written) == IntactJournal(7)
 
 
 @requirement("GUARD-11")
@@ -204,7 +206,7 @@ def test_the_chain_goes_on_through_rotated_files(path: Path) -> None:
     for id in range(1, 31):
         Journal(path, rotate_bytes=1_500).append(entries(id))
     assert len(files(path)) > 3
-    assert verify(path) == Intact(30)
+    assert verify(path) == IntactJournal(30)
     assert [json.loads(bytes(line))["seq"] for line in tail(path, 12)] == list(range(19, 31))
     assert len(tail(path, 1_000)) == 30
     first = find(path, "call-1")
@@ -219,7 +221,7 @@ def test_a_rotated_file_that_is_gone_shows(path: Path) -> None:
         journal.append(entries(id))
     files(path)[0].unlink()
     found = verify(path)
-    assert isinstance(found, Broken)
+    assert isinstance(found, BrokenJournal)
     assert "begins with line" in found.reason
 
 
@@ -229,13 +231,13 @@ def test_the_oldest_full_files_go_and_the_rest_can_be_proven(path: Path) -> None
         Journal(path, rotate_bytes=1_500, keep_files=3).append(entries(id))
     assert len(files(path)) in (3, 4)
     found = verify(path)
-    assert isinstance(found, Intact)
+    assert isinstance(found, IntactJournal)
     assert found.lines + found.dropped == 60
     assert 0 < found.lines < 30
     assert find(path, "call-1") is None
     files(path)[0].unlink()  # by somebody else than us
     broken = verify(path)
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, BrokenJournal)
     assert f"expected line {found.dropped + 1}" in broken.reason
 
 
@@ -248,10 +250,10 @@ def test_one_that_was_killed_while_it_dropped_a_file_leaves_a_whole_chain(path: 
     oldest = files(path)[0]
     last = json.loads(oldest.read_bytes().splitlines()[-1])
     path.with_suffix(".base").write_bytes(b'{"seq":%-20d,"hash":"%b"}\n' % (last["seq"], last["hash"].encode()))
-    assert verify(path) == Intact(30 - last["seq"], last["seq"])
+    assert verify(path) == IntactJournal(30 - last["seq"], last["seq"])
     for id in range(31, 61):
         journal.append(entries(id))
-    assert isinstance(verify(path), Intact)
+    assert isinstance(verify(path), IntactJournal)
     assert not oldest.exists()
 
 
@@ -260,7 +262,7 @@ def test_two_journals_on_one_file_take_turns(path: Path) -> None:
     one, other = Journal(path, rotate_bytes=2_000), Journal(path, rotate_bytes=2_000)
     for id in range(20):
         (one if id % 3 else other).append(entries(id))
-    assert verify(path) == Intact(20)
+    assert verify(path) == IntactJournal(20)
 
 
 @requirement("GUARD-11")
@@ -279,7 +281,7 @@ def test_a_long_line_does_not_confuse_the_end(path: Path) -> None:
     journal = Journal(path)
     journal.append([{"id": "big", "text": "x" * 900_000}])
     Journal(path).append(entries(2))
-    assert verify(path) == Intact(2)
+    assert verify(path) == IntactJournal(2)
     assert [json.loads(bytes(line))["id"] for line in tail(path, 2)] == ["big", "call-2"]
 
 
@@ -312,7 +314,7 @@ def test_processes_append_side_by_side_without_losing_a_line(path: Path) -> None
         for process in processes:
             process.kill()
             process.wait(10)
-    assert verify(path) == Intact(4 * 30 * 5)
+    assert verify(path) == IntactJournal(4 * 30 * 5)
     assert len({json.loads(bytes(line))["id"] for line in tail(path, 1_000)}) == 600
 
 
@@ -327,7 +329,7 @@ def test_homes_whose_links_lead_to_one_journal_share_its_lock_too(path: Path, tm
         Journal(link).append(entries(3), seconds=0.01)
     Journal(path).append(entries(3))
     assert link.is_symlink()
-    assert verify(path) == verify(link) == Intact(3)
+    assert verify(path) == verify(link) == IntactJournal(3)
     assert len(tail(link, 5)) == 3
     assert find(link, "call-2") == find(path, "call-2") is not None
 
@@ -347,7 +349,7 @@ def test_more_files_than_a_process_may_have_open_can_be_proven(path: Path) -> No
     for id in range(40):
         journal.append(entries(id))
     told = subprocess.run([sys.executable, "-c", VERIFY, path], capture_output=True, text=True, check=True, timeout=30)
-    assert told.stdout.strip() == str(Intact(40))
+    assert told.stdout.strip() == str(IntactJournal(40))
 
 
 @requirement("GUARD-11")
@@ -363,7 +365,7 @@ def test_a_file_that_makes_room_while_it_is_verified_is_not_missed(path: Path, m
         return real(file)
 
     monkeypatch.setattr(journal_module, "open_plain", opened_late)
-    assert verify(path) == Intact(3, 1)
+    assert verify(path) == IntactJournal(3, 1)
 
 
 @requirement("GUARD-11")
@@ -378,7 +380,7 @@ def test_a_killed_writer_leaves_an_intact_journal(path: Path) -> None:
                 time.sleep(0.001)
             process.kill()
         Journal(path).append(entries(1))
-        assert isinstance(verify(path), Intact)
+        assert isinstance(verify(path), IntactJournal)
 
 
 @requirement("GUARD-11")
@@ -400,11 +402,11 @@ def test_a_line_whose_writer_was_killed_is_nobodys_doing(path: Path) -> None:
     journal.append([{"tool": "one"}, {"tool": "two"}])
     whole = path.read_bytes()
     path.write_bytes(whole + whole.splitlines(keepends=True)[0][:-40])
-    assert verify(path) == Intact(2)
+    assert verify(path) == IntactJournal(2)
     path.write_bytes(whole[:-1])
-    assert isinstance(verify(path), Broken)  # the head knows of that line
+    assert isinstance(verify(path), BrokenJournal)  # the head knows of that line
     path.write_bytes(whole[:-40])
-    assert isinstance(verify(path), Broken)
+    assert isinstance(verify(path), BrokenJournal)
 
 
 @requirement("GUARD-11")

@@ -14,7 +14,7 @@ from clawft.config.places import audit_file, home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.store.journal import Broken, Intact
+    from clawft.store.journal import BrokenJournal, IntactJournal
 
 DEFAULT_LINES = 20
 MAX_LINES = 100_000
@@ -99,22 +99,22 @@ def _shown(value: Any) -> str:
 
 
 def _verify(options: Options) -> int:
-    from clawft.store.journal import Intact, verify  # only where the journal is read
+    from clawft.store.journal import IntactJournal, verify  # only where the journal is read
 
     result = verify(audit_file(home_folder()))
-    if isinstance(result, Intact):
+    if isinstance(result, IntactJournal):
         found = {"ok": True, "lines": result.lines, "dropped": result.dropped}
         return _verified(options, found, untouched(result))
     found = {"ok": False, "file": result.file, "line": result.line, "reason": result.reason}
     return _verified(options, found, touched(result))
 
 
-def untouched(result: Intact) -> str:
+def untouched(result: IntactJournal) -> str:
     older = f"; {result.dropped} older ones were deleted to make room" if result.dropped else ""
     return f"{result.lines} line{'s' if result.lines != 1 else ''}, none was touched{older}"
 
 
-def touched(result: Broken) -> str:
+def touched(result: BrokenJournal) -> str:
     """Where the chain breaks, in words."""
     return f"{result.file}:{result.line}: {result.reason}" if result.line else f"{result.file}: {result.reason}"
 

@@ -198,7 +198,7 @@ def approvals(folder: Path) -> Iterator[Finding]:
 
 
 def audit(folder: Path) -> Iterator[Finding]:
-    from clawft.store.journal import Intact, verify  # reads the whole journal
+    from clawft.store.journal import IntactJournal, verify  # reads the whole journal
 
     try:
         result = verify(audit_file(folder))
@@ -208,7 +208,7 @@ def audit(folder: Path) -> Iterator[Finding]:
     except Busy as held:
         yield fail("audit", held.message, held.hint)
         return
-    if isinstance(result, Intact):
+    if isinstance(result, IntactJournal):
         yield ok("audit", untouched(result))
     else:
         yield fail(

@@ -11,7 +11,7 @@ import msgspec
 from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.errors import InvalidConfig, did_you_mean
-from clawft.store.document import Document
+from clawft.store.document import TomlDocument
 from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
 
 SANDBOXES = ("auto", "off", "strict", "require")
@@ -69,7 +69,7 @@ _PLACE = r" - at `\$\.?(?P<key>\w*)"
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_own(table: object, document: Document, path: tuple[str, ...]) -> Entry | InvalidConfig:
+def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> Entry | InvalidConfig:
     """Strictly: the first mistake is named with file, line and the nearest known key."""
     try:
         return msgspec.convert(table, Entry)
@@ -77,7 +77,7 @@ def read_own(table: object, document: Document, path: tuple[str, ...]) -> Entry 
         return _explain(str(wrong), document, path)
 
 
-def _explain(said: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
+def _explain(said: str, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
     unknown = re.search(_UNKNOWN, said)
     if unknown is not None:
         return unknown_key(unknown["key"], unknown["table"] or "", document, path)
@@ -89,7 +89,7 @@ def _explain(said: str, document: Document, path: tuple[str, ...]) -> InvalidCon
     return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said.partition(" - at")[0])
 
 
-def unknown_key(key: str, table: str, document: Document, path: tuple[str, ...]) -> InvalidConfig:
+def unknown_key(key: str, table: str, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
     known = _KNOWN_IN[table]
     origin = Origin(document.file, document.line_of((*path, table, key) if table else (*path, key)))
     shown = f"{table}.{key}" if table else key

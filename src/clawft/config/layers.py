@@ -22,7 +22,7 @@ from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
 from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.concealed import keep_concealed_in
-from clawft.store.document import Document
+from clawft.store.document import TomlDocument
 from clawft.upstream.spec import UpstreamSpec
 
 TABLE = "mcp_servers"
@@ -118,7 +118,7 @@ def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome
 def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     """A file that is about servers only: any other table is a mistake."""
     document = _document(file)
-    if isinstance(document, Document):
+    if isinstance(document, TomlDocument):
         for key in document.tables:
             if key != TABLE:
                 yield str(file), Refused(_stray(key, document), str(file))
@@ -128,10 +128,10 @@ def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
 def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
     """A file with other settings beside the servers, which are judged elsewhere."""
     document = _document(file)
-    if isinstance(document, Document) and (TABLE in document.tables or DELEGATION in document.tables):
+    if isinstance(document, TomlDocument) and (TABLE in document.tables or DELEGATION in document.tables):
         document = exposed(file) or document
     yield from _read_tables(document, file, scope, sources)
-    if isinstance(document, Document):
+    if isinstance(document, TomlDocument):
         table = jsonc.members(jsonc.members(document.tables.get(DELEGATION)).get(FLOW_KEY))
         if table:
             yield FLOW_SERVER, _own(FLOW_SERVER, table, document, (DELEGATION, FLOW_KEY), scope, sources)
@@ -155,7 +155,7 @@ def exposed(file: Path) -> InvalidConfig | None:
 
 
 def _read_tables(
-    document: Document | ConfigError | None, file: Path, scope: Scope, sources: Sources
+    document: TomlDocument | ConfigError | None, file: Path, scope: Scope, sources: Sources
 ) -> Iterator[Outcome]:
     if isinstance(document, ConfigError):
         yield str(file), Refused(document, str(file))
@@ -170,21 +170,21 @@ def _read_tables(
         yield name, _own(name, table, document, (TABLE, name), scope, sources)
 
 
-def _document(file: Path) -> Document | ConfigError | None:
+def _document(file: Path) -> TomlDocument | ConfigError | None:
     try:
         return load.read(file)
     except ConfigError as wrong:
         return wrong
 
 
-def _stray(key: str, document: Document) -> InvalidConfig:
+def _stray(key: str, document: TomlDocument) -> InvalidConfig:
     origin = Origin(document.file, document.line_of((key,)))
     near = did_you_mean(key, [TABLE])
     return InvalidConfig(f"{origin}: unknown key {key!r}{near}", hint=f"this file has tables [{TABLE}.NAME] only")
 
 
 def _own(
-    name: str, table: object, document: Document, path: tuple[str, ...], scope: Scope, sources: Sources
+    name: str, table: object, document: TomlDocument, path: tuple[str, ...], scope: Scope, sources: Sources
 ) -> Found | Refused:
     told = read_own(table, document, path)
     origin = Origin(document.file, document.line_of(path))
@@ -216,7 +216,7 @@ def _read_given(text: str, sources: Sources) -> Iterator[Outcome]:
 
 def _is_single(file: Path) -> bool:
     document = _document(file)
-    return isinstance(document, Document) and any(key in document.tables for key in ("command", "url"))
+    return isinstance(document, TomlDocument) and any(key in document.tables for key in ("command", "url"))
 
 
 def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:

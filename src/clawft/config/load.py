@@ -22,7 +22,7 @@ from clawft.errors import ConfigError, ConfigUnreadable, InvalidConfig, did_you_
 from clawft.policy.command import CommandPolicy
 from clawft.policy.delegation import DelegationConfig
 from clawft.policy.url import UrlPolicy
-from clawft.store.document import Document, leaves, parse
+from clawft.store.document import TomlDocument, leaves, parse
 from clawft.store.home import open_at_once
 
 COMMAND_LINE = "command line"
@@ -96,11 +96,11 @@ def files(home: Path, agent: str) -> tuple[Path, ...]:
     return user_file(home), agent_file(home, agent)
 
 
-def read_all(home: Path, agent: str) -> list[Document]:
+def read_all(home: Path, agent: str) -> list[TomlDocument]:
     return [document for document in map(read, files(home, agent)) if document is not None]
 
 
-def read(path: Path) -> Document | None:
+def read(path: Path) -> TomlDocument | None:
     """None if there is no such file. Raises ConfigUnreadable or ConfigUnparsable."""
     content = read_bytes(path)
     return None if content is None else parse(content, str(path))
@@ -133,7 +133,7 @@ def _workspace(folder: Path) -> Path:
 # ── judging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def judge(document: Document) -> list[Given]:
+def judge(document: TomlDocument) -> list[Given]:
     """The values of one file. Raises InvalidConfig for the first that is wrong."""
     given: list[Given] = []
     for one in _judged(document):
@@ -143,7 +143,7 @@ def judge(document: Document) -> list[Given]:
     return given
 
 
-def _judged(document: Document) -> Iterator[Given | InvalidConfig]:
+def _judged(document: TomlDocument) -> Iterator[Given | InvalidConfig]:
     for path, value in leaves(document.tables, OPEN_TABLES, WHOLE):
         origin = Origin(document.file, document.line_of(path))
         name = ".".join(path)

@@ -14,7 +14,7 @@ import msgspec
 
 from clawft.config.jsonc import members
 from clawft.errors import ConfigError, InvalidConfig
-from clawft.store.document import Document, parse
+from clawft.store.document import TomlDocument, parse
 from clawft.upstream.spec import UpstreamSpec
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -109,7 +109,7 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
 
 
-def _checked(text: str, before: Document, path: Path, meant: Mapping[str, Any] | None) -> str:
+def _checked(text: str, before: TomlDocument, path: Path, meant: Mapping[str, Any] | None) -> str:
     try:
         after = parse(text.encode(), before.file).tables
     except ConfigError:
@@ -135,7 +135,7 @@ def _replaced(tables: Mapping[str, Any], path: Path, meant: Mapping[str, Any] | 
     return {**others, first: inner} if inner else others
 
 
-def _by_hand(document: Document, path: Path, line: str) -> InvalidConfig:
+def _by_hand(document: TomlDocument, path: Path, line: str) -> InvalidConfig:
     where = f"{document.file}:{document.line_of(path)}"
     return InvalidConfig(
         f"{where} cannot be changed safely by a program", hint=f"change it by hand: {line}".strip(": \n")

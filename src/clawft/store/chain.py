@@ -22,7 +22,7 @@ _SEAL = b',"hash":"'
 _SEALED_END = len(_SEAL) + 64 + len('"}')
 
 
-class Link(Struct, frozen=True):
+class ChainLink(Struct, frozen=True):
     """A line's place in the chain."""
 
     seq: int = 0
@@ -30,13 +30,13 @@ class Link(Struct, frozen=True):
     prev: str = ""
 
 
-START = Link()
+START = ChainLink()
 
-_link = msgspec.json.Decoder(Link)
+_link = msgspec.json.Decoder(ChainLink)
 _sha256 = hashlib.sha256
 
 
-def seal(entries: Iterable[bytes], after: Link) -> tuple[bytes, Link]:
+def seal(entries: Iterable[bytes], after: ChainLink) -> tuple[bytes, ChainLink]:
     """The entries as lines that continue the chain, and its new end."""
     lines: list[bytes] = []
     seq, end = after.seq, after.hash.encode()
@@ -46,7 +46,7 @@ def seal(entries: Iterable[bytes], after: Link) -> tuple[bytes, Link]:
         body = b'{"seq":%d,%b,"prev":"%b"' % (seq, entry[1:-1], end)
         before, end = end, hexlify(_sha256(body).digest())
         lines += (body, _SEAL, end, b'"}\n')
-    return b"".join(lines), Link(seq, end.decode(), before.decode())
+    return b"".join(lines), ChainLink(seq, end.decode(), before.decode())
 
 
 def check_entries(entries: list[bytes]) -> list[bytes]:
@@ -68,7 +68,7 @@ def check_entry(entry: bytes) -> bytes:
     return entry
 
 
-def read_link(line: bytes) -> Link | None:
+def read_link(line: bytes) -> ChainLink | None:
     """What a line says about itself; None if it is no sealed line at all."""
     try:
         return _link.decode(line)
@@ -76,7 +76,7 @@ def read_link(line: bytes) -> Link | None:
         return None
 
 
-def check(line: bytes, before: Link) -> Link | str:
+def check(line: bytes, before: ChainLink) -> ChainLink | str:
     """The link of a line that follows `before`, or what is wrong with it."""
     link = read_link(line)
     if link is None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clawft.errors import ConfigUnparsable
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
@@ -23,27 +23,27 @@ _AT_LINE = r"\s*\(at line (\d+), column \d+\)"
 _AT_END = r"\s*\(at end of document\)"
 
 
-class Document(Struct, frozen=True):
+class TomlDocument(Struct, frozen=True):
     """`tables` is the file as nested tables; `lines` knows where each path begins, 1 being the first line."""
 
     file: str
     tables: Mapping[str, Any] = {}
-    lines: Mapping[Path, int] = {}
+    lines: Mapping[KeyPath, int] = {}
 
-    def line_of(self, path: Path) -> int:
+    def line_of(self, path: KeyPath) -> int:
         """The line of this path, or of the closest one above it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
-def parse(content: bytes, file: str) -> Document:
+def parse(content: bytes, file: str) -> TomlDocument:
     """Raises ConfigUnparsable, with file and line."""
     import tomllib  # most homes have no configuration file, so most starts never need it
 
     text = _decoded(content, file)
     try:
-        return Document(file, tomllib.loads(text), dict(_scan(text)))
+        return TomlDocument(file, tomllib.loads(text), dict(_scan(text)))
     except tomllib.TOMLDecodeError as wrong:
         raise _unparsable(str(wrong), text, file) from None
     except RecursionError:
@@ -67,9 +67,9 @@ def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
     )
 
 
-def _scan(text: str) -> Iterator[tuple[Path, int]]:
+def _scan(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Paths and their lines. A path stands in a TOML file only once."""
-    table: Path = ()
+    table: KeyPath = ()
     quote = ""
     for number, line in enumerate(text.split("\n"), 1):
         if not quote:
@@ -89,13 +89,13 @@ def _open_quote(line: str, quote: str) -> str:
     return quote
 
 
-def _split(dotted: str) -> Path:
+def _split(dotted: str) -> KeyPath:
     return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
 
 
 def leaves(
-    tables: Mapping[str, Any], open_tables: frozenset[str], whole: frozenset[str] = frozenset(), above: Path = ()
-) -> Iterator[tuple[Path, Any]]:
+    tables: Mapping[str, Any], open_tables: frozenset[str], whole: frozenset[str] = frozenset(), above: KeyPath = ()
+) -> Iterator[tuple[KeyPath, Any]]:
     """Every value with its path; an empty table and one of `whole` count as values, an open table is not entered."""
     for name, value in tables.items():
         path = (*above, name)

@@ -13,7 +13,7 @@ MAX_KEYS = 10_000
 Clock = Callable[[], float]
 
 
-class Kept(Struct, frozen=True):
+class StoredValue(Struct, frozen=True):
     value: str
     expires: float | None
 

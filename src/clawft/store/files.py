@@ -17,7 +17,17 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import Busy, ExecutionFailed
-from clawft.store.entry import MAX_KEYS, MAX_VALUE_BYTES, Clock, Kept, check_key, check_value, expiry, is_live, too_many
+from clawft.store.entry import (
+    MAX_KEYS,
+    MAX_VALUE_BYTES,
+    Clock,
+    StoredValue,
+    check_key,
+    check_value,
+    expiry,
+    is_live,
+    too_many,
+)
 from clawft.store.home import LOCK_SECONDS, home, locked, open_plain, pauses, private_dir, sweep, write_private
 from clawft.store.names import HASHED_KEY, KEY, folder_name, key_name
 
@@ -141,7 +151,7 @@ class FileStore:
         with os.scandir(self._folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.name.startswith((KEY, HASHED_KEY)))
 
-    def _read(self, key: str) -> Kept | None:
+    def _read(self, key: str) -> StoredValue | None:
         path = self._path(key)
         try:
             with open_plain(path) as file:
@@ -155,7 +165,7 @@ class FileStore:
         if head is None or head.key != key or len(value) > MAX_VALUE_BYTES:
             raise _damaged(path)
         try:
-            return Kept(value.decode(), head.expires)
+            return StoredValue(value.decode(), head.expires)
         except UnicodeDecodeError:
             raise _damaged(path) from None
 

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.store.chain import MAX_ENTRY_BYTES, START, Link, check, check_entries, read_link, seal
+from clawft.store.chain import MAX_ENTRY_BYTES, START, ChainLink, check, check_entries, read_link, seal
 from clawft.store.home import (
     LOCK_SECONDS,
     PRIVATE_FILE,
@@ -45,13 +45,13 @@ _Part = tuple[Path, BinaryIO, int]
 """A file of the journal, as it was opened, and how much of it counts."""
 
 
-class Intact(Struct, frozen=True):
+class IntactJournal(Struct, frozen=True):
     lines: int
     dropped: int = 0
     """Older lines that had to make room."""
 
 
-class Broken(Struct, frozen=True):
+class BrokenJournal(Struct, frozen=True):
     """The first line that is not as it was written (0: lines are missing at the end)."""
 
     file: str
@@ -143,11 +143,11 @@ def _at_rest(path: Path) -> Generator[None]:
         yield
 
 
-def verify(path: Path) -> Intact | Broken:
+def verify(path: Path) -> IntactJournal | BrokenJournal:
     """Follow the chain from its first line to its last. What is appended meanwhile is left for the next time."""
     path = path.resolve()
     if not path.parent.is_dir():
-        return Intact(0)
+        return IntactJournal(0)
     with ExitStack() as opened:
         with _at_rest(path):
             head, base = _read_head(path), _read_base(path)
@@ -161,7 +161,7 @@ def verify(path: Path) -> Intact | Broken:
             if _read_base(path) == base:
                 raise
             return verify(path)  # the oldest had to make room meanwhile
-    return end if isinstance(end, Broken) else _against_head(path, end, head, base.seq)
+    return end if isinstance(end, BrokenJournal) else _against_head(path, end, head, base.seq)
 
 
 def _one_by_one(full: Sequence[Path]) -> Iterator[_Part]:
@@ -171,24 +171,24 @@ def _one_by_one(full: Sequence[Path]) -> Iterator[_Part]:
             yield file, stream, _whole(stream.fileno())
 
 
-def _follow(parts: Iterable[_Part], end: Link) -> Link | Broken:
+def _follow(parts: Iterable[_Part], end: ChainLink) -> ChainLink | BrokenJournal:
     """The end of the chain that goes through these."""
     for file, stream, size in parts:
         stream.seek(0)
         for number, line in enumerate(_lines(stream, size), 1):
             found = check(line, end)
             if isinstance(found, str):
-                return Broken(file.name, number, found)
+                return BrokenJournal(file.name, number, found)
             end = found
     return end
 
 
-def _against_head(path: Path, end: Link, head: Link, dropped: int) -> Intact | Broken:
+def _against_head(path: Path, end: ChainLink, head: ChainLink, dropped: int) -> IntactJournal | BrokenJournal:
     if head.seq > end.seq:
-        return Broken(path.name, 0, f"the lines from {end.seq + 1} to {head.seq} are missing at the end")
+        return BrokenJournal(path.name, 0, f"the lines from {end.seq + 1} to {head.seq} are missing at the end")
     if head.seq == end.seq and head.hash != end.hash:
-        return Broken(path.name, 0, f"line {end.seq} at the end is not the one that was written")
-    return Intact(end.seq - dropped, dropped)
+        return BrokenJournal(path.name, 0, f"line {end.seq} at the end is not the one that was written")
+    return IntactJournal(end.seq - dropped, dropped)
 
 
 def tail(path: Path, count: int) -> list[Raw]:
@@ -222,7 +222,7 @@ def find(path: Path, id: str) -> Raw | None:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _number(link: Link) -> int:
+def _number(link: ChainLink) -> int:
     return link.seq
 
 
@@ -289,7 +289,7 @@ def _drop(file: Path, path: Path) -> None:
     file.unlink()
 
 
-def _is_dropped(file: Path, base: Link) -> bool:
+def _is_dropped(file: Path, base: ChainLink) -> bool:
     """A full file has the number of its last line in its name."""
     number = file.stem.rpartition("-")[2]
     return number.isdigit() and int(number) <= base.seq
@@ -303,11 +303,11 @@ def _head_file(path: Path) -> Path:
     return path.with_suffix(".head")
 
 
-def _write_head(path: Path, end: Link) -> None:
+def _write_head(path: Path, end: ChainLink) -> None:
     _write_link(_head_file(path), end)
 
 
-def _write_link(file: Path, link: Link) -> None:
+def _write_link(file: Path, link: ChainLink) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | _BINARY, PRIVATE_FILE)
     try:
         write_all(descriptor, _HEAD % (link.seq, link.hash.encode()))
@@ -315,15 +315,15 @@ def _write_link(file: Path, link: Link) -> None:
         os.close(descriptor)
 
 
-def _read_head(path: Path) -> Link:
+def _read_head(path: Path) -> ChainLink:
     return _read_link(_head_file(path))
 
 
-def _read_base(path: Path) -> Link:
+def _read_base(path: Path) -> ChainLink:
     return _read_link(_base_file(path))
 
 
-def _read_link(file: Path) -> Link:
+def _read_link(file: Path) -> ChainLink:
     try:
         return read_link(read_plain(file, _BLOCK).partition(b"\n")[0]) or START
     except FileNotFoundError:

@@ -15,7 +15,7 @@ MAX_ITEMS = 64
 MAX_BYTES = 16 * 1024 * 1024
 
 
-class Part(Struct, frozen=True):
+class LeftoverPart(Struct, frozen=True):
     """A piece of a kept text, in bytes of UTF-8 cut at a character boundary."""
 
     text: str
@@ -72,7 +72,7 @@ class Leftovers:
     def _drop(self, handle: str) -> None:
         self.bytes -= len(self._kept.pop(handle)[1])
 
-    def read(self, handle: str, principal: str, offset: int, limit: int) -> Part | None:
+    def read(self, handle: str, principal: str, offset: int, limit: int) -> LeftoverPart | None:
         """The piece at `offset`, at most `limit` bytes; None if the handle is unknown, expired or another's."""
         owner, text = self._kept.get(handle, (None, b""))
         if owner is None or owner != principal:
@@ -80,7 +80,7 @@ class Leftovers:
         start = max(0, offset)
         piece = cut(memoryview(text)[start:], limit)
         after = start + len(piece)
-        return Part(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
+        return LeftoverPart(str(piece, "utf-8", "replace"), start, after if after < len(text) else None, len(text))
 
 
 def cut(text: bytes | memoryview, limit: int) -> bytes | memoryview:

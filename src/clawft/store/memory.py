@@ -2,7 +2,7 @@
 
 import time
 
-from clawft.store.entry import MAX_KEYS, Clock, Kept, check_key, check_value, expiry, is_live, too_many
+from clawft.store.entry import MAX_KEYS, Clock, StoredValue, check_key, check_value, expiry, is_live, too_many
 
 
 class MemoryStore:
@@ -10,7 +10,7 @@ class MemoryStore:
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredValue] = {}
 
     async def get(self, key: str) -> str | None:
         kept = self._live(check_key(key))
@@ -40,9 +40,9 @@ class MemoryStore:
             self._drop_expired()
             if len(self._kept) >= MAX_KEYS:
                 raise too_many()
-        self._kept[key] = Kept(value, expires)
+        self._kept[key] = StoredValue(value, expires)
 
-    def _live(self, key: str) -> Kept | None:
+    def _live(self, key: str) -> StoredValue | None:
         kept = self._kept.get(key)
         return kept if kept and is_live(kept.expires, self._clock()) else None
 

@@ -17,7 +17,7 @@ from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Kind
 from clawft.builtin.build.runner import RUNNERS
 from clawft.builtin.confine import open_file, place
 from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig, did_you_mean
-from clawft.store.document import Document, parse
+from clawft.store.document import TomlDocument, parse
 
 FILE = ".clawft/tasks.toml"
 MAX_FILE_BYTES = 256 * 1024
@@ -71,19 +71,19 @@ def tasks_in(content: bytes) -> Mapping[str, Task]:
     return {name: _task(declared, name, table) for name, table in cast("dict[str, Any]", tables).items()}
 
 
-def _parsed(content: bytes) -> Document:
+def _parsed(content: bytes) -> TomlDocument:
     try:
         return parse(content, FILE)
     except ConfigUnparsable as wrong:
         raise InvalidConfig(wrong.message, hint="correct that line") from None
 
 
-def _wrong(declared: Document, path: tuple[str, ...], words: str, hint: str = "") -> InvalidConfig:
+def _wrong(declared: TomlDocument, path: tuple[str, ...], words: str, hint: str = "") -> InvalidConfig:
     """What is wrong with what stands at this path."""
     return InvalidConfig(f"{declared.file}:{declared.line_of(path)}: {words}", hint=hint)
 
 
-def _task(declared: Document, name: str, table: Any) -> Task:
+def _task(declared: TomlDocument, name: str, table: Any) -> Task:
     at = ("tasks", name)
     if not isinstance(table, dict):
         raise _wrong(declared, at, f"task {name!r} is no table", f"write [tasks.{name}]")
@@ -96,7 +96,7 @@ def _task(declared: Document, name: str, table: Any) -> Task:
         raise _mistaken(declared, at, str(wrong)) from None
 
 
-def _check_name(declared: Document, name: str) -> None:
+def _check_name(declared: TomlDocument, name: str) -> None:
     try:
         msgspec.convert(name, Annotated[str, Meta(pattern=_NAME)])
     except msgspec.ValidationError:
@@ -105,7 +105,7 @@ def _check_name(declared: Document, name: str) -> None:
         ) from None
 
 
-def _check_keys(declared: Document, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
+def _check_keys(declared: TomlDocument, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
     known = Task.__struct_fields__
     for key in values:
         if key not in known:
@@ -119,7 +119,7 @@ def _check_keys(declared: Document, at: tuple[str, ...], values: Mapping[str, An
         raise _wrong(declared, (*at, "runner"), words, f"one of: {', '.join(RUNNERS)}")
 
 
-def _mistaken(declared: Document, at: tuple[str, ...], said: str) -> InvalidConfig:
+def _mistaken(declared: TomlDocument, at: tuple[str, ...], said: str) -> InvalidConfig:
     """msgspec names the place as `$.args[0]`."""
     words, _, where = said.partition(" - at ")
     key = where.partition("$.")[2].rstrip("`").partition("[")[0]
