@@ -16,7 +16,7 @@ from clawft.auth.vault import Vault
 from clawft.builtin import rest
 from clawft.builtin.rest_answer import links_of
 from clawft.errors import ClawftError, ExecutionFailed, InvalidArguments, PermissionDenied
-from clawft.link.http_out.fetch import Fetched
+from clawft.link.http_out.fetch import FetchedAnswer
 from clawft.policy.url import UrlPolicy
 from clawft.provider.function import FunctionProvider
 from clawft.store.memory import MemoryStore
@@ -129,7 +129,7 @@ def test_links_that_are_none_neither_break_nor_hold_up_anything() -> None:
     """A search from each of many brackets to the end took half a minute."""
     odd = (("Link", '<http://[>; rel="next"'), ("Link", '<a>; rel="last"'), *[("Link", "<" * 8000)] * 100)
     began = time.monotonic()
-    links = links_of(Fetched("https://h/", 200, odd, "", "", b""))
+    links = links_of(FetchedAnswer("https://h/", 200, odd, "", "", b""))
     assert links == {"next": "http://[", "last": "https://h/a"}
     assert time.monotonic() - began < 5
 
@@ -269,8 +269,8 @@ async def test_what_may_have_been_done_is_not_done_twice() -> None:
 
 
 def test_how_long_to_wait() -> None:
-    def answer(after: str) -> Fetched:
-        return Fetched("https://a", 429, (("Retry-After", after),), "", "", b"")
+    def answer(after: str) -> FetchedAnswer:
+        return FetchedAnswer("https://a", 429, (("Retry-After", after),), "", "", b"")
 
     assert rest.pause_before_again(answer("7"), "POST", 0, 0.0) == 7
     assert rest.pause_before_again(answer("Thu, 01 Jan 1970 00:00:09 GMT"), "POST", 0, 4.0) == 5

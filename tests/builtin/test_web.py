@@ -12,7 +12,7 @@ import pytest
 from clawft.builtin import families
 from clawft.builtin.web import WebSettings, search_address
 from clawft.errors import ExecutionFailed, PermissionDenied
-from clawft.link.http_out.fetch import Bounds
+from clawft.link.http_out.fetch import FetchBounds
 from clawft.policy.url import UrlPolicy
 from clawft.provider.base import Provider
 from clawft.store.memory import MemoryStore
@@ -115,7 +115,9 @@ async def test_what_is_no_text_is_refused(site: Site, web: Callable[..., Provide
 
 async def test_failures_of_the_way_are_told_as_failures_of_the_tool(web: Callable[..., Provider]) -> None:
     with pytest.raises(ExecutionFailed, match=r"fetch: 127\.0\.0\.1: "):
-        await web(url_policy=LOOPBACK, bounds=Bounds(timeout_s=5)).call_tool("fetch", {"url": "http://127.0.0.1:1/"})
+        await web(url_policy=LOOPBACK, bounds=FetchBounds(timeout_s=5)).call_tool(
+            "fetch", {"url": "http://127.0.0.1:1/"}
+        )
 
 
 @requirement("WEB-02", "GUARD-04")

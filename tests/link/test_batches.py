@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from clawft.errors import LinkError
-from clawft.link.base import Link, Outgoing
+from clawft.link.base import Link, OutgoingRequest
 from clawft.link.http_out.link import HttpLink
 from clawft.link.http_out.sse import SseLink
 from clawft.link.patience import Patience
@@ -95,7 +95,7 @@ async def test_a_server_may_answer_and_tell_in_one(way: str) -> None:
     heard: list[str] = []
     async with linked(way, heard) as link:
         link.settled("2025-03-26")
-        assert await link.request(Outgoing("ping")) == Response(b"1", b"{}")
+        assert await link.request(OutgoingRequest("ping")) == Response(b"1", b"{}")
         assert heard == ["notifications/x"] * 2
 
 
@@ -105,7 +105,7 @@ async def test_of_other_revisions_it_is_no_message(way: str) -> None:
     async with linked(way, heard) as link:
         link.settled("2025-06-18")
         with pytest.raises(LinkError):
-            await link.request(Outgoing("ping"), Patience("ping", SHORT_S))
+            await link.request(OutgoingRequest("ping"), Patience("ping", SHORT_S))
         assert heard == []
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, RequestTimeout, SpawnFailed
 from clawft.link import process, stream
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
-from clawft.link.process import Launch, Tail
+from clawft.link.process import Launch, StderrTail
 from clawft.link.stream import StreamLink
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 from tests.requirements import requirement
@@ -57,11 +57,11 @@ async def opened(what: Launch, **options: Any) -> AsyncGenerator[tuple[StreamLin
             await link.close()
 
 
-def call(tool: str, **arguments: Any) -> Outgoing:
-    return Outgoing("tools/call", json.dumps({"name": tool, "arguments": arguments}).encode())
+def call(tool: str, **arguments: Any) -> OutgoingRequest:
+    return OutgoingRequest("tools/call", json.dumps({"name": tool, "arguments": arguments}).encode())
 
 
-async def text(link: StreamLink, outgoing: Outgoing) -> str:
+async def text(link: StreamLink, outgoing: OutgoingRequest) -> str:
     answer = await link.request(outgoing)
     assert isinstance(answer, Response)
     return json.loads(answer.result)["content"][0]["text"]
@@ -112,12 +112,12 @@ async def test_when_the_child_dies_everyone_who_waits_hears_how_and_its_last_wor
     async with opened(launch("--die-on", "ping")) as (link, listener):
         waiting = [asyncio.ensure_future(link.request(call("echo", seconds=60))) for _ in range(3)]
         with pytest.raises(ProcessExited, match=r"status 3.*these are my last words"):
-            await link.request(Outgoing("ping"))
+            await link.request(OutgoingRequest("ping"))
         for each in await asyncio.gather(*waiting, return_exceptions=True):
             assert isinstance(each, ProcessExited)
         assert isinstance(await listener.lost, ProcessExited)
         with pytest.raises(ProcessExited):
-            await link.request(Outgoing("ping"))
+            await link.request(OutgoingRequest("ping"))
 
 
 @requirement("LINK-08")
@@ -217,7 +217,7 @@ async def test_a_silent_request_ends_at_its_deadline_and_the_server_is_told(tmp_
 async def test_cancelling_the_wait_cancels_the_request_but_never_initialize(tmp_path: Path) -> None:
     log = tmp_path / "log"
     async with opened(launch("--log", str(log), "--mute", "initialize")) as (link, _):
-        for outgoing in (Outgoing("initialize", b"{}"), call("echo", seconds=60)):
+        for outgoing in (OutgoingRequest("initialize", b"{}"), call("echo", seconds=60)):
             waiting = asyncio.ensure_future(link.request(outgoing))
             await asyncio.sleep(0)
             waiting.cancel()
@@ -259,7 +259,7 @@ async def test_an_answer_above_the_limit_fails_nobody_but_the_one_who_asked() ->
 @requirement("SESS-07")
 async def test_an_error_without_an_id_answers_the_only_open_request() -> None:
     async with opened(launch("--nameless-errors")) as (link, _):
-        assert isinstance(await link.request(Outgoing("server/discover")), Failure)
+        assert isinstance(await link.request(OutgoingRequest("server/discover")), Failure)
 
 
 @requirement("LINK-07")
@@ -274,7 +274,7 @@ async def test_stderr_is_kept_within_bounds_and_handed_on() -> None:
 
 @requirement("LINK-07")
 def test_a_tail_keeps_the_end() -> None:
-    tail = Tail(10)
+    tail = StderrTail(10)
     for piece in (b"first", b"second", b"third"):
         tail.add(piece)
     assert tail.text() == "third"
@@ -287,7 +287,7 @@ async def test_a_child_that_does_not_read_is_given_up(monkeypatch: pytest.Monkey
     monkeypatch.setattr(stream, "MAX_UNREAD_BYTES", 3 * 1024 * 1024)
     sleeper = Launch(sys.executable, ("-c", "import time; time.sleep(300)"))
     async with opened(sleeper) as (link, listener):
-        big = Outgoing("tools/call", b'{"x":"' + b"y" * 1024 * 1024 + b'"}')
+        big = OutgoingRequest("tools/call", b'{"x":"' + b"y" * 1024 * 1024 + b'"}')
         waiting = [asyncio.ensure_future(link.request(big)) for _ in range(8)]
         assert "does not read" in str(await listener.lost)
         assert all(isinstance(each, LinkClosed) for each in await asyncio.gather(*waiting, return_exceptions=True))
@@ -297,7 +297,7 @@ async def test_a_child_that_does_not_read_is_given_up(monkeypatch: pytest.Monkey
 async def test_a_call_that_was_not_read_says_so_when_its_time_is_up() -> None:
     sleeper = Launch(sys.executable, ("-c", "import time; time.sleep(300)"))
     async with opened(sleeper) as (link, _):
-        big = Outgoing("tools/call", b'{"x":"' + b"y" * 3 * 1024 * 1024 + b'"}')
+        big = OutgoingRequest("tools/call", b'{"x":"' + b"y" * 3 * 1024 * 1024 + b'"}')
         with pytest.raises(RequestTimeout, match=r"poke: no answer within 200 ms, and \d+ bytes wait on its input"):
             await link.request(big, Patience("poke", 0.2))
 

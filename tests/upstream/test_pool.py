@@ -11,7 +11,7 @@ import pytest
 from clawft.errors import JsonRpcFailure, LinkClosed, NeedsAuth, NotConnected, ServerNotFound, SpawnFailed
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import list_page
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.memory import Scripted
 from clawft.model import Caller, Era
 from clawft.provider.server.upstreams import UpstreamProviders
@@ -25,7 +25,7 @@ from tests.upstream.support import PATIENCE_S, Tables, answers, child, pool, sta
 pytestmark = pytest.mark.slow  # processes that take their time
 
 
-async def never(_: Outgoing) -> Mapping[str, Any]:
+async def never(_: OutgoingRequest) -> Mapping[str, Any]:
     await asyncio.Event().wait()
     return {}
 
@@ -136,7 +136,7 @@ async def test_lists_that_are_no_longer_fresh_are_renewed_when_an_agent_reads_th
     monkeypatch.setattr("clawft.upstream.pool.RENEW_SECONDS", 0.0)
     says = ["old"]
 
-    async def tools(_: Outgoing) -> Mapping[str, Any]:
+    async def tools(_: OutgoingRequest) -> Mapping[str, Any]:
         return {"tools": [tool(*says)]}
 
     changing = Tables({"a": answers(**{"tools/list": tools})})

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import ClawftError, LoginFailed
-from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
 
 MAX_DOCUMENT = 256 * 1024
 ASK_SECONDS = 20.0
@@ -26,7 +26,7 @@ REASON_CHARS = 300
 _ODD = re.compile(r"[^\w!#$%&'()*+,./:;=?@\[\]~-]")
 """Blanks, controls, quotes, backslashes: what a terminal, a shell or another reader could take for something else."""
 _object = msgspec.json.Decoder(dict[str, Any])
-_ONCE = Bounds(max_bytes=MAX_DOCUMENT, timeout_s=ASK_SECONDS, redirects=0)
+_ONCE = FetchBounds(max_bytes=MAX_DOCUMENT, timeout_s=ASK_SECONDS, redirects=0)
 _FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 
@@ -65,25 +65,25 @@ class Web:
     async def document(self, url: str) -> Mapping[str, Any] | None:
         """A JSON object, or None if there is none at this place. Raises LoginFailed if the place itself is refused."""
         check_place(url, self.near)
-        found = await self._ask(url, Outgoing(headers={"Accept": "application/json"}))
+        found = await self._ask(url, FetchRequest(headers={"Accept": "application/json"}))
         return _read(found) if found.status == 200 else None
 
     async def post_form(self, url: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
         check_place(url, self.near)
         body = urlencode(fields).encode()
-        return await self._answer(url, Outgoing("POST", {**_FORM, **(headers or {})}, body))
+        return await self._answer(url, FetchRequest("POST", {**_FORM, **(headers or {})}, body))
 
     async def post_json(self, url: str, fields: Mapping[str, Any]) -> Answer:
         check_place(url, self.near)
-        return await self._answer(url, Outgoing("POST", _JSON, msgspec.json.encode(fields)))
+        return await self._answer(url, FetchRequest("POST", _JSON, msgspec.json.encode(fields)))
 
-    async def _answer(self, url: str, outgoing: Outgoing) -> Answer:
+    async def _answer(self, url: str, outgoing: FetchRequest) -> Answer:
         found = await self._ask(url, outgoing)
         if found.truncated:
             raise LoginFailed(f"{place_of(url)} answered with more than {MAX_DOCUMENT} bytes")
         return Answer(found.status, _read(found) or {})
 
-    async def _ask(self, url: str, outgoing: Outgoing) -> Fetched:
+    async def _ask(self, url: str, outgoing: FetchRequest) -> FetchedAnswer:
         try:
             return await fetch(url, judge=self._judge, outgoing=outgoing, bounds=_ONCE)
         except LoginFailed:
@@ -92,7 +92,7 @@ class Web:
             raise NotReached(f"{place_of(url)}: {failed.message}", hint=failed.hint) from None
 
 
-def _read(found: Fetched) -> Mapping[str, Any] | None:
+def _read(found: FetchedAnswer) -> Mapping[str, Any] | None:
     try:
         return _object.decode(found.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

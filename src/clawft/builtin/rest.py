@@ -18,7 +18,7 @@ from clawft.builtin.oauth2 import desk_with, no_login, vault_of
 from clawft.builtin.rest_answer import answer_of, failure_of, without_token
 from clawft.builtin.web import judge_by
 from clawft.errors import ExecutionFailed, InvalidArguments, LoginFailed, PermissionDenied
-from clawft.link.http_out.fetch import Bounds, Fetched, Outgoing, fetch
+from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, fetch
 from clawft.policy.globs import any_matches
 from clawft.policy.url import UrlPolicy
 from clawft.provider.context import ToolContext
@@ -141,7 +141,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 async def _perform(
     desk: Desk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: Asked, max_bytes: int
-) -> Fetched:
+) -> FetchedAnswer:
     login = choose(await vault.load(provider), provider, account, asked.url)
     renewal = desk.renewal(vault)
     login = await renewal.fresh(provider, login)
@@ -175,11 +175,11 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
     return found
 
 
-async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_bytes: int) -> Fetched:
+async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_bytes: int) -> FetchedAnswer:
     """Tries again where the server says that it is too busy, as long as it says."""
     headers = {**asked.headers, "Authorization": login.tokens.authorization}
-    outgoing = Outgoing(asked.method, headers, asked.body)
-    bounds = Bounds(max_bytes=max_bytes)
+    outgoing = FetchRequest(asked.method, headers, asked.body)
+    bounds = FetchBounds(max_bytes=max_bytes)
     found = await fetch(asked.url, judge=judge_by(policy, "rest"), outgoing=outgoing, bounds=bounds)
     for again in range(MAX_TRIES - 1):
         pause = pause_before_again(found, asked.method, again, time.time())
@@ -190,7 +190,7 @@ async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_byte
     return without_token(found, login.tokens.access_token)
 
 
-def pause_before_again(found: Fetched, method: str, tries: int, now: float) -> float | None:
+def pause_before_again(found: FetchedAnswer, method: str, tries: int, now: float) -> float | None:
     """Seconds to wait before the next try; None if there is none."""
     if found.status not in TRY_AGAIN:
         return None

@@ -8,7 +8,7 @@ from urllib.parse import quote, urljoin
 import msgspec
 
 from clawft.errors import ExecutionFailed
-from clawft.link.http_out.fetch import Fetched
+from clawft.link.http_out.fetch import FetchedAnswer
 from clawft.model import CallToolResult
 from clawft.store.concealed import HIDDEN, SHORTEST_CONCEALED
 
@@ -19,7 +19,7 @@ _LINK = re.compile(r"<([^<>]{1,4096})>((?:\s*;\s*[^,;]+)*)")
 _REL = re.compile(r';\s*rel\s*=\s*"?([^";,]+)"?', re.IGNORECASE)
 
 
-def without_token(found: Fetched, token: str) -> Fetched:
+def without_token(found: FetchedAnswer, token: str) -> FetchedAnswer:
     """The same without the token that was sent: some services tell their callers what they were asked with."""
     if len(token) < SHORTEST_CONCEALED:
         return found
@@ -31,7 +31,7 @@ def without_token(found: Fetched, token: str) -> Fetched:
     return msgspec.structs.replace(found, body=body, url=url, headers=headers)
 
 
-def answer_of(found: Fetched) -> CallToolResult:
+def answer_of(found: FetchedAnswer) -> CallToolResult:
     """The body in the form it has; a list that goes on says where."""
     value = body_of(found)
     links = links_of(found)
@@ -46,7 +46,7 @@ def answer_of(found: Fetched) -> CallToolResult:
     return CallToolResult(content, structured, meta=meta)
 
 
-def body_of(found: Fetched) -> Any:
+def body_of(found: FetchedAnswer) -> Any:
     """JSON as it is, text as text, everything else in base64; None where there is nothing."""
     if not found.body:
         return None
@@ -62,7 +62,7 @@ def body_of(found: Fetched) -> Any:
     return {"content_type": found.content_type, "base64": base64.b64encode(found.body).decode()}
 
 
-def links_of(found: Fetched) -> dict[str, str]:
+def links_of(found: FetchedAnswer) -> dict[str, str]:
     """By relation, absolute (RFC 8288)."""
     links: dict[str, str] = {}
     for name, value in found.headers:
@@ -81,7 +81,7 @@ def _absolute(base: str, target: str) -> str:
         return target
 
 
-def failure_of(found: Fetched, method: str, besides: str = "") -> ExecutionFailed:
+def failure_of(found: FetchedAnswer, method: str, besides: str = "") -> ExecutionFailed:
     excerpt = found.text()[:EXCERPT]
     more = f"; {besides}" if besides else ""
     return ExecutionFailed(f"{method} {found.url}: status {found.status}{more}: {excerpt or 'no body'}")

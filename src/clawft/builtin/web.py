@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from clawft.auth.web import trusting
 from clawft.builtin.readable import readable
 from clawft.errors import ExecutionFailed, PermissionDenied
-from clawft.link.http_out.fetch import Bounds, Fetched, Judge, Outgoing, fetch
+from clawft.link.http_out.fetch import FetchBounds, FetchedAnswer, FetchRequest, Judge, fetch
 from clawft.link.share.workshop import searched
 from clawft.model import Allow
 from clawft.policy.url import UrlPolicy, decide
@@ -35,7 +35,7 @@ class WebSettings(Struct, frozen=True):
     search_url: str = ""
     """A SearXNG-like endpoint, asked as `GET {search_url}?q=…&format=json`."""
     url_policy: UrlPolicy = UrlPolicy()
-    bounds: Bounds = Bounds()
+    bounds: FetchBounds = FetchBounds()
 
 
 class Page(Struct, frozen=True):
@@ -86,7 +86,7 @@ def web_tools(settings: WebSettings) -> tuple[Callable[..., Any], Callable[..., 
         found = await fetch(
             search_address(settings.search_url, query),
             judge=trusting([settings.search_url], judge_by(settings.url_policy, "search")),
-            outgoing=Outgoing(headers={"Accept": "application/json"}),
+            outgoing=FetchRequest(headers={"Accept": "application/json"}),
             bounds=settings.bounds,
         )
         return hits_of(found)[:limit]
@@ -106,7 +106,7 @@ def judge_by(policy: UrlPolicy, tool_name: str) -> Judge:
     return judge
 
 
-def page_of(found: Fetched, *, raw: bool) -> Page:
+def page_of(found: FetchedAnswer, *, raw: bool) -> Page:
     kind = found.content_type
     if not _is_text(kind):
         raise ExecutionFailed(f"fetch: {found.url} is {kind}, not text", hint="only text documents can be fetched")
@@ -131,7 +131,7 @@ class _Answer(Struct):
     results: list[_Found] = []
 
 
-def hits_of(found: Fetched) -> list[Hit]:
+def hits_of(found: FetchedAnswer) -> list[Hit]:
     """Results of the search engine; an answer that is none says how to make it one."""
     try:
         answer = msgspec.json.decode(found.body, type=_Answer)

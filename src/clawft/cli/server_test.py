@@ -24,7 +24,7 @@ from clawft.errors import NotConnected
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.config.layers import Found
-    from clawft.link.base import Link, Outgoing
+    from clawft.link.base import Link, OutgoingRequest
     from clawft.sandbox.proposal import Proposal
     from clawft.upstream.cells import Cells
     from clawft.upstream.pool import Pool, ServerStatus
@@ -258,7 +258,7 @@ class TimedLink:
         await self._link.open(*listeners)
         self._note("start" if self._link.kind == "stdio" else "open", began)
 
-    async def request(self, outgoing: Outgoing, *patience: Any) -> Any:
+    async def request(self, outgoing: OutgoingRequest, *patience: Any) -> Any:
         began = time.perf_counter()
         try:
             return await self._link.request(outgoing, *patience)

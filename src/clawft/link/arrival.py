@@ -16,7 +16,7 @@ from clawft.link.asgi import Header, Receive, Scope, Send, Watch
 Address = tuple[str, int]
 
 
-class Asked(Protocol):
+class RequestHead(Protocol):
     """The head of a request."""
 
     @property
@@ -31,7 +31,7 @@ class Asked(Protocol):
 
 class Arrival(Protocol):
     @property
-    def head(self) -> Asked: ...
+    def head(self) -> RequestHead: ...
 
     @property
     def client(self) -> Address | None:

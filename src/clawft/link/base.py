@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # only a link of that kind starts one
 LinkKind = Literal["stdio", "http", "sse", "sdk"]
 
 
-class Outgoing(Struct, frozen=True, gc=False):
+class OutgoingRequest(Struct, frozen=True, gc=False):
     """One request on its way out.
 
     `revision`, `name` and `mirrored` are what stateless HTTP says again in headers; handshake requests have none.
@@ -93,7 +93,7 @@ class Link(Protocol):
         """The handshake is done: from now on this revision is spoken."""
         ...
 
-    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         """Cancelling the wait, or running out of patience, tells the server in the form of its transport."""
         ...
 

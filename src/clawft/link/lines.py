@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import cast
 
 from clawft.link.share.heap import keep_large_blocks
-from clawft.link.share.turns import ALONE_FROM, TURNS, Sender, Turn
+from clawft.link.share.turns import ALONE_FROM, TURNS, LinkSender, Turn
 from clawft.link.share.unread import PACE_BYTES, Taker
 from clawft.wire.framing import DEFAULT_LIMIT, LineFramer, TooLong, end_lines, join_lines
 
@@ -139,7 +139,7 @@ class LineReader(asyncio.Protocol):
 
 class _LineTurn(Turn):
     def __init__(self, reader: LineReader) -> None:
-        super().__init__(Sender())
+        super().__init__(LinkSender())
         self._reader = reader
 
     def go_on(self) -> None:

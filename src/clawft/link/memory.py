@@ -18,14 +18,14 @@ from typing import Any
 import msgspec
 
 from clawft.errors import METHOD_NOT_FOUND, ClawftError, JsonRpcFailure, LinkClosed, LinkError
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
 
 Answer = Mapping[str, Any] | bytes | ClawftError
 """A result, as an object or as its JSON; JsonRpcFailure is answered as an error; any other error is raised."""
-Scripted = Answer | Callable[[Outgoing], "Answer | Awaitable[Answer]"]
+Scripted = Answer | Callable[[OutgoingRequest], "Answer | Awaitable[Answer]"]
 
 
 class MemoryLink:
@@ -37,7 +37,7 @@ class MemoryLink:
 
     def __init__(self, answers: Mapping[str, Scripted] | None = None) -> None:
         self.answers: dict[str, Scripted] = dict(answers or {})
-        self.requests: list[Outgoing] = []
+        self.requests: list[OutgoingRequest] = []
         self.notices: list[Notification] = []
         self.replies: list[Message] = []
         """Our answers to the server's own questions."""
@@ -59,14 +59,14 @@ class MemoryLink:
     def settled(self, revision: str) -> None:
         self.revision = revision
 
-    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         if self._broken is not None:
             raise self._broken
         self.requests.append(outgoing)
         id = b"%d" % len(self.requests)
         return _as_answer(id, await within(patience, self._answer(outgoing)))
 
-    async def _answer(self, outgoing: Outgoing) -> Answer:
+    async def _answer(self, outgoing: OutgoingRequest) -> Answer:
         missing = JsonRpcFailure(METHOD_NOT_FOUND, f"no answer is programmed for {outgoing.method}")
         scripted = self.answers.get(outgoing.method, missing)
         if not callable(scripted):

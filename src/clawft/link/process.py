@@ -52,7 +52,7 @@ class Launch(Struct, frozen=True):
         return f"Launch({self.command!r}, …)"  # arguments and variables may hold secrets
 
 
-class Tail:
+class StderrTail:
     """The last of what a child said on stderr, bounded."""
 
     def __init__(self, limit: int = STDERR_BYTES) -> None:
@@ -87,7 +87,7 @@ class Child:
         self.sandbox = ""
         """Which one it runs in, in one line."""
         self.pid = process.pid
-        self.stderr = Tail()
+        self.stderr = StderrTail()
         self.ended: asyncio.Future[int] = self._loop.create_future()
         _living.add(self)
         self._watch_end()

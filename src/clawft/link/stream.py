@@ -14,7 +14,7 @@ from io import BytesIO
 from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
-from clawft.link.base import Incoming, LinkKind, Lost, Outgoing, Waiter
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
@@ -83,7 +83,7 @@ class StreamLink:
     def settled(self, revision: str) -> None:
         self._batches = REVISIONS[revision].batches
 
-    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         method, given = outgoing.method, [outgoing.params]
         del outgoing  # which may be large, see `inplace`

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.link.http_in.exchange import Address, Exchange
+from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import MAX_KNOWN_HEADS, Head, KnownHeads, Limits, Refusal
 from clawft.link.http_in.reader import RequestReader
 from tests.requirements import requirement
@@ -55,17 +55,17 @@ Found = tuple[list[tuple[Head, bytes | None]], bool, bool, Refusal | None]
 
 def read(pieces: Sequence[bytes], known: KnownHeads) -> Found:
     """All requests in these bytes with their bodies (None: not whole), and how it ended."""
-    requests: list[Exchange] = []
+    requests: list[HttpExchange] = []
 
-    def begin(head: Head) -> Exchange:
-        requests.append(Exchange(NoPeer(), head, 0.0))
+    def begin(head: Head) -> HttpExchange:
+        requests.append(HttpExchange(NoPeer(), head, 0.0))
         return requests[-1]
 
     reader = RequestReader(Limits(body_bytes=100), known, begin)
     for piece in pieces:
         whole = reader.whole(piece) if reader.verdict is None and not reader.last else None
         if whole is not None:
-            requests.append(Exchange(NoPeer(), whole[0], 0.0, whole[1]))
+            requests.append(HttpExchange(NoPeer(), whole[0], 0.0, whole[1]))
             continue
         rest = piece
         while rest and reader.verdict is None and not reader.last:

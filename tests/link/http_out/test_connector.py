@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from clawft.errors import LinkError
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.connector import MAX_WRAPPING
 from clawft.link.http_out.link import HttpLink
 from clawft.link.share.unread import MAX_UNREAD_BYTES, UNREAD
@@ -16,8 +16,8 @@ from tests.requirements import requirement
 from tests.servers.raw_site import STREAM, Asked, RawSite, Vice, chunk, deaf_site, framed, message, raw_site
 
 PATIENCE_S = 20.0
-CALL = Outgoing("tools/call", b"{}")
-HELLO = Outgoing("initialize", b"{}")
+CALL = OutgoingRequest("tools/call", b"{}")
+HELLO = OutgoingRequest("initialize", b"{}")
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -154,7 +154,7 @@ async def test_many_answers_without_a_body_on_one_connection_are_no_wrapping() -
 
 
 Calling = asyncio.Future[Response | Failure]
-LONG_CALL = Outgoing("tools/call", b'{"x":"' + b"y" * 12 * 1024 * 1024 + b'"}')
+LONG_CALL = OutgoingRequest("tools/call", b'{"x":"' + b"y" * 12 * 1024 * 1024 + b'"}')
 
 
 async def until_unread(size: int) -> None:

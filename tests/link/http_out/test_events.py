@@ -9,7 +9,7 @@ from aiohttp import ClientResponse
 
 from clawft.link.http_out.events import events_of
 from clawft.link.share.noise import Noise
-from clawft.link.share.turns import Sender
+from clawft.link.share.turns import LinkSender
 from clawft.wire.framing import DEFAULT_LIMIT
 from tests.requirements import requirement
 
@@ -44,7 +44,7 @@ class Stream:
 
 async def events_in(body: bytes, noise: Noise) -> list[Any]:
     response = cast("ClientResponse", Stream(body))
-    return [event async for event in events_of(response, DEFAULT_LIMIT, noise, Sender())]
+    return [event async for event in events_of(response, DEFAULT_LIMIT, noise, LinkSender())]
 
 
 @requirement("LINK-16", "QUAL-12")

@@ -10,7 +10,7 @@ import pytest
 
 from clawft.errors import InvalidArguments, LinkError, PermissionDenied, RequestTimeout
 from clawft.link.http_out import names
-from clawft.link.http_out.fetch import Bounds, Fetched, Outgoing, Unpacking, after_redirect, fetch
+from clawft.link.http_out.fetch import BodyUnpacker, FetchBounds, FetchedAnswer, FetchRequest, after_redirect, fetch
 from clawft.link.http_out.names import Place
 from tests.requirements import requirement
 
@@ -97,7 +97,7 @@ class Strict:
 )
 def test_only_charsets_of_the_web_are_believed(charset: str, body: bytes, text: str) -> None:
     """Python has decoders that take hours, that raise, and that give halves of characters."""
-    assert Fetched("", 200, (), "text/plain", charset, body).text() == text
+    assert FetchedAnswer("", 200, (), "text/plain", charset, body).text() == text
 
 
 async def test_headers_that_are_no_text_become_some(site: Site) -> None:
@@ -119,7 +119,7 @@ async def test_a_document_comes_whole_with_what_is_known_about_it(site: Site) ->
 @requirement("WEB-02")
 async def test_method_headers_and_body_go_out(site: Site) -> None:
     site.answers["/"] = answer()
-    await fetch(site.url("/"), judge=anyone, outgoing=Outgoing("POST", {"X-Mine": "1"}, b"abc"))
+    await fetch(site.url("/"), judge=anyone, outgoing=FetchRequest("POST", {"X-Mine": "1"}, b"abc"))
     head = site.seen[0].lower()
     assert head.startswith(b"post / http/1.1")
     assert b"x-mine: 1" in head
@@ -178,11 +178,11 @@ async def test_what_is_no_web_address_is_refused(url: str) -> None:
 
 
 def test_another_origin_gets_neither_headers_nor_body() -> None:
-    sent = Outgoing("POST", {"Authorization": "Bearer x"}, b"body")
+    sent = FetchRequest("POST", {"Authorization": "Bearer x"}, b"body")
     assert after_redirect(sent, 307, same_origin=True) == sent
-    assert after_redirect(sent, 302, same_origin=True) == Outgoing("GET", sent.headers)
-    assert after_redirect(sent, 307, same_origin=False) == Outgoing("GET")
-    assert after_redirect(Outgoing("HEAD"), 302, same_origin=True) == Outgoing("HEAD")
+    assert after_redirect(sent, 302, same_origin=True) == FetchRequest("GET", sent.headers)
+    assert after_redirect(sent, 307, same_origin=False) == FetchRequest("GET")
+    assert after_redirect(FetchRequest("HEAD"), 302, same_origin=True) == FetchRequest("HEAD")
 
 
 @requirement("WEB-02", "GUARD-04")
@@ -218,9 +218,9 @@ async def test_odd_spellings_are_judged_by_what_they_mean(site: Site, host: str)
 @requirement("WEB-02")
 async def test_a_long_answer_is_cut_at_the_bound(site: Site) -> None:
     site.answers["/"] = answer(b"x" * 300_000)
-    found = await fetch(site.url("/"), judge=anyone, bounds=Bounds(max_bytes=1000))
+    found = await fetch(site.url("/"), judge=anyone, bounds=FetchBounds(max_bytes=1000))
     assert (found.body, found.truncated) == (b"x" * 1000, True)
-    exact = await fetch(site.url("/"), judge=anyone, bounds=Bounds(max_bytes=300_000))
+    exact = await fetch(site.url("/"), judge=anyone, bounds=FetchBounds(max_bytes=300_000))
     assert (len(exact.body), exact.truncated) == (300_000, False)
 
 
@@ -233,7 +233,7 @@ async def test_bytes_are_counted_after_unpacking(site: Site) -> None:
     site.answers["/broken"] = answer(b"not gzip", Content_Encoding="gzip")
     site.answers["/half"] = answer(gzip.compress(b"half " * 1000)[:-20], Content_Encoding="gzip")
     site.answers["/odd"] = answer(b"?", Content_Encoding="br")
-    found = await fetch(site.url("/bomb"), judge=anyone, bounds=Bounds(max_bytes=1000))
+    found = await fetch(site.url("/bomb"), judge=anyone, bounds=FetchBounds(max_bytes=1000))
     assert (len(found.body), found.truncated) == (1000, True)
     assert (await fetch(site.url("/fine"), judge=anyone)).body == b"fine"
     for path, said in (
@@ -248,7 +248,7 @@ async def test_bytes_are_counted_after_unpacking(site: Site) -> None:
 @requirement("QUAL-12")
 def test_unpacking_never_holds_more_than_the_bound() -> None:
     packed = gzip.compress(b"a" * 50_000_000)
-    body = Unpacking("gzip", 1000)
+    body = BodyUnpacker("gzip", 1000)
     tracemalloc.start()
     try:
         body.add(packed)
@@ -266,7 +266,7 @@ async def test_what_is_sent_behind_the_end_of_a_gzip_is_not_read(site: Site) -> 
     more = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     site.answers["/"] = more + packed
     assert (await fetch(site.url("/"), judge=anyone)).body == b"fine"
-    body = Unpacking("gzip", 1000)
+    body = BodyUnpacker("gzip", 1000)
     body.add(packed)
     assert (body.over, body.full) == (True, False)
 
@@ -275,7 +275,7 @@ async def test_what_is_sent_behind_the_end_of_a_gzip_is_not_read(site: Site) -> 
 async def test_a_server_that_stalls_runs_into_the_deadline(site: Site) -> None:
     site.answers["/"] = STALLED
     with pytest.raises(RequestTimeout, match="no answer within 200 ms"):
-        await fetch(site.url("/"), judge=anyone, bounds=Bounds(timeout_s=0.2))
+        await fetch(site.url("/"), judge=anyone, bounds=FetchBounds(timeout_s=0.2))
 
 
 async def test_what_cannot_be_reached_is_named(site: Site) -> None:
@@ -293,5 +293,5 @@ async def test_cookies_and_proxies_of_ours_are_not_used(site: Site, monkeypatch:
     site.answers["/a"] = answer(b"", "302 Found", Location="/b", Set_Cookie="id=1")
     site.answers["/b"] = answer()
     found = await fetch(site.url("/a"), judge=anyone)
-    assert isinstance(found, Fetched)
+    assert isinstance(found, FetchedAnswer)
     assert b"cookie" not in site.seen[1].lower()

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, NeedsAuth, RequestTimeout, SessionLost
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.http_out.client import refusal
 from clawft.link.http_out.link import HttpLink
 from clawft.link.patience import Patience
@@ -24,8 +24,8 @@ from tests.servers.web import Asked, Respond, Web, serve
 from tests.upstream.support import until
 
 PATIENCE_S = 20.0
-PING = Outgoing("ping")
-HELLO = Outgoing("initialize", b"{}")
+PING = OutgoingRequest("ping")
+HELLO = OutgoingRequest("initialize", b"{}")
 
 
 class Listener:
@@ -105,7 +105,7 @@ async def test_a_stateless_request_says_itself_again_in_headers_and_knows_no_ses
     async with linked(plain) as (link, seen, _):
         await link.request(HELLO)
         mirrored = (("Mcp-Param-Region", "eu"),)
-        await link.request(Outgoing("tools/call", b"{}", "2026-07-28", "grüße", mirrored))
+        await link.request(OutgoingRequest("tools/call", b"{}", "2026-07-28", "grüße", mirrored))
     sent = seen.asked[1].headers
     assert (sent["MCP-Protocol-Version"], sent["Mcp-Method"]) == ("2026-07-28", "tools/call")
     assert (sent["Mcp-Name"], sent["Mcp-Param-Region"]) == ("=?base64?Z3LDvMOfZQ==?=", "eu")
@@ -204,7 +204,7 @@ async def test_cancelling_closes_the_stream_at_once() -> None:
         return web.Response(status=202)
 
     async with linked(respond) as (link, seen, _):
-        for outgoing in (Outgoing("ping", b"", "2026-07-28"), PING):
+        for outgoing in (OutgoingRequest("ping", b"", "2026-07-28"), PING):
             started.clear()
             waiting = asyncio.ensure_future(link.request(outgoing))
             await started.wait()
@@ -241,11 +241,11 @@ async def test_large_answers_pass_up_to_the_bound(streamed: bool) -> None:
         return events.response
 
     async with linked(respond, limit=3_000_000) as (link, _, _):
-        answer = await link.request(Outgoing("x", b'{"size":2000000}'))
+        answer = await link.request(OutgoingRequest("x", b'{"size":2000000}'))
         assert isinstance(answer, Response)
         assert len(answer.result) > 2_000_000
         with pytest.raises(MessageTooLong):
-            await link.request(Outgoing("x", b'{"size":4000000}'))
+            await link.request(OutgoingRequest("x", b'{"size":4000000}'))
 
 
 @requirement("LINK-19", "T-2.4")
@@ -316,7 +316,7 @@ async def test_a_stateless_stream_that_ends_early_is_not_resumed() -> None:
 
     async with linked(respond) as (link, seen, _):
         with pytest.raises(LinkClosed, match="without an answer"):
-            await link.request(Outgoing("ping", b"", "2026-07-28"))
+            await link.request(OutgoingRequest("ping", b"", "2026-07-28"))
         assert len(seen.asked) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from clawft.errors import LinkClosed, LinkError, LinkRefused, MessageTooLong, ProtocolFailure, RequestTimeout
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.http_out import sse
 from clawft.link.http_out.sse import SseLink
 from clawft.link.patience import Patience
@@ -81,7 +81,7 @@ async def linked(
 @requirement("LINK-23")
 async def test_messages_are_posted_where_the_server_says_and_answered_on_its_stream() -> None:
     async with linked(Old()) as (link, seen, _):
-        assert await link.request(Outgoing("ping")) == Response(b"1", b"{}")
+        assert await link.request(OutgoingRequest("ping")) == Response(b"1", b"{}")
         await link.notify("notifications/x")
         assert all(each.http.query_string == "session=1" for each in seen.asked if each.method == "POST")
         assert all(each.headers["Authorization"] == "Bearer t" for each in seen.asked)
@@ -114,7 +114,7 @@ async def test_an_answer_that_is_none_ends_its_request_at_once(members: dict[str
 
 
 def asked_for(link: SseLink, method: str) -> asyncio.Future[Response | Failure]:
-    return asyncio.ensure_future(link.request(Outgoing(method)))
+    return asyncio.ensure_future(link.request(OutgoingRequest(method)))
 
 
 @requirement("LINK-23", "LINK-15")
@@ -128,7 +128,7 @@ async def test_another_origin_gets_nothing_from_us() -> None:
 async def test_the_end_of_the_stream_is_the_end_of_the_link() -> None:
     old = Old()
     async with linked(old) as (link, seen, lost):
-        waiting = asyncio.ensure_future(link.request(Outgoing("never")))
+        waiting = asyncio.ensure_future(link.request(OutgoingRequest("never")))
         await until(lambda: bool(seen.about("never")))
         old.end.set()
         with pytest.raises(LinkClosed, match="ended its stream"):
@@ -140,7 +140,7 @@ async def test_the_end_of_the_stream_is_the_end_of_the_link() -> None:
 async def test_a_deadline_holds_and_is_told() -> None:
     async with linked(Old()) as (link, seen, _):
         with pytest.raises(RequestTimeout):
-            await link.request(Outgoing("never"), Patience("never", 0.1))
+            await link.request(OutgoingRequest("never"), Patience("never", 0.1))
         await until(lambda: bool(seen.about("notifications/cancelled")))
 
 
@@ -161,14 +161,14 @@ async def test_an_answer_on_the_stream_counts_whatever_becomes_of_the_post(monke
     monkeypatch.setattr(sse, "ASIDE_SECONDS", 3 * PATIENCE_S)  # the POSTs are still open at the end, and left so
     async with linked(Mute()) as (link, _, _):
         for number in (b"1", b"2", b"3"):
-            assert await link.request(Outgoing("ping")) == Response(number, b"{}")
+            assert await link.request(OutgoingRequest("ping")) == Response(number, b"{}")
 
 
 @requirement("LINK-23")
 async def test_the_end_of_the_stream_is_told_to_who_is_still_posting() -> None:
     async with linked(Mute()) as (link, _, lost):
         with pytest.raises(LinkClosed, match="ended its stream"):
-            await link.request(Outgoing("end"))
+            await link.request(OutgoingRequest("end"))
         assert isinstance(await lost, LinkClosed)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from clawft.errors import MessageTooLong
 from clawft.link.share import turns as module
-from clawft.link.share.turns import ALONE_FROM, MAX_HELD_BYTES, AwaitedTurn, Sender, Turn, Turns
+from clawft.link.share.turns import ALONE_FROM, MAX_HELD_BYTES, AwaitedTurn, LinkSender, Turn, Turns
 from tests.requirements import requirement
 
 pytestmark = requirement("QUAL-12")
@@ -19,7 +19,7 @@ class Reader(Turn):
     """Tells what it was told."""
 
     def __init__(self, turns: Turns) -> None:
-        super().__init__(Sender(), turns)
+        super().__init__(LinkSender(), turns)
         self.told: list[str] = []
         self.called = asyncio.Event()
 
@@ -142,7 +142,7 @@ async def test_while_callers_do_not_take_their_answers_none_is_read_for_a_time(m
 
 async def test_a_task_waits_for_its_turn_and_one_that_is_cancelled_gives_way() -> None:
     turns = Turns()
-    first, second, third = (AwaitedTurn(Sender(), lambda: None, turns) for _ in range(3))
+    first, second, third = (AwaitedTurn(LinkSender(), lambda: None, turns) for _ in range(3))
     await first.wait(LARGE)
     await second.wait(ALONE_FROM)
     gives_up = asyncio.ensure_future(second.wait(LARGE))
@@ -160,7 +160,7 @@ async def test_a_task_waits_for_its_turn_and_one_that_is_cancelled_gives_way() -
 async def test_a_task_whose_message_is_given_up_hears_why() -> None:
     turns = Turns()
     stopped = asyncio.Event()
-    turn = AwaitedTurn(Sender(), stopped.set, turns)
+    turn = AwaitedTurn(LinkSender(), stopped.set, turns)
     await turn.wait(LARGE)
     turn.give_up()
     assert stopped.is_set()

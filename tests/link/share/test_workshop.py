@@ -9,7 +9,7 @@ from weakref import ref
 import pytest
 
 from clawft.link.share import workshop
-from clawft.link.share.turns import ALONE_FROM, Sender, Turn, Turns
+from clawft.link.share.turns import ALONE_FROM, LinkSender, Turn, Turns
 from clawft.link.share.workshop import LARGE_PLAIN, LARGE_WORK, Workshop, searched, worked_on
 from tests.requirements import requirement
 
@@ -140,7 +140,7 @@ async def test_a_result_is_in_nobody_elses_hands() -> None:
 
 class Reader(Turn):
     def __init__(self, turns: Turns) -> None:
-        super().__init__(Sender(), turns)
+        super().__init__(LinkSender(), turns)
         self.called = asyncio.Event()
 
     def go_on(self) -> None:

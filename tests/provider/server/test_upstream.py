@@ -28,7 +28,7 @@ from clawft.errors import (
     ToolError,
 )
 from clawft.gateway.core import Gateway
-from clawft.link.base import LinkKind, Outgoing
+from clawft.link.base import LinkKind, OutgoingRequest
 from clawft.link.memory import MemoryLink
 from clawft.model import (
     Call,
@@ -134,7 +134,7 @@ async def test_a_list_is_empty_before_the_first_answer_and_never_during_a_refres
     go = asyncio.Event()
     listed: list[str] = ["one"]
 
-    async def slow(_: Outgoing) -> Mapping[str, Any]:
+    async def slow(_: OutgoingRequest) -> Mapping[str, Any]:
         await go.wait()
         return {"tools": [tool(name) for name in listed]}
 
@@ -160,7 +160,7 @@ async def test_a_thousand_tools_of_twenty_servers_each_lead_to_their_own_under_e
     names = [f"t{n}" for n in range(50)]
 
     def answering(server: str) -> Any:
-        def say(sent: Outgoing) -> Mapping[str, Any]:
+        def say(sent: OutgoingRequest) -> Mapping[str, Any]:
             return {"content": [{"type": "text", "text": f"{server} {json.loads(sent.params)['name']}"}]}
 
         return answers(*names, **{"tools/call": say})
@@ -257,7 +257,7 @@ ANSWERS_LATER = Caller(era=Era.STATELESS, revision="2026-07-28", capabilities=Ca
 async def test_a_lost_call_is_made_again_only_if_it_may_be(caller: Caller, tmp_path: Path) -> None:
     said: list[str] = []
 
-    def crash_once(sent: Outgoing) -> Any:
+    def crash_once(sent: OutgoingRequest) -> Any:
         said.append(json.loads(sent.params)["name"])
         if said.count(said[-1]) == 1:
             ways.last("a").break_off()
@@ -282,7 +282,7 @@ async def test_a_lost_call_is_made_again_only_if_it_may_be(caller: Caller, tmp_p
 async def test_what_only_reads_is_asked_again_when_it_was_lost(caller: Caller, tmp_path: Path) -> None:
     lost: list[str] = []
 
-    def crash_once(sent: Outgoing) -> Any:
+    def crash_once(sent: OutgoingRequest) -> Any:
         if sent.method not in lost:
             lost.append(sent.method)
             ways.last("a").break_off()
@@ -315,7 +315,7 @@ async def test_a_refused_header_leads_to_a_new_list_and_one_more_try(tmp_path: P
         properties = {"region": {"type": "string", "x-mcp-header": name}}
         return {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": properties}}]}
 
-    def check(sent: Outgoing) -> Any:
+    def check(sent: OutgoingRequest) -> Any:
         told = dict(sent.mirrored)
         return {"content": []} if "Mcp-Param-New" in told else JsonRpcFailure(-32020, "header missing")
 
@@ -381,7 +381,7 @@ async def test_a_completion_that_asks_back_asks_nobody_and_ends_no_other_call(tm
     asks = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicitation/create", "params": form}}}
     go = asyncio.Event()
 
-    async def held(sent: Outgoing) -> Any:
+    async def held(sent: OutgoingRequest) -> Any:
         await go.wait()
         return {"resultType": "complete", "content": [{"type": "text", "text": "held"}]}
 

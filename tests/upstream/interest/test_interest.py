@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.upstream.interest import listen
 from clawft.upstream.interest.interest import Interest
 from tests.requirements import requirement
@@ -108,7 +108,7 @@ async def test_a_stateless_server_that_never_acknowledges_is_waited_for_once(
 ) -> None:
     monkeypatch.setattr(listen, "ACKNOWLEDGE_SECONDS", 0.01)
 
-    async def never(asked: Outgoing) -> Mapping[str, Any]:
+    async def never(asked: OutgoingRequest) -> Mapping[str, Any]:
         return await asyncio.Future()
 
     hello: Mapping[str, Any] = {

@@ -18,7 +18,7 @@ from clawft.errors import (
     ProtocolFailure,
     RequestTimeout,
 )
-from clawft.link.base import LinkKind, Outgoing
+from clawft.link.base import LinkKind, OutgoingRequest
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
 from clawft.upstream.offer import offered
@@ -203,7 +203,7 @@ async def test_a_server_that_declares_nothing_is_asked_for_tools_once() -> None:
 async def test_a_list_is_followed_to_its_end_and_an_empty_cursor_is_one() -> None:
     pages = {None: ("", ["a"]), "": ("2", ["b"]), "2": (None, ["c"])}
 
-    def page(sent: Outgoing) -> Mapping[str, Any]:
+    def page(sent: OutgoingRequest) -> Mapping[str, Any]:
         after, names = pages[json.loads(sent.params or b"{}").get("cursor")]
         return {"tools": [{"name": name} for name in names], "nextCursor": after}
 
@@ -240,7 +240,7 @@ async def test_calls_raw_requests_and_notices() -> None:
 
 @requirement("SESS-13")
 async def test_every_request_has_a_deadline() -> None:
-    async def never(_: Outgoing) -> Mapping[str, Any]:
+    async def never(_: OutgoingRequest) -> Mapping[str, Any]:
         await asyncio.Event().wait()
         return {}
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from clawft.link.asgi import Receive, Scope, Send
-from clawft.link.http_in.exchange import Exchange, Serve
+from clawft.link.http_in.exchange import HttpExchange, Serve
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -15,7 +15,7 @@ def of_asgi(app: App) -> Serve:
     return lambda exchange: app(_scope_of(exchange), exchange.receive, exchange.send)
 
 
-def _scope_of(exchange: Exchange) -> Scope:
+def _scope_of(exchange: HttpExchange) -> Scope:
     head, peer = exchange.head, exchange.peer
     return {
         "type": "http",

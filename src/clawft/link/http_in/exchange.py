@@ -19,7 +19,7 @@ from clawft.link.http_in.answer import (
 from clawft.link.http_in.head import Head, Refusal
 
 Message = MutableMapping[str, Any]
-Serve = Callable[["Exchange"], Awaitable[None]]
+Serve = Callable[["HttpExchange"], Awaitable[None]]
 """Answers one request."""
 
 PIECE_BYTES: Final = 64 * 1024
@@ -29,7 +29,7 @@ BROKEN: Final = Refusal(500, "the server failed to answer this request; its log 
 log = logging.getLogger("clawft.http")
 
 
-class Peer(Protocol):
+class ConnectionPeer(Protocol):
     """What an exchange needs from its connection."""
 
     client: Address | None
@@ -45,7 +45,7 @@ class Peer(Protocol):
         """Return once there is room to write; raises ConnectionResetError when the client has gone."""
 
 
-class Exchange:
+class HttpExchange:
     """Collects the body the connection reads, writes the answer the application sends."""
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Exchange:
         "sending", "whole",
     )  # fmt: skip
 
-    def __init__(self, peer: Peer, head: Head, began: float, body: bytes | None = None) -> None:
+    def __init__(self, peer: ConnectionPeer, head: Head, began: float, body: bytes | None = None) -> None:
         """`body`: where all of it is here already."""
         self.head = head
         self.began = began

@@ -17,7 +17,7 @@ MAX_OUTSIDE_OF_ONE: Final = 16
 LOOK_SECONDS: Final = 0.02
 
 
-class Newcomer(Protocol):
+class PorchConnection(Protocol):
     home: str
 
     def come_in(self) -> None: ...
@@ -25,7 +25,7 @@ class Newcomer(Protocol):
     def turn_away(self, refusal: Refusal) -> None: ...
 
 
-T = TypeVar("T", bound=Newcomer)
+T = TypeVar("T", bound=PorchConnection)
 
 
 class Porch(Generic[T]):

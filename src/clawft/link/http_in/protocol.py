@@ -10,10 +10,10 @@ from typing import Final, cast
 from clawft.link.http_in.ahead import Ahead
 from clawft.link.http_in.answer import refusal_answer
 from clawft.link.http_in.ends import address_of, has_left, home_of
-from clawft.link.http_in.exchange import Address, Exchange
+from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
-from clawft.link.http_in.roster import WAITS, Roster
+from clawft.link.http_in.roster import WAITS, ConnectionRoster
 from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 HOLD_BYTES: Final = 16 * 1024
@@ -33,13 +33,13 @@ class Connection(asyncio.Protocol):
     The task lives on between two requests, because starting one costs as much as many an answer.
     """
 
-    def __init__(self, roster: Roster) -> None:
+    def __init__(self, roster: ConnectionRoster) -> None:
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
         self.is_guest = self.outside = False
         self.server: Address | None = None
-        self.current: Exchange | None = None
+        self.current: HttpExchange | None = None
         self.task: asyncio.Task[None] | None = None
         self._idle: asyncio.Future[None] | None = None
         self.blocked_since = 0.0
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
             self._feed(data if len(data) <= SLICE_BYTES else memoryview(data))
         else:
             self._head_since = 0.0
-            self._take_on(Exchange(self, known[0], self._heard, known[1]))
+            self._take_on(HttpExchange(self, known[0], self._heard, known[1]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = self._deaf = True
@@ -156,9 +156,9 @@ class Connection(asyncio.Protocol):
             self._pause()
         self._advance()
 
-    def _begin(self, head: Head) -> Exchange:
+    def _begin(self, head: Head) -> HttpExchange:
         self._head_since = 0.0
-        return Exchange(self, head, self._heard)
+        return HttpExchange(self, head, self._heard)
 
     def _hold(self, data: bytes | memoryview) -> None:
         self._ahead.hold(data)
@@ -198,7 +198,7 @@ class Connection(asyncio.Protocol):
             self.write(refusal_answer(self._reader.verdict))
             self._linger()
 
-    def _take_on(self, exchange: Exchange) -> None:
+    def _take_on(self, exchange: HttpExchange) -> None:
         self.current = exchange
         if self.task is None:
             self.task = self._roster.loop.create_task(self._serve())
@@ -226,7 +226,7 @@ class Connection(asyncio.Protocol):
                 await self._idle
         self.task = self._roster.loop.create_task(self._serve(), context=clean) if self.current is not None else None
 
-    async def _answer(self, exchange: Exchange) -> None:
+    async def _answer(self, exchange: HttpExchange) -> None:
         try:
             if self.blocked_since:  # who does not take its answers is given no more of them
                 await self.drained()
@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._done(exchange)
 
-    def _done(self, exchange: Exchange) -> None:
+    def _done(self, exchange: HttpExchange) -> None:
         self.current = None
         self._served = True
         self._idle_since = self._now()
@@ -385,7 +385,7 @@ class Connection(asyncio.Protocol):
         elif now - self._idle_since > (limits.keep_alive_seconds if self._served else limits.head_seconds):
             self._close()
 
-    def _late_body(self, exchange: Exchange, now: float) -> bool:
+    def _late_body(self, exchange: HttpExchange, now: float) -> bool:
         if self._paused_at or exchange.expects:
             return False
         limits = self._limits

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from httptools.parser.errors import HttpParserCallbackError
 
-from clawft.link.http_in.exchange import BROKEN, Exchange
+from clawft.link.http_in.exchange import BROKEN, HttpExchange
 from clawft.link.http_in.head import Head, KnownHeads, Limits, Refusal, read_head, too_long, too_much_head
 
 SLICE_BYTES: Final = 4096
@@ -23,7 +23,7 @@ PREFACE: Final = Refusal(505, "HTTP/2 is not spoken here; use HTTP/1.1")
 log = logging.getLogger("clawft.http")
 
 
-class Refused(Exception):
+class ParsingRefused(Exception):
     """Leaves a parser callback; the reason stands in `verdict`."""
 
 
@@ -33,9 +33,9 @@ class RequestReader:
     After a verdict, or after a request that ends the connection (`last`), no more bytes are to be fed.
     """
 
-    def __init__(self, limits: Limits, known: KnownHeads, begin: Callable[[Head], Exchange]) -> None:
-        self.found: deque[Exchange] = deque()
-        self.reading: Exchange | None = None
+    def __init__(self, limits: Limits, known: KnownHeads, begin: Callable[[Head], HttpExchange]) -> None:
+        self.found: deque[HttpExchange] = deque()
+        self.reading: HttpExchange | None = None
         self.in_head = False
         self.verdict: Refusal | None = None
         self.last = False
@@ -81,7 +81,7 @@ class RequestReader:
         """The body behind a known head. Its length is all there is to know of it, so the parser never sees it."""
         exchange = self.reading
         if exchange is None:
-            raise Refused
+            raise ParsingRefused
         end = start + exchange.head.length - exchange.received
         piece = bytes(data[start:end])
         if piece:
@@ -153,7 +153,7 @@ class RequestReader:
 
     def on_message_begin(self) -> None:
         if self.last:
-            raise Refused
+            raise ParsingRefused
         self._target = b""
         self._headers = []
         self._head_bytes = self._head_wire_bytes = 0
@@ -189,7 +189,7 @@ class RequestReader:
     def on_body(self, piece: bytes) -> None:
         exchange = self.reading
         if exchange is None:
-            raise Refused
+            raise ParsingRefused
         exchange.take(piece)
         if exchange.received > self._limits.body_bytes:
             self._refuse(too_long(self._limits.body_bytes))
@@ -200,18 +200,18 @@ class RequestReader:
             return
         self._finish(exchange)
 
-    def _finish(self, exchange: Exchange) -> None:
+    def _finish(self, exchange: HttpExchange) -> None:
         self.reading = None
         self.last = not exchange.head.keep_alive
         exchange.complete()
 
     def _refuse(self, refusal: Refusal) -> NoReturn:
         self.verdict = refusal
-        raise Refused
+        raise ParsingRefused
 
 
 def _nobody(head: Head) -> NoReturn:
-    raise Refused
+    raise ParsingRefused
 
 
 def _reason(error: HttpParserError) -> Refusal:

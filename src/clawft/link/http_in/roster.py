@@ -11,7 +11,7 @@ from clawft.link.http_in.ahead import HeldBytes
 from clawft.link.http_in.exchange import Serve
 from clawft.link.http_in.head import KnownHeads, Limits, Refusal
 from clawft.link.http_in.porch import Porch
-from clawft.link.http_in.turns import Turns
+from clawft.link.http_in.turns import LoopTurns
 
 if TYPE_CHECKING:  # which knows its roster
     from clawft.link.http_in.protocol import Connection
@@ -24,7 +24,7 @@ WAITS: Final = Refusal(503, "wait")
 FULL_OF_YOU: Final = Refusal(429, "too many connections from your address are open; close some")
 
 
-class Roster:
+class ConnectionRoster:
     """What all connections of one server share."""
 
     def __init__(self, serve: Serve, limits: Limits) -> None:
@@ -35,7 +35,7 @@ class Roster:
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
         self.held = HeldBytes()
-        self.turns = Turns(self.loop)
+        self.turns = LoopTurns(self.loop)
         self.stopping = False
         self.empty = asyncio.Event()
         self._porch: Porch[Connection] = Porch(self.loop, limits, self._admit)

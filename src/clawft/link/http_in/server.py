@@ -14,7 +14,7 @@ from clawft.link.http_in.ends import address_of
 from clawft.link.http_in.exchange import Address, Message, Serve
 from clawft.link.http_in.head import Limits
 from clawft.link.http_in.protocol import Connection
-from clawft.link.http_in.roster import Roster
+from clawft.link.http_in.roster import ConnectionRoster
 
 __all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send", "of_asgi"]
 
@@ -36,14 +36,14 @@ class HttpServer:
         self._serve = serve
         self._limits = limits
         self._listener: asyncio.Server | None = None
-        self._roster: Roster | None = None
+        self._roster: ConnectionRoster | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, sock: socket.socket | None = None) -> Address:
         """Listen; returns the address once clients can connect. `sock`, a bound socket, takes the place of both."""
         if self._listener is not None:
             raise RuntimeError("the server is already started")
-        roster = Roster(self._serve, self._limits)
+        roster = ConnectionRoster(self._serve, self._limits)
         self._listener = await _listen(roster, host, port, sock)
         self._roster = roster
         self._sweep(roster)
@@ -68,7 +68,7 @@ class HttpServer:
             self._sweeper.cancel()
         await listener.wait_closed()
 
-    def _sweep(self, roster: Roster) -> None:
+    def _sweep(self, roster: ConnectionRoster) -> None:
         """One timer for all connections instead of one for each request."""
         now = roster.loop.time()
         for connection in tuple(roster.connections):
@@ -76,7 +76,7 @@ class HttpServer:
         self._sweeper = roster.loop.call_later(_sweep_seconds(self._limits), self._sweep, roster)
 
 
-async def _listen(roster: Roster, host: str, port: int, sock: socket.socket | None) -> asyncio.Server:
+async def _listen(roster: ConnectionRoster, host: str, port: int, sock: socket.socket | None) -> asyncio.Server:
     if sock is not None:
         return await roster.loop.create_server(lambda: Connection(roster), sock=sock, backlog=BACKLOG)
     return await roster.loop.create_server(lambda: Connection(roster), host, port, backlog=BACKLOG)
@@ -94,7 +94,7 @@ def _sweep_seconds(limits: Limits) -> float:
     return min(SWEEP_SECONDS, shortest / SWEEPS_PER_TIMEOUT)
 
 
-async def _emptied(roster: Roster, seconds: float) -> bool:
+async def _emptied(roster: ConnectionRoster, seconds: float) -> bool:
     """Whether every connection ended and every application returned in time."""
     if roster.connections:
         roster.empty.clear()
@@ -106,7 +106,7 @@ async def _emptied(roster: Roster, seconds: float) -> bool:
     return True
 
 
-async def _kill(roster: Roster) -> None:
+async def _kill(roster: ConnectionRoster) -> None:
     log.info("%d connections are cut off", len(roster.connections))
     for connection in tuple(roster.connections):
         connection.kill()

@@ -11,7 +11,7 @@ from typing import Final
 AT_ONCE: Final = 4
 
 
-class Turns:
+class LoopTurns:
     """First come, first served, `AT_ONCE` of them before the loop looks who else wants something."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

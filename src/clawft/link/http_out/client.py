@@ -107,7 +107,7 @@ def is_failure(body: bytes) -> bool:
         return False
 
 
-class Exchange:
+class ClientExchange:
     """One HTTP exchange; what aiohttp raises becomes one of our own errors."""
 
     def __init__(
@@ -141,10 +141,10 @@ class Exchange:
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))
 
 
-class LoggedIn(Exchange):
+class LoginExchange(ClientExchange):
     """An exchange with a login: a request that is refused for want of one is sent again with a better one."""
 
-    def __init__(self, make: Callable[[Mapping[str, str]], Exchange], url: str, credentials: Credentials) -> None:
+    def __init__(self, make: Callable[[Mapping[str, str]], ClientExchange], url: str, credentials: Credentials) -> None:
         """`make` gives the exchange with these headers added."""
         self._make = make
         self._url = url
@@ -170,18 +170,20 @@ class LoggedIn(Exchange):
             raise
 
 
-Exchanges = Callable[["ClientSession", str, str, Mapping[str, str], bytes | None], Exchange]
+Exchanges = Callable[["ClientSession", str, str, Mapping[str, str], bytes | None], ClientExchange]
 
 
 def exchanges(credentials: Credentials | None) -> Exchanges:
     """How a link makes its exchanges: as they are, or with a login."""
     if credentials is None:
-        return Exchange
+        return ClientExchange
 
-    def make(client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> LoggedIn:
-        def once(own: Mapping[str, str]) -> Exchange:
-            return Exchange(client, method, url, {**headers, **own} if own else headers, body)
+    def make(
+        client: ClientSession, method: str, url: str, headers: Mapping[str, str], body: bytes | None
+    ) -> LoginExchange:
+        def once(own: Mapping[str, str]) -> ClientExchange:
+            return ClientExchange(client, method, url, {**headers, **own} if own else headers, body)
 
-        return LoggedIn(once, url, credentials)
+        return LoginExchange(once, url, credentials)
 
     return make

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING
 
 from clawft.link.share.noise import Noise
-from clawft.link.share.turns import AwaitedTurn, Sender
+from clawft.link.share.turns import AwaitedTurn, LinkSender
 from clawft.wire.sse import EventReader, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -30,7 +30,7 @@ log = logging.getLogger("clawft.link")
 
 
 async def events_of(
-    response: ClientResponse, limit: int, noise: Noise, sender: Sender, *, skips: bool = False
+    response: ClientResponse, limit: int, noise: Noise, sender: LinkSender, *, skips: bool = False
 ) -> AsyncIterator[SseEvent]:
     """The events of a stream until it ends; one that breaks off simply ends too. Raises MessageTooLong, unless it skips
     what is too long.
@@ -67,7 +67,7 @@ def _lines_in(chunk: bytes) -> int:
     return chunk.count(b"\n") + chunk.count(b"\r")
 
 
-class Place:
+class StreamPlace:
     """Where we are in a stream: the last event seen, and how long the server wants us to stay away."""
 
     def __init__(self) -> None:

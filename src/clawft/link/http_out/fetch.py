@@ -45,7 +45,7 @@ Judge = Callable[[str, Sequence[str]], None]
 """Sees a URL and every address its host has; raises if it may not be reached."""
 
 
-class Bounds(Struct, frozen=True):
+class FetchBounds(Struct, frozen=True):
     max_bytes: int = 1_000_000
     """After unpacking; what comes beyond is cut off and marked."""
     timeout_s: float = 30.0
@@ -53,13 +53,13 @@ class Bounds(Struct, frozen=True):
     redirects: int = 5
 
 
-class Outgoing(Struct, frozen=True):
+class FetchRequest(Struct, frozen=True):
     method: str = "GET"
     headers: Mapping[str, str] = {}
     body: bytes = b""
 
 
-class Fetched(Struct, frozen=True):
+class FetchedAnswer(Struct, frozen=True):
     url: str
     """Where it came from in the end."""
     status: int
@@ -82,7 +82,13 @@ def known_charset(name: str) -> str:
     return found if found in CHARSETS else "utf-8"
 
 
-async def fetch(url: str, *, judge: Judge, outgoing: Outgoing = Outgoing(), bounds: Bounds = Bounds()) -> Fetched:  # noqa: B008 - both are frozen
+async def fetch(
+    url: str,
+    *,
+    judge: Judge,
+    outgoing: FetchRequest = FetchRequest(),  # noqa: B008 - it is frozen
+    bounds: FetchBounds = FetchBounds(),  # noqa: B008 - it is frozen
+) -> FetchedAnswer:
     """Get one document. LinkError if it cannot be had; whatever the judge raises passes."""
     try:
         async with asyncio.timeout(bounds.timeout_s):
@@ -91,10 +97,10 @@ async def fetch(url: str, *, judge: Judge, outgoing: Outgoing = Outgoing(), boun
         raise RequestTimeout(url, int(bounds.timeout_s * 1000)) from None
 
 
-async def _follow(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> Fetched:
+async def _follow(url: "URL", judge: Judge, outgoing: FetchRequest, bounds: FetchBounds) -> FetchedAnswer:
     for _ in range(bounds.redirects + 1):
         answer = await _hop(url, judge, outgoing, bounds)
-        if isinstance(answer, Fetched):
+        if isinstance(answer, FetchedAnswer):
             return answer
         status, target = answer
         if not bounds.redirects:
@@ -104,15 +110,17 @@ async def _follow(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) 
     raise LinkError(f"{url}: more than {bounds.redirects} redirects")
 
 
-def after_redirect(outgoing: Outgoing, status: int, *, same_origin: bool) -> Outgoing:
+def after_redirect(outgoing: FetchRequest, status: int, *, same_origin: bool) -> FetchRequest:
     """What is sent to the next hop: another origin gets neither our headers nor our body."""
     headers: Mapping[str, str] = outgoing.headers if same_origin else {}
     if (status in _BECOMES_GET and outgoing.method != "HEAD") or not same_origin:
-        return Outgoing("HEAD" if outgoing.method == "HEAD" else "GET", headers)
-    return Outgoing(outgoing.method, headers, outgoing.body)
+        return FetchRequest("HEAD" if outgoing.method == "HEAD" else "GET", headers)
+    return FetchRequest(outgoing.method, headers, outgoing.body)
 
 
-async def _hop(url: "URL", judge: Judge, outgoing: Outgoing, bounds: Bounds) -> "Fetched | tuple[int, URL]":
+async def _hop(
+    url: "URL", judge: Judge, outgoing: FetchRequest, bounds: FetchBounds
+) -> "FetchedAnswer | tuple[int, URL]":
     import aiohttp
 
     from clawft.link.http_out.connector import Connector  # as aiohttp itself
@@ -201,14 +209,14 @@ def _only_to(addresses: Sequence[tuple[socket.AddressFamily, str]]) -> Callable[
     return make
 
 
-async def _read(response: "ClientResponse", limit: int) -> Fetched:
-    body = Unpacking(response.headers.get("Content-Encoding", ""), limit)
+async def _read(response: "ClientResponse", limit: int) -> FetchedAnswer:
+    body = BodyUnpacker(response.headers.get("Content-Encoding", ""), limit)
     async for chunk in response.content.iter_chunked(CHUNK_BYTES):
         body.add(chunk)
         if body.over:
             break
     body.end()
-    return Fetched(
+    return FetchedAnswer(
         url=str(response.url),
         status=response.status,
         headers=tuple((name, legible(value)) for name, value in response.headers.items()),
@@ -219,7 +227,7 @@ async def _read(response: "ClientResponse", limit: int) -> Fetched:
     )
 
 
-class Unpacking:
+class BodyUnpacker:
     """A body as it comes in, never more than `limit` bytes of it, however well it was packed."""
 
     def __init__(self, encoding: str, limit: int) -> None:

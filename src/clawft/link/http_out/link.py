@@ -23,12 +23,12 @@ from clawft.errors import (
     SessionLost,
     WireError,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
 from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     NO_ANSWER_STATUS,
     READ_AHEAD,
-    Exchange,
+    ClientExchange,
     close_client,
     configured_headers,
     exchanges,
@@ -38,11 +38,11 @@ from clawft.link.http_out.client import (
     refusal,
     refused,
 )
-from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, Place, events_of
-from clawft.link.http_out.listening import Listening
+from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, StreamPlace, events_of
+from clawft.link.http_out.listening import NoticeStream
 from clawft.link.patience import Patience, within
 from clawft.link.share.noise import Noise
-from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, Sender
+from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -90,11 +90,11 @@ class HttpLink:
         self._revision = ""
         self._batches = False
         self._client: ClientSession | None = None
-        self._listening = Listening(self._url, self._listen_once, self._lose)
+        self._listening = NoticeStream(self._url, self._listen_once, self._lose)
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
         self._noise = Noise()
-        self._sender = Sender()
+        self._sender = LinkSender()
         self._bad_events = 0
         self.refused_notice = ""
 
@@ -110,7 +110,7 @@ class HttpLink:
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         id = self._ids.open(None)
         if patience is not None:
             patience.stream = id
@@ -132,7 +132,7 @@ class HttpLink:
             self._gone = True
             self._lost(error)
 
-    async def _request(self, id: int, outgoing: Outgoing) -> Response | Failure:
+    async def _request(self, id: int, outgoing: OutgoingRequest) -> Response | Failure:
         body = jsonrpc.request(id, outgoing.method, outgoing.params)
         async with self._post(body, outgoing) as response:
             await self._check(response)
@@ -190,10 +190,10 @@ class HttpLink:
         self.refused_notice = refused
         log.warning("%s", refused)
 
-    def _post(self, body: bytes, outgoing: Outgoing | None) -> Exchange:
+    def _post(self, body: bytes, outgoing: OutgoingRequest | None) -> ClientExchange:
         return self._exchange(self._open_client(), "POST", self._target, self._headers(outgoing), body)
 
-    def _headers(self, outgoing: Outgoing | None) -> dict[str, str]:
+    def _headers(self, outgoing: OutgoingRequest | None) -> dict[str, str]:
         headers = {**self._configured, "Content-Type": "application/json", "Accept": ACCEPT}
         if outgoing is not None and outgoing.revision:
             headers["MCP-Protocol-Version"] = outgoing.revision
@@ -268,7 +268,7 @@ class HttpLink:
 
     async def _answer_in_stream(self, id: int, response: ClientResponse, *, resumable: bool) -> Response | Failure:
         """Read until our answer comes; come back to the stream where the server sends us away for a while."""
-        place = Place()
+        place = StreamPlace()
         answer = await self._read_stream(id, response, place)
         idle = 0
         while answer is None and resumable and place.last_id and idle < MAX_RESUMES:
@@ -286,7 +286,7 @@ class HttpLink:
         await asyncio.wait({self._closed}, timeout=seconds)
         self._open_client()
 
-    async def _resume(self, id: int, place: Place) -> Response | Failure | None:
+    async def _resume(self, id: int, place: StreamPlace) -> Response | Failure | None:
         headers = {**self._headers(None), "Accept": EVENTS, "Last-Event-ID": place.last_id}
         async with self._exchange(self._open_client(), "GET", self._target, headers, None) as response:
             if response.status == 404 and self._session_id:
@@ -295,7 +295,9 @@ class HttpLink:
                 raise await refused(self._url, response)
             return await self._read_stream(id, response, place)
 
-    async def _read_stream(self, id: int | None, response: ClientResponse, place: Place) -> Response | Failure | None:
+    async def _read_stream(
+        self, id: int | None, response: ClientResponse, place: StreamPlace
+    ) -> Response | Failure | None:
         """Everything on the stream; ends with the answer to `id`, or None when the stream does, well or not."""
         async for event in events_of(response, self._limit, self._noise, self._sender):
             place.note(event)
@@ -323,7 +325,7 @@ class HttpLink:
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)
             return None
 
-    async def _listen_once(self, place: Place) -> bool:
+    async def _listen_once(self, place: StreamPlace) -> bool:
         """The stream for what belongs to no request, to its end; False if there is none."""
         headers = {**self._headers(None), "Accept": EVENTS}
         if place.last_id:

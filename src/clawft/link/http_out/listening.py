@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from clawft.errors import LinkError, SessionLost, WireError
-from clawft.link.http_out.events import MAX_RETRY_SECONDS, STREAM_RETRY_SECONDS, Place
+from clawft.link.http_out.events import MAX_RETRY_SECONDS, STREAM_RETRY_SECONDS, StreamPlace
 
 LISTEN_SECONDS = 1.0
 """How long a handshake waits for the stream of unasked messages; it may still open later."""
@@ -15,8 +15,10 @@ LISTEN_SECONDS = 1.0
 log = logging.getLogger("clawft.link")
 
 
-class Listening:
-    def __init__(self, url: str, once: Callable[[Place], Awaitable[bool]], lose: Callable[[LinkError], None]) -> None:
+class NoticeStream:
+    def __init__(
+        self, url: str, once: Callable[[StreamPlace], Awaitable[bool]], lose: Callable[[LinkError], None]
+    ) -> None:
         """`once` reads the stream from a place to its end; False if the server offers none."""
         self._url = url
         self._once = once
@@ -35,7 +37,7 @@ class Listening:
             log.debug("%s does not say whether it has a stream for us", self._url)
 
     async def _run(self) -> None:
-        place = Place()
+        place = StreamPlace()
         pause = STREAM_RETRY_SECONDS
         while True:
             before = place.events

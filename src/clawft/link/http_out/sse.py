@@ -21,7 +21,7 @@ from clawft.errors import (
     ProtocolFailure,
     WireError,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, Outgoing
+from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
 from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
@@ -36,7 +36,7 @@ from clawft.link.http_out.client import (
 from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.patience import Patience, within
 from clawft.link.share.noise import Noise
-from clawft.link.share.turns import Sender
+from clawft.link.share.turns import LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -100,7 +100,7 @@ class SseLink:
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def request(self, outgoing: Outgoing, patience: Patience | None = None) -> Response | Failure:
+    async def request(self, outgoing: OutgoingRequest, patience: Patience | None = None) -> Response | Failure:
         waiter: asyncio.Future[Response | Failure] = self._loop.create_future()
         id = self._waiting.open(waiter)
         try:
@@ -187,7 +187,7 @@ class SseLink:
             await self._check(response)
             if response.content_type != EVENTS:
                 raise LinkRefused(f"{self._url} offers no event stream", http_status=response.status)
-            async for event in events_of(response, self._limit, self._noise, Sender(), skips=True):
+            async for event in events_of(response, self._limit, self._noise, LinkSender(), skips=True):
                 began = time.monotonic()
                 if not self._take(event) and (pause := self._noise.heard(len(event.data), began)):
                     await asyncio.sleep(pause)

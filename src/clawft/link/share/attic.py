@@ -16,7 +16,7 @@ SPARED_BYTES = 1024 * 1024
 """What each kind may keep in any case: whoever has a little there does not lose it to those who need much."""
 
 
-class Kept(Protocol):
+class AtticKind(Protocol):
     """One kind of what is only kept."""
 
     @property
@@ -33,13 +33,13 @@ class Attic:
     def __init__(self, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._on_the_way: list[Callable[[], int]] = []
-        self._kinds: WeakSet[Kept] = WeakSet()
+        self._kinds: WeakSet[AtticKind] = WeakSet()
 
     def count(self, on_the_way: Callable[[], int]) -> None:
         """It tells how many bytes there are of something that cannot be done without."""
         self._on_the_way.append(on_the_way)
 
-    def lend(self, kind: Kept) -> None:
+    def lend(self, kind: AtticKind) -> None:
         """For as long as there is this kind."""
         self._kinds.add(kind)
 
@@ -60,7 +60,7 @@ class Attic:
                 return
 
 
-def _size(kind: Kept) -> int:
+def _size(kind: AtticKind) -> int:
     return kind.bytes
 
 

@@ -84,7 +84,7 @@ TURNS = Turns()
 ATTIC.count(lambda: TURNS.held)
 
 
-class Sender:
+class LinkSender:
     """Whose messages they are: one link."""
 
     given_up = 0
@@ -94,7 +94,7 @@ class Sender:
 class Turn:
     """Of one reader, for as long as it is in the middle of a large message."""
 
-    def __init__(self, sender: Sender, turns: Turns = TURNS) -> None:
+    def __init__(self, sender: LinkSender, turns: Turns = TURNS) -> None:
         self.sender = sender
         self._turns = turns
         self._seen = 0.0
@@ -175,7 +175,7 @@ class Turn:
 class AwaitedTurn(Turn):
     """For a reader that is a task. As a context it raises MessageTooLong, if the message was given up."""
 
-    def __init__(self, sender: Sender, stop: Callable[[], None], turns: Turns = TURNS) -> None:
+    def __init__(self, sender: LinkSender, stop: Callable[[], None], turns: Turns = TURNS) -> None:
         """`stop` makes the reading end that is under way."""
         super().__init__(sender, turns)
         self._stop = stop

@@ -28,7 +28,7 @@ from clawft.errors import (
     ProtocolFailure,
     RequestTimeout,
 )
-from clawft.link.base import Link, Outgoing, Posting
+from clawft.link.base import Link, OutgoingRequest, Posting
 from clawft.link.patience import Patience
 from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
@@ -158,7 +158,7 @@ class Session:
         params = _encode(
             {"protocolVersion": NEWEST_HANDSHAKE, "capabilities": self._capabilities, "clientInfo": CLIENT_INFO}
         )
-        answer = await self.link.request(Outgoing("initialize", params), Patience("initialize", CONNECT_SECONDS))
+        answer = await self.link.request(OutgoingRequest("initialize", params), Patience("initialize", CONNECT_SECONDS))
         if isinstance(answer, Failure):
             raise answer.read()
         peer = read_initialize(answer.result)
@@ -188,7 +188,7 @@ class Session:
         """The bare result. Raises JsonRpcFailure for an error answer, RequestTimeout when none comes."""
         return await self._send(self.outgoing(method, members or {}), seconds)
 
-    async def _send(self, outgoing: Outgoing, seconds: float) -> bytes:
+    async def _send(self, outgoing: OutgoingRequest, seconds: float) -> bytes:
         answer = await self.link.request(outgoing, Patience(outgoing.method, seconds))
         if isinstance(answer, Failure):
             raise answer.read()
@@ -226,15 +226,15 @@ class Session:
 
     def outgoing(
         self, method: str, members: Mapping[str, Any], capabilities: Mapping[str, Any] | None = None
-    ) -> Outgoing:
+    ) -> OutgoingRequest:
         """`capabilities` are what the client of this very request can do; a handshake has settled that for all."""
         if self.peer.era is Era.STATELESS:
             return self._outgoing_stateless(method, members, self.peer.revision, capabilities)
-        return Outgoing(method, _encode(members) if members else b"")
+        return OutgoingRequest(method, _encode(members) if members else b"")
 
     def _outgoing_stateless(
         self, method: str, members: Mapping[str, Any], version: str, capabilities: Mapping[str, Any] | None = None
-    ) -> Outgoing:
+    ) -> OutgoingRequest:
         meta: dict[str, Any] = dict(members.get("_meta", {}))
         meta[metas.VERSION] = version
         meta[metas.CAPABILITIES] = self._capabilities if capabilities is None else capabilities
@@ -243,7 +243,7 @@ class Session:
         if not isinstance(name, str):
             name = ""
         mirrored = self._mirrors.headers(name, members) if method == "tools/call" and self.mirrors_arguments else ()
-        return Outgoing(method, _encode({**members, "_meta": meta}), version, name, mirrored)
+        return OutgoingRequest(method, _encode({**members, "_meta": meta}), version, name, mirrored)
 
     async def list_tools(self) -> list[bytes]:
         """Every tool. Over stateless HTTP without those whose header annotations cannot be honoured."""

@@ -14,7 +14,7 @@ import pytest
 from clawft.errors import ClawftError, JsonRpcFailure, MessageTooLong, RequestTimeout
 from clawft.gateway.core import Gateway
 from clawft.gateway.questions import digest_of
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
 from clawft.provider.server.question import rounds
 from clawft.provider.server.question.parked import Park
@@ -435,7 +435,7 @@ async def test_what_a_server_begins_after_its_question_may_be_a_task(tmp_path: P
     shape: Json = {"taskId": "t1", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None}
     done: Json = {**shape, "resultType": "complete", "status": "completed", "result": {"content": []}}
 
-    def call(outgoing: Outgoing) -> Json:
+    def call(outgoing: OutgoingRequest) -> Json:
         if "inputResponses" in json.loads(outgoing.params):
             return {**shape, "resultType": "task", "status": "working"}
         form: Json = {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}}

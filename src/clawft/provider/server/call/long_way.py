@@ -19,7 +19,7 @@ from clawft.errors import (
     MissingCapability,
     NotConnected,
 )
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
@@ -207,11 +207,13 @@ class LongWay:
 
     # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _outgoing(self, call: Call, session: Session, token: int | None) -> Outgoing:
+    def _outgoing(self, call: Call, session: Session, token: int | None) -> OutgoingRequest:
         if session.peer.era is Era.STATELESS:
             return session.outgoing("tools/call", self._members(call, token), self._told(call))
         meta = relay.outgoing_meta(call.meta, token) if call.meta else {}
-        return Outgoing("tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta, call.more))
+        return OutgoingRequest(
+            "tools/call", relay.call_params(_encode(call.tool.name), call.arguments, meta, call.more)
+        )
 
     def _told(self, call: Call) -> dict[str, Any]:
         agent = call.caller

@@ -23,7 +23,7 @@ from clawft.errors import (
     ProtocolFailure,
     RequestTimeout,
 )
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
@@ -214,7 +214,7 @@ class ForeignTasks:
         flights = self._of(call.caller).flights
         flights[flight] = None
         try:
-            outgoing = Outgoing("tools/call", _encode({**members, "task": news.wish(call)}))
+            outgoing = OutgoingRequest("tools/call", _encode({**members, "task": news.wish(call)}))
             created = await self._create(call, session, outgoing, flight)
             task = tasks.read_created(created)
             if task is None:
@@ -226,7 +226,7 @@ class ForeignTasks:
 
     async def _result_older(self, call: Call, session: Session, task: bytes, patience: Patience) -> Reply:
         id = tasks.read(task).task_id
-        outgoing = Outgoing("tasks/result", _encode({"taskId": id}))
+        outgoing = OutgoingRequest("tasks/result", _encode({"taskId": id}))
         look = partial(self._ask, session, "tasks/get", {"taskId": id}, call.caller)
         following = news.followed(call, self._of(call.caller).interest, task, look)
         try:
@@ -239,7 +239,7 @@ class ForeignTasks:
             self._cancel_aside(session, id, call.caller)
             raise
 
-    async def _create(self, call: Call, session: Session, outgoing: Outgoing, patience: Patience) -> bytes:
+    async def _create(self, call: Call, session: Session, outgoing: OutgoingRequest, patience: Patience) -> bytes:
         """A caller that leaves just now may leave a task behind: its id is awaited, to cancel it."""
         asked = asyncio.ensure_future(_result(session, outgoing, patience))
         try:
@@ -299,7 +299,7 @@ class _Unasked:
         raise JsonRpcFailure(METHOD_NOT_FOUND, f"{question.method}: the calling agent cannot follow the task that asks")
 
 
-async def _result(session: Session, outgoing: Outgoing, patience: Patience) -> bytes:
+async def _result(session: Session, outgoing: OutgoingRequest, patience: Patience) -> bytes:
     answer = await session.link.request(outgoing, patience)
     if isinstance(answer, Failure):
         raise answer.read()

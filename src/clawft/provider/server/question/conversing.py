@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clawft.link.base import Outgoing
+from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, SilentTalk
 from clawft.provider.server import relay
@@ -54,7 +54,7 @@ class Conversing:
         call: Call,
         upstream: Upstream,
         session: Session,
-        outgoing: Outgoing,
+        outgoing: OutgoingRequest,
         flight: Flight,
         token: int | None = None,
     ) -> Response | Failure:
