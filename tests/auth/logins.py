@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from clawft.auth.desk import Desk
+from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import find_server
-from clawft.auth.flow import Flow
-from clawft.auth.tokens import Client, Login
+from clawft.auth.flow import LoginFlow
+from clawft.auth.tokens import Login, OAuthClient
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
 from clawft.store.memory import MemoryStore
@@ -20,8 +20,8 @@ WEFT_SECONDS = 60.0
 SCOPES = ("openid", "offline_access", "api.read")
 
 
-def desk() -> Desk:
-    return Desk(lambda near: Web(lambda url, addresses: None, near))
+def desk() -> LoginDesk:
+    return LoginDesk(lambda near: Web(lambda url, addresses: None, near))
 
 
 async def logged_in(
@@ -36,11 +36,11 @@ async def logged_in(
     at = desk()
     server = await find_server(at.make_web(provider.issuer), provider.issuer)
 
-    def make(uri: str) -> Flow:
-        return Flow(
+    def make(uri: str) -> LoginFlow:
+        return LoginFlow(
             name,
             server,
-            Client("native"),
+            OAuthClient("native"),
             uri,
             scopes,
             resource=resource,

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from clawft.auth import desk as desks
-from clawft.auth.flow import Flow
-from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.flow import LoginFlow
+from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.vault import Vault
 from clawft.errors import LoginFailed
 from clawft.store.memory import MemoryStore
@@ -26,9 +26,9 @@ def pending(asked: Asked) -> web.Response:
     return web.json_response({"error": "authorization_pending"}, status=400)
 
 
-def flow_to(rogue: Rogue) -> Flow:
+def flow_to(rogue: Rogue) -> LoginFlow:
     server = AuthServer(token_endpoint=f"{rogue.site}/token", device_authorization_endpoint=f"{rogue.site}/device")
-    return Flow("mine", server, Client("me"), "", near=rogue.site)
+    return LoginFlow("mine", server, OAuthClient("me"), "", near=rogue.site)
 
 
 async def test_codes_that_nobody_types_have_a_bound(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,9 +66,9 @@ async def test_a_device_login_that_cannot_begin_takes_no_place(vault: Vault, mon
 async def test_a_login_that_cannot_begin_leaves_no_listener(vault: Vault) -> None:
     here, addresses = desk(), list[str]()
 
-    def nowhere(address: str) -> Flow:
+    def nowhere(address: str) -> LoginFlow:
         addresses.append(address)
-        return Flow("mine", AuthServer(), Client("me"), address)
+        return LoginFlow("mine", AuthServer(), OAuthClient("me"), address)
 
     with pytest.raises(LoginFailed, match="names no place"):
         await here.begin_here(MemoryStore(), vault, nowhere)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clawft.auth import exchanged
 from clawft.auth.bearer import Person
 from clawft.auth.endpoint import ACCESS_TOKEN, TokenRefused
-from clawft.auth.exchanged import ExchangedLogin, Exchanger, Wanted
+from clawft.auth.exchanged import ExchangedLogin, Exchanger, ExchangeTerms
 from clawft.auth.proofs import MAX_PROOFS, Proofs
 from clawft.auth.web import Web
 from clawft.errors import LoginFailed, NeedsAuth
@@ -58,9 +58,11 @@ class Issuer:
     def exchanger(self) -> Exchanger:
         return Exchanger(self.url, Web(lambda url, addresses: None, self.url), self.proofs)
 
-    def login(self, wanted: Wanted | None = None) -> ExchangedLogin:
+    def login(self, wanted: ExchangeTerms | None = None) -> ExchangedLogin:
         proof = self.proofs.keep(person(), TOKEN)
-        return ExchangedLogin("crm", self.exchanger, wanted or Wanted("weft", resource="https://crm.example"), proof)
+        return ExchangedLogin(
+            "crm", self.exchanger, wanted or ExchangeTerms("weft", resource="https://crm.example"), proof
+        )
 
 
 @asynccontextmanager
@@ -80,7 +82,7 @@ async def issuer() -> AsyncGenerator[Issuer]:
 async def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRM_SECRET", "s3cret-of-weft")
     async with issuer() as server:
-        login = server.login(Wanted("weft", "secret://env/CRM_SECRET", "crm", "https://crm.example", ("a", "b")))
+        login = server.login(ExchangeTerms("weft", "secret://env/CRM_SECRET", "crm", "https://crm.example", ("a", "b")))
         assert login.ready() is None
         assert await login.authorization() == "Bearer given-1"
         assert login.ready() == "Bearer given-1"
@@ -97,7 +99,7 @@ async def test_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         assert server.headers[0]["Authorization"].startswith("Basic ")
         server.metadata = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
-        await server.login(Wanted("weft", "secret://env/CRM_SECRET", "crm")).authorization()
+        await server.login(ExchangeTerms("weft", "secret://env/CRM_SECRET", "crm")).authorization()
         assert (server.asked[1]["client_id"], server.asked[1]["client_secret"]) == ("weft", "s3cret-of-weft")
         assert "resource" not in server.asked[1]
         assert "canary" not in repr(server.proofs) + repr(vars(login)) + repr(vars(server.proofs))
@@ -156,7 +158,7 @@ async def test_an_issuer_elsewhere_cannot_lead_the_token_to_this_machine() -> No
     async with issuer() as server:
         outside = Exchanger(server.url, Web(lambda url, addresses: None, "https://login.example"), server.proofs)
         with pytest.raises(LoginFailed, match="on this machine"):
-            await outside.exchange("crm", Wanted("weft"), server.proofs.keep(person(), TOKEN))
+            await outside.exchange("crm", ExchangeTerms("weft"), server.proofs.keep(person(), TOKEN))
         assert server.asked == []
 
 
@@ -192,7 +194,7 @@ async def test_a_token_that_is_due_is_used_while_the_issuer_is_away() -> None:
 async def test_a_token_without_an_end_is_not_kept_for_ever() -> None:
     async with issuer() as server:
         server.answer = {"expires_in": None}
-        made = await server.exchanger.exchange("crm", Wanted("weft"), server.proofs.keep(person(), TOKEN))
+        made = await server.exchanger.exchange("crm", ExchangeTerms("weft"), server.proofs.keep(person(), TOKEN))
         assert 0 < (made.tokens.expires_at or 0) - time.time() <= exchanged.UNTOLD_LIFETIME_S
 
 
@@ -253,6 +255,6 @@ async def test_an_expired_token_is_not_exchanged() -> None:
     async with issuer() as server:
         proof = server.proofs.keep(person(until=int(time.time()) - 1), TOKEN)
         with pytest.raises(LoginFailed, match="not at hand any more") as refused:
-            await server.exchanger.exchange("crm", Wanted("weft"), proof)
+            await server.exchanger.exchange("crm", ExchangeTerms("weft"), proof)
         assert not isinstance(refused.value, TokenRefused)
         assert server.asked == []

@@ -5,20 +5,20 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 import pytest
 
-from clawft.auth.flow import Flow, Returned, begin, check_issuer, finish, read_returned
+from clawft.auth.flow import AuthorizationResponse, LoginFlow, begin, check_issuer, finish, read_returned
 from clawft.auth.pkce import challenge_of
-from clawft.auth.tokens import AuthServer, Client
+from clawft.auth.tokens import AuthServer, OAuthClient
 from clawft.auth.web import Web
 from clawft.errors import LoginFailed
 from clawft.store.memory import MemoryStore
 from tests.requirements import requirement
 
-FLOW = Flow(
+FLOW = LoginFlow(
     "generic",
     AuthServer(
         authorization_endpoint="https://login.example/auth?tenant=1", token_endpoint="https://login.example/token"
     ),
-    Client("me"),
+    OAuthClient("me"),
     "http://127.0.0.1:7777/callback",
     ("a", "b"),
     resource="https://api.example",
@@ -91,7 +91,7 @@ async def test_no_two_flows_share_a_state() -> None:
 @pytest.mark.parametrize("state", ["", "never-issued", "x" * 500, "../../etc"])
 async def test_a_state_we_did_not_issue_is_refused(state: str) -> None:
     with pytest.raises(LoginFailed, match="not one of ours"):
-        await finish(MemoryStore(), no_web, Returned(state, "code"))
+        await finish(MemoryStore(), no_web, AuthorizationResponse(state, "code"))
 
 
 @requirement("OAUTH-16", "OAUTH-17", "F6-A08")
@@ -101,7 +101,7 @@ async def test_a_state_is_gone_after_ten_minutes() -> None:
     begun = await begin(store, FLOW)
     now += 601
     with pytest.raises(LoginFailed, match="older than ten minutes"):
-        await finish(store, no_web, Returned(begun.state, "code"))
+        await finish(store, no_web, AuthorizationResponse(begun.state, "code"))
 
 
 @requirement("OAUTH-16", "OAUTH-17")
@@ -109,10 +109,10 @@ async def test_a_state_is_used_up_even_by_an_answer_that_is_refused() -> None:
     store = MemoryStore()
     begun = await begin(store, FLOW)
     with pytest.raises(LoginFailed, match="access_denied"):
-        await finish(store, no_web, Returned(begun.state, error="access_denied"))
+        await finish(store, no_web, AuthorizationResponse(begun.state, error="access_denied"))
     assert await store.list_keys() == []
     with pytest.raises(LoginFailed, match="used before"):
-        await finish(store, no_web, Returned(begun.state, "code"))
+        await finish(store, no_web, AuthorizationResponse(begun.state, "code"))
 
 
 @requirement("OAUTH-16")
@@ -135,10 +135,10 @@ async def test_a_mixed_up_answer_never_reaches_the_token_endpoint() -> None:
     store = MemoryStore()
     begun = await begin(store, FLOW)
     with pytest.raises(LoginFailed, match="comes from"):
-        await finish(store, no_web, Returned(begun.state, "code", iss="https://evil.example"))
+        await finish(store, no_web, AuthorizationResponse(begun.state, "code", iss="https://evil.example"))
 
 
 @requirement("OAUTH-15")
 def test_a_redirect_is_read() -> None:
-    assert read_returned("state=s&code=c%2Fd&iss=https%3A%2F%2Fa") == Returned("s", "c/d", "https://a")
-    assert read_returned("error=access_denied&state=s") == Returned("s", error="access_denied")
+    assert read_returned("state=s&code=c%2Fd&iss=https%3A%2F%2Fa") == AuthorizationResponse("s", "c/d", "https://a")
+    assert read_returned("error=access_denied&state=s") == AuthorizationResponse("s", error="access_denied")

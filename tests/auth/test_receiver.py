@@ -5,7 +5,7 @@ import asyncio
 import aiohttp
 import pytest
 
-from clawft.auth.flow import Returned
+from clawft.auth.flow import AuthorizationResponse
 from clawft.auth.receiver import MAX_CONNECTIONS, Receiver
 from tests.requirements import requirement
 
@@ -24,7 +24,7 @@ async def test_several_logins_share_one_listener_and_each_gets_its_own_answer() 
     waiting = [receiver.expect(state) for state in ("a", "b")]
     assert await get(f"{first}?state=b&code=2") == 200
     assert await get(f"{first}?state=a&code=1&iss=x") == 200
-    assert await asyncio.gather(*waiting) == [Returned("a", "1", "x"), Returned("b", "2")]
+    assert await asyncio.gather(*waiting) == [AuthorizationResponse("a", "1", "x"), AuthorizationResponse("b", "2")]
 
 
 async def test_the_listener_goes_with_the_last_login() -> None:

@@ -19,7 +19,7 @@ from aiohttp import web as http
 
 from clawft.auth.endpoint import TokenRefused
 from clawft.auth.renew import Renewal, digest_of, renew_here
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
 from clawft.errors import LoginFailed
@@ -94,7 +94,7 @@ async def test_a_login_the_server_has_ended_says_how_to_begin_again(vault: Vault
 async def test_a_good_token_is_used_while_the_provider_is_out_of_reach(vault: Vault) -> None:
     now = int(time.time())
     server = AuthServer(token_endpoint="http://127.0.0.1:9/token")
-    due = Login(TokenSet("t", refresh_token="r", expires_at=now + 30), server, Client("x"), obtained_at=now - 3600)
+    due = Login(TokenSet("t", refresh_token="r", expires_at=now + 30), server, OAuthClient("x"), obtained_at=now - 3600)
     vault.write("mine", due)
     assert await Renewal(vault).fresh("mine", due) is due
     over = expire(vault)
@@ -223,7 +223,7 @@ async def test_a_provider_that_says_nothing_takes_no_place_of_others(vault: Vaul
     async with between("") as silent:
         silent.hold = "before"
         token = TokenSet("t", refresh_token="r", expires_at=1)
-        due = Login(token, AuthServer(token_endpoint=silent.url), Client("x"))
+        due = Login(token, AuthServer(token_endpoint=silent.url), OAuthClient("x"))
         vault.write("mine", due)
         renewing = asyncio.create_task(Renewal(vault).renew("mine", due))
         await asyncio.wait_for(silent.reached.wait(), PATIENCE_S)
@@ -237,7 +237,7 @@ async def test_a_disk_without_room_costs_no_login(vault: Vault, monkeypatch: pyt
     answer = {"access_token": "new", "refresh_token": "next", "token_type": "Bearer"}
     async with rogue_issuer({"/token": answer}) as rogue:
         server = AuthServer(issuer=rogue.site, token_endpoint=f"{rogue.site}/token")
-        login = Login(TokenSet("old", refresh_token="first", provider_name="mine"), server, Client("me"))
+        login = Login(TokenSet("old", refresh_token="first", provider_name="mine"), server, OAuthClient("me"))
         vault.write("mine", login)
         with monkeypatch.context() as full:
             full.setattr("clawft.auth.vault.write_all", no_space)
@@ -253,7 +253,7 @@ async def test_a_disk_without_room_costs_no_login(vault: Vault, monkeypatch: pyt
 async def test_a_good_token_is_used_while_the_disk_takes_nothing(vault: Vault) -> None:
     server = AuthServer(issuer="https://x.example", token_endpoint="https://x.example/token")
     token = TokenSet("good", refresh_token="first", expires_at=int(time.time()) + 30, provider_name="mine")
-    login = Login(token, server, Client("me"))
+    login = Login(token, server, OAuthClient("me"))
     vault.write("mine", login)
     vault.lock("mine").mkdir()
     assert login.is_due(time.time())

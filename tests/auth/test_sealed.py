@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clawft.auth import sealed
-from clawft.auth.tokens import Client, Login, TokenSet
+from clawft.auth.tokens import Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault, kept_secret, put_away
 from clawft.errors import InvalidConfig
 from clawft.store.secrets import resolve
@@ -45,7 +45,7 @@ def on_disk(home: Path) -> str:
 @pytest.mark.slow
 async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> None:
     secret = kept_secret(vault, CLIENT_SECRET)
-    vault.write("mine", Login(TOKEN, client=Client("me", secret, "client_secret_post")))
+    vault.write("mine", Login(TOKEN, client=OAuthClient("me", secret, "client_secret_post")))
     vault.servers.write("linear", Login(TOKEN, account="x"))
     person = Vault(vault.folder / "people" / "p")
     person.write("mine", Login(TOKEN))
@@ -75,7 +75,7 @@ async def test_from_files_to_the_keyring_and_back(home: Path, vault: Vault) -> N
 async def test_a_secret_that_looks_like_a_reference_is_moved_and_not_followed(home: Path, vault: Vault) -> None:
     """Whoever registered us may have written it."""
     given = f"secret://command/touch {home / 'mark'}"
-    vault.write("mine", Login(TOKEN, client=Client("me", put_away(vault, given), "client_secret_post")))
+    vault.write("mine", Login(TOKEN, client=OAuthClient("me", put_away(vault, given), "client_secret_post")))
     for form in ("keyring", "file", "keyring"):
         assert (await weft_says(home, "auth", "store", form))[0] == 0
         assert resolve(vault.read("mine")[0].client.secret) == given
@@ -89,8 +89,8 @@ async def test_a_logout_takes_the_secret_of_the_client_out_of_the_keyring_and_no
 ) -> None:
     assert (await weft_says(home, "auth", "store", "keyring"))[0] == 0
     before = chest.read_text()
-    vault.write("mine", Login(TOKEN, client=Client("me", put_away(vault, CLIENT_SECRET), "client_secret_post")))
-    vault.write("own", Login(TOKEN, client=Client("me", f"secret://keyring/clawft/{sealed.KEY_NAME}")))
+    vault.write("mine", Login(TOKEN, client=OAuthClient("me", put_away(vault, CLIENT_SECRET), "client_secret_post")))
+    vault.write("own", Login(TOKEN, client=OAuthClient("me", f"secret://keyring/clawft/{sealed.KEY_NAME}")))
     assert CLIENT_SECRET in chest.read_text()
     for name in ("mine", "own"):
         assert await weft_says(home, "auth", "logout", name) == (0, f"logged out: {name}\n")

@@ -5,11 +5,11 @@ import time
 import msgspec
 import pytest
 
-from clawft.auth.config import Hidden, OAuth2Config, build_config, flow_of
+from clawft.auth.config import OAuth2Config, SecretText, build_config, flow_of
 from clawft.auth.device import DeviceCode
 from clawft.auth.endpoint import read_token
 from clawft.auth.presets import PRESETS
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from clawft.errors import InvalidArguments, LoginFailed
 from tests.requirements import requirement
@@ -73,9 +73,9 @@ def test_a_short_lived_token_is_renewed_halfway_and_not_with_every_call() -> Non
 @requirement("OAUTH-01", "F6-A10")
 def test_no_secret_shows_in_a_repr() -> None:
     token = TokenSet(CANARY, refresh_token=CANARY)
-    config = OAuth2Config("generic", "id", Hidden(CANARY), "https://a.example", "https://b.example")
+    config = OAuth2Config("generic", "id", SecretText(CANARY), "https://a.example", "https://b.example")
     code = DeviceCode(CANARY, "ABCD", "https://c.example", "", 0, 5)
-    login = Login(token, AuthServer(), Client("id"))
+    login = Login(token, AuthServer(), OAuthClient("id"))
     for each in (token, config, code, login, [token], {"login": login}):
         assert CANARY not in repr(each)
         assert CANARY not in str(each)
@@ -83,7 +83,7 @@ def test_no_secret_shows_in_a_repr() -> None:
 
 @requirement("OAUTH-01", "F6-A10")
 def test_a_client_secret_cannot_be_encoded() -> None:
-    config = OAuth2Config("generic", "id", Hidden(CANARY), "https://a.example", "https://b.example")
+    config = OAuth2Config("generic", "id", SecretText(CANARY), "https://a.example", "https://b.example")
     with pytest.raises(TypeError):
         msgspec.json.encode(config)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import MAX_LOGINS, Vault, kept_secret
 from clawft.errors import ExecutionFailed, InvalidArguments
 from clawft.store.secrets import resolve
@@ -88,12 +88,12 @@ async def test_a_name_that_leads_elsewhere_is_refused(vault: Vault, name: str, h
 
 @requirement("OAUTH-06")
 async def test_logins_differ_by_issuer_client_account_and_resource(vault: Vault) -> None:
-    base = Login(TOKEN, AuthServer(issuer="https://a"), Client("one"), account="ada", resource="https://r")
+    base = Login(TOKEN, AuthServer(issuer="https://a"), OAuthClient("one"), account="ada", resource="https://r")
     others = [
-        Login(TOKEN, AuthServer(issuer="https://b"), Client("one"), account="ada", resource="https://r"),
-        Login(TOKEN, AuthServer(issuer="https://a"), Client("two"), account="ada", resource="https://r"),
-        Login(TOKEN, AuthServer(issuer="https://a"), Client("one"), account="bob", resource="https://r"),
-        Login(TOKEN, AuthServer(issuer="https://a"), Client("one"), account="ada", resource="https://s"),
+        Login(TOKEN, AuthServer(issuer="https://b"), OAuthClient("one"), account="ada", resource="https://r"),
+        Login(TOKEN, AuthServer(issuer="https://a"), OAuthClient("two"), account="ada", resource="https://r"),
+        Login(TOKEN, AuthServer(issuer="https://a"), OAuthClient("one"), account="bob", resource="https://r"),
+        Login(TOKEN, AuthServer(issuer="https://a"), OAuthClient("one"), account="ada", resource="https://s"),
     ]
     for login in (base, *others, base):
         await vault.save("x", login)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web as http
 
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from clawft.builtin import rest
 from clawft.builtin.rest_answer import links_of
@@ -70,7 +70,7 @@ def provider(policy: UrlPolicy = LOOPBACK) -> FunctionProvider:
 
 def keep(name: str = "mine", hosts: tuple[str, ...] = ("127.0.0.1",), **more: Any) -> None:
     token = TokenSet(CANARY, expires_at=int(time.time()) + 3600, provider_name=name)
-    Vault().write(name, Login(token, AuthServer(), Client("x"), hosts=hosts, **more))
+    Vault().write(name, Login(token, AuthServer(), OAuthClient("x"), hosts=hosts, **more))
 
 
 async def call(url: str, method: str = "GET", **more: Any) -> Any:
@@ -294,7 +294,7 @@ async def test_without_a_login_the_error_says_how_to_get_one() -> None:
 
 @requirement("OAUTH-20")
 async def test_an_expired_login_that_cannot_be_renewed_says_so() -> None:
-    Vault().write("mine", Login(TokenSet(CANARY, expires_at=1), AuthServer(), Client("x"), hosts=("127.0.0.1",)))
+    Vault().write("mine", Login(TokenSet(CANARY, expires_at=1), AuthServer(), OAuthClient("x"), hosts=("127.0.0.1",)))
     with pytest.raises(ClawftError, match=r"expired.*weft auth login mine"):
         await call("http://127.0.0.1:9/")
 
@@ -303,7 +303,7 @@ async def test_an_expired_login_that_cannot_be_renewed_says_so() -> None:
 async def test_of_several_logins_the_one_for_that_host_is_used() -> None:
     keep(account="ada")
     token = TokenSet("another", provider_name="mine")
-    Vault().write("mine", Login(token, AuthServer(), Client("y"), hosts=("other.example",), account="bob"))
+    Vault().write("mine", Login(token, AuthServer(), OAuthClient("y"), hosts=("other.example",), account="bob"))
     async with api(lambda request: http.json_response(1)) as served:
         await call(served.url)
         with pytest.raises(PermissionDenied, match=r"other\.example"):

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, weft, weft_says
 from tests.requirements import requirement
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Path:
 def keep(home: Path) -> None:
     token = TokenSet(CANARY, refresh_token=CANARY, expires_at=int(time.time()) + 3600, scopes=("a",))
     Vault(home / "tokens").write(
-        "mine", Login(token, AuthServer(issuer="https://a.example"), Client("x"), account="ada")
+        "mine", Login(token, AuthServer(issuer="https://a.example"), OAuthClient("x"), account="ada")
     )
 
 
@@ -80,7 +80,7 @@ async def test_a_program_logs_in_with_a_secret_that_is_nowhere_to_be_seen(
 async def test_a_secret_that_is_gone_does_not_keep_anybody_logged_in(home: Path) -> None:
     """It proves who we are to the server, and that is not told then; here the login ends all the same."""
     server = AuthServer(issuer="https://a.example", revocation_endpoint="https://a.example/revoke")
-    client = Client("x", "secret://env/GONE_SECRET", "client_secret_post")
+    client = OAuthClient("x", "secret://env/GONE_SECRET", "client_secret_post")
     for account in ("ada", "bob"):
         Vault(home / "tokens").write("mine", Login(TokenSet(CANARY), server, client, account=account))
     code, said = await weft_says(home, "auth", "logout", "mine")

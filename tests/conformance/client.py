@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from clawft.auth.flow import Returned, read_returned
+from clawft.auth.flow import AuthorizationResponse, read_returned
 from clawft.auth.register import Identity
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import ServerLogin
-from clawft.auth.tokens import Client
+from clawft.auth.tokens import OAuthClient
 from clawft.auth.vault import Vault, kept_secret
 from clawft.auth.web import Web
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, LinkError
@@ -132,7 +132,7 @@ class Headless:
     async def redirect_uri(self) -> str:
         return "http://localhost:3000/callback"
 
-    async def visit(self, url: str, state: str) -> Returned:
+    async def visit(self, url: str, state: str) -> AuthorizationResponse:
         async with aiohttp.ClientSession() as client, client.get(url, allow_redirects=False) as response:
             return read_returned(urlsplit(response.headers.get("Location", "")).query)
 
@@ -143,7 +143,7 @@ def login_to(url: str, folder: Path) -> ServerLogin:
     given = None
     if "client_id" in told:
         secret = kept_secret(vault, told.get("client_secret", ""))
-        given = Client(told["client_id"], secret, "client_secret_basic" if secret else "none")
+        given = OAuthClient(told["client_id"], secret, "client_secret_basic" if secret else "none")
     identity = Identity(given, DOCUMENT)
     return ServerLogin(
         "suite",

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from aiohttp import web
 
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.vault import Vault
 from tests.auth.logins import WEFT_SECONDS, expire, weft, weft_says
 from tests.requirements import requirement
@@ -99,7 +99,7 @@ def keep(vault: Vault, rogue: Rogue, issuer: Rogue | None = None) -> None:
     site = (issuer or rogue).site
     token = TokenSet(CANARY, refresh_token="again", expires_at=int(time.time()) + 3_600, provider_name="rogue")
     server = AuthServer(issuer=site, token_endpoint=f"{site}/token")
-    vault.servers.write("rogue", Login(token, server, Client("me"), resource=rogue.server, hosts=(rogue.server,)))
+    vault.servers.write("rogue", Login(token, server, OAuthClient("me"), resource=rogue.server, hosts=(rogue.server,)))
 
 
 async def test_a_server_that_refuses_every_token_is_given_one_more(home: Path, vault: Vault) -> None:

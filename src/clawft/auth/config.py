@@ -6,15 +6,15 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clawft.auth.flow import Flow
+from clawft.auth.flow import LoginFlow
 from clawft.auth.presets import PRESETS
-from clawft.auth.tokens import AuthServer, Client
+from clawft.auth.tokens import AuthServer, OAuthClient
 from clawft.auth.vault import Vault, check_name, kept_secret
 from clawft.auth.web import check_place
 from clawft.errors import InvalidArguments, LoginFailed
 
 
-class Hidden:
+class SecretText:
     """A text that shows itself to nobody who does not ask: no repr, no JSON."""
 
     __slots__ = ("_text",)
@@ -29,13 +29,13 @@ class Hidden:
         return bool(self._text)
 
     def __repr__(self) -> str:
-        return "Hidden(…)"
+        return "SecretText(…)"
 
 
 class OAuth2Config(Struct, frozen=True):
     provider_name: str
     client_id: str
-    client_secret: Hidden
+    client_secret: SecretText
     auth_url: str
     token_url: str
     redirect_uri: str | None = None
@@ -74,7 +74,9 @@ def build_config(
         _check("redirect_uri", redirect_uri)
     if not client_id:
         raise InvalidArguments("client_id is empty")
-    return OAuth2Config(provider, client_id, Hidden(client_secret), **places, redirect_uri=redirect_uri, scopes=scopes)
+    return OAuth2Config(
+        provider, client_id, SecretText(client_secret), **places, redirect_uri=redirect_uri, scopes=scopes
+    )
 
 
 def _check(name: str, place: str) -> None:
@@ -84,14 +86,14 @@ def _check(name: str, place: str) -> None:
         raise InvalidArguments(f"{name}: {wrong.message}") from None
 
 
-def client_of(config: OAuth2Config, vault: Vault, server: AuthServer) -> Client:
+def client_of(config: OAuth2Config, vault: Vault, server: AuthServer) -> OAuthClient:
     """The secret goes into the store, and from here on only its reference is known."""
     secret = kept_secret(vault, config.client_secret.reveal())
     if not secret:
-        return Client(config.client_id)
+        return OAuthClient(config.client_id)
     method = PRESETS.get(config.provider_name, PRESETS["generic"]).method
     offered = [each for each in ("client_secret_basic", "client_secret_post") if each in server.methods_supported]
-    return Client(config.client_id, secret, method if method in offered or not offered else offered[0])
+    return OAuthClient(config.client_id, secret, method if method in offered or not offered else offered[0])
 
 
 def hosts_of(provider: str, server: AuthServer) -> tuple[str, ...]:
@@ -121,11 +123,11 @@ def flow_of(
     resource: str = "",
     account: str = "",
     hosts: tuple[str, ...] = (),
-) -> Flow:
+) -> LoginFlow:
     """`server`: its metadata, where it was asked for."""
     found = server or config.server
     preset = PRESETS.get(config.provider_name, PRESETS["generic"])
-    return Flow(
+    return LoginFlow(
         config.provider_name,
         found,
         client_of(config, vault, found),

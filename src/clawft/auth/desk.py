@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clawft.auth.device import DeviceCode, ask_for_code, check_code, poll
 from clawft.auth.endpoint import ask_for_token, credentials_fields
-from clawft.auth.flow import LIFETIME_S, AuthorizeResult, Flow, Returned, begin, finish, login_of
+from clawft.auth.flow import LIFETIME_S, AuthorizationResponse, AuthorizeResult, LoginFlow, begin, finish, login_of
 from clawft.auth.receiver import Receiver
 from clawft.auth.renew import Renewal
 from clawft.auth.tokens import Login, TokenSet
@@ -24,7 +24,7 @@ MAX_CODES = 64
 log = logging.getLogger("clawft.auth")
 
 
-class Desk:
+class LoginDesk:
     def __init__(self, make_web: MakeWeb) -> None:
         self.make_web = make_web
         self.receiver = Receiver()
@@ -40,7 +40,7 @@ class Desk:
     # ── through a browser ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def begin_here(
-        self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], Flow]
+        self, store: KeyValueStore, vault: Vault, make_flow: Callable[[str], LoginFlow]
     ) -> tuple[AuthorizeResult, asyncio.Task[Login]]:
         """With our own listener as the redirect: the task finishes the login when the browser comes back."""
         address = await self.receiver.open()
@@ -52,12 +52,12 @@ class Desk:
             raise
         return begun, asyncio.get_running_loop().create_task(self._when(expected, store, vault))
 
-    async def _when(self, expected: asyncio.Future[Returned], store: KeyValueStore, vault: Vault) -> Login:
+    async def _when(self, expected: asyncio.Future[AuthorizationResponse], store: KeyValueStore, vault: Vault) -> Login:
         async with asyncio.timeout(LIFETIME_S):
             returned = await expected
         return await self.finish(store, vault, returned)
 
-    async def finish(self, store: KeyValueStore, vault: Vault, returned: Returned) -> Login:
+    async def finish(self, store: KeyValueStore, vault: Vault, returned: AuthorizationResponse) -> Login:
         """Exchange and store, in this order, and only then tell anybody."""
         name, login = await finish(store, self.make_web, returned)
         await vault.save(name, login)
@@ -65,7 +65,7 @@ class Desk:
 
     # ── without one ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def client_credentials(self, vault: Vault, flow: Flow) -> Login:
+    async def client_credentials(self, vault: Vault, flow: LoginFlow) -> Login:
         fields = credentials_fields(flow.scopes, flow.resource)
         token, _ = await ask_for_token(self.make_web(flow.near), flow.server, flow.client, fields, flow.name)
         login = login_of(flow, token, "client_credentials")
@@ -73,7 +73,7 @@ class Desk:
         return login
 
     async def begin_device(
-        self, vault: Vault, flow: Flow, *, own_page: bool = False
+        self, vault: Vault, flow: LoginFlow, *, own_page: bool = False
     ) -> tuple[DeviceCode, asyncio.Task[Login]]:
         """The code for the person, and the task that waits until it was typed.
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from clawft.auth.discovery import check_owner
 from clawft.auth.endpoint import TokenRefused, ask_for_token, device_fields
 from clawft.auth.flow import account_in
-from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.web import NotReached, Web, place_of
 from clawft.errors import ClawftError, LoginFailed
 
@@ -40,7 +40,7 @@ class DeviceCode(Struct, frozen=True):
 
 
 async def ask_for_code(
-    web: Web, server: AuthServer, client: Client, scopes: Sequence[str], resource: str
+    web: Web, server: AuthServer, client: OAuthClient, scopes: Sequence[str], resource: str
 ) -> DeviceCode:
     if not server.device_authorization_endpoint:
         raise LoginFailed("this provider has no device login", hint="leave out --device")

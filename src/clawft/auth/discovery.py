@@ -35,7 +35,7 @@ By = Literal["browser", "device", "program"]
 """How somebody logs in: a person in a browser, or with a code on another device; or nobody but us."""
 
 
-class Protected(Struct, frozen=True):
+class ProtectedResource(Struct, frozen=True):
     """What a server says about its own protection."""
 
     resource: str
@@ -48,13 +48,13 @@ class Protected(Struct, frozen=True):
 # ── the resource ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def find_resource(web: Web, server: str, challenge: Challenge) -> Protected:
+async def find_resource(web: Web, server: str, challenge: Challenge) -> ProtectedResource:
     """Where this server sends us to log in. One that says nothing is taken to be its own authorization server."""
     for place in resource_places(server, challenge):
         told = await web.document(place)
         if told is not None:
             return check_resource(told, server)
-    return Protected(_without_query(server), _origin(server), guessed=True)
+    return ProtectedResource(_without_query(server), _origin(server), guessed=True)
 
 
 def resource_places(server: str, challenge: Challenge) -> list[str]:
@@ -65,12 +65,12 @@ def resource_places(server: str, challenge: Challenge) -> list[str]:
     return list(dict.fromkeys([_well_known(server, RESOURCE, path), _well_known(server, RESOURCE, "")]))
 
 
-def check_resource(told: Mapping[str, Any], server: str) -> Protected:
+def check_resource(told: Mapping[str, Any], server: str) -> ProtectedResource:
     resource = told.get("resource")
     if not isinstance(resource, str) or not covers(resource, server):
         raise LoginFailed(f"{place_of(server)} describes another resource: {str(resource)[:200]!r}")
     issuers = _texts(told.get("authorization_servers"))
-    return Protected(resource, issuers[0] if issuers else _origin(server), _scopes(told))
+    return ProtectedResource(resource, issuers[0] if issuers else _origin(server), _scopes(told))
 
 
 def covers(resource: str, server: str) -> bool:

@@ -12,8 +12,8 @@ from urllib.parse import quote_plus
 
 import msgspec
 
-from clawft.auth.tokens import AuthServer, Client, TokenSet
-from clawft.auth.web import Answer, NotReached, Web, brief, place_of
+from clawft.auth.tokens import AuthServer, OAuthClient, TokenSet
+from clawft.auth.web import NotReached, Web, WebAnswer, brief, place_of
 from clawft.errors import LoginFailed
 from clawft.store.concealed import keep_concealed
 from clawft.store.secrets import is_reference, resolve
@@ -40,7 +40,7 @@ class TokenRefused(LoginFailed):
 
 
 async def ask_for_token(
-    web: Web, server: AuthServer, client: Client, fields: Mapping[str, str], provider: str
+    web: Web, server: AuthServer, client: OAuthClient, fields: Mapping[str, str], provider: str
 ) -> tuple[TokenSet, Mapping[str, Any]]:
     """The token and all that was said with it. Raises TokenRefused with the server's reason."""
     proof, headers = await proof_of(client)
@@ -54,7 +54,7 @@ async def ask_for_token(
     return token, answer.told
 
 
-async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]]:
+async def proof_of(client: OAuthClient) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Who we are: in the form, or in a header."""
     if client.method == "none" or not client.secret:
         return {"client_id": client.client_id}, {}
@@ -66,7 +66,7 @@ async def proof_of(client: Client) -> tuple[Mapping[str, str], Mapping[str, str]
     return {"client_id": client.client_id, "client_secret": secret}, {}
 
 
-async def _secret(client: Client) -> str:
+async def _secret(client: OAuthClient) -> str:
     """A reference may have to start a program: not on the loop."""
     return await asyncio.to_thread(resolve, client.secret) if is_reference(client.secret) else client.secret
 
@@ -96,7 +96,7 @@ def _seconds(value: object) -> float | None:
     return value if isinstance(value, int | float) and 0 < value <= MAX_LIFETIME_S else None
 
 
-def _refused(server: AuthServer, answer: Answer, fields: Mapping[str, str]) -> TokenRefused:
+def _refused(server: AuthServer, answer: WebAnswer, fields: Mapping[str, str]) -> TokenRefused:
     """In its words, but never with what we have sent: a server may repeat it."""
     error, detail = answer.text("error"), answer.text("error_description")
     for secret in fields.values():

@@ -15,7 +15,7 @@ from msgspec import Struct
 from clawft.auth.discovery import find_server
 from clawft.auth.endpoint import ACCESS_TOKEN, ask_for_token, exchange_fields
 from clawft.auth.proofs import Proofs
-from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.web import Web
 from clawft.errors import LoginFailed, NeedsAuth
 
@@ -28,7 +28,7 @@ PAUSE_SECONDS = 10.0
 """After an exchange that failed, while the token from the one before is still good."""
 
 
-class Wanted(Struct, frozen=True):
+class ExchangeTerms(Struct, frozen=True):
     """What a server asks of the tokens it takes, and who we are to the issuer."""
 
     client_id: str
@@ -48,13 +48,13 @@ class Exchanger:
         self._server = AuthServer()
         self._asked_at = float("-inf")
 
-    async def exchange(self, name: str, wanted: Wanted, proof: str) -> Login:
+    async def exchange(self, name: str, wanted: ExchangeTerms, proof: str) -> Login:
         """Raises LoginFailed if there is nothing to exchange, TokenRefused with the issuer's reason."""
         token = self._proofs.token(proof)
         if not token:
             raise LoginFailed(f"the token you came with is not at hand any more: call {name} with a new one")
         server = await self._find()
-        client = Client(wanted.client_id, wanted.client_secret, _method(wanted, server))
+        client = OAuthClient(wanted.client_id, wanted.client_secret, _method(wanted, server))
         fields = exchange_fields(token, wanted.audience, wanted.resource, wanted.scopes)
         given, told = await ask_for_token(self._web, server, client, fields, name)
         if told.get("issued_token_type", ACCESS_TOKEN) != ACCESS_TOKEN or given.token_type.lower() == "n_a":
@@ -74,7 +74,7 @@ class Exchanger:
         return self._server
 
 
-def _method(wanted: Wanted, server: AuthServer) -> str:
+def _method(wanted: ExchangeTerms, server: AuthServer) -> str:
     """Nothing said means basic (RFC 8414)."""
     if not wanted.client_secret:
         return "none"
@@ -85,7 +85,7 @@ def _method(wanted: Wanted, server: AuthServer) -> str:
 class ExchangedLogin:
     """One person at one server. As `link.base.Credentials`."""
 
-    def __init__(self, name: str, exchanger: Exchanger, wanted: Wanted, proof: str) -> None:
+    def __init__(self, name: str, exchanger: Exchanger, wanted: ExchangeTerms, proof: str) -> None:
         self._name = name
         self._exchanger = exchanger
         self._wanted = wanted

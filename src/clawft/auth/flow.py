@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.auth.endpoint import ask_for_token, code_fields
 from clawft.auth.pkce import challenge_of, new_state, new_verifier
-from clawft.auth.tokens import AuthServer, Client, Login, TokenSet
+from clawft.auth.tokens import AuthServer, Login, OAuthClient, TokenSet
 from clawft.auth.web import MakeWeb, brief
 from clawft.errors import LoginFailed
 from clawft.store.base import KeyValueStore
@@ -36,12 +36,12 @@ class AuthorizeResult(Struct, frozen=True, omit_defaults=True):
     pkce_verifier: str | None = None
 
 
-class Flow(Struct, frozen=True, omit_defaults=True):
+class LoginFlow(Struct, frozen=True, omit_defaults=True):
     """One login on its way: everything the exchange needs, the client's secret as a reference."""
 
     name: str
     server: AuthServer
-    client: Client
+    client: OAuthClient
     redirect_uri: str
     scopes: tuple[str, ...] = ()
     resource: str = ""
@@ -53,11 +53,11 @@ class Flow(Struct, frozen=True, omit_defaults=True):
 
 
 class _Waiting(Struct, frozen=True):
-    flow: Flow
+    flow: LoginFlow
     verifier: str
 
 
-class Returned(Struct, frozen=True):
+class AuthorizationResponse(Struct, frozen=True):
     """What came back through the browser."""
 
     state: str
@@ -69,7 +69,7 @@ class Returned(Struct, frozen=True):
 _waiting = msgspec.json.Decoder(_Waiting)
 
 
-async def begin(store: KeyValueStore, flow: Flow) -> AuthorizeResult:
+async def begin(store: KeyValueStore, flow: LoginFlow) -> AuthorizeResult:
     if not flow.server.authorization_endpoint:
         raise LoginFailed(f"{flow.name}: its authorization server names no place where a person could log in")
     state, verifier = new_state(), new_verifier()
@@ -77,7 +77,7 @@ async def begin(store: KeyValueStore, flow: Flow) -> AuthorizeResult:
     return AuthorizeResult(authorize_url(flow, state, challenge_of(verifier)), state)
 
 
-def authorize_url(flow: Flow, state: str, challenge: str) -> str:
+def authorize_url(flow: LoginFlow, state: str, challenge: str) -> str:
     fields = {
         "response_type": "code",
         "client_id": flow.client.client_id,
@@ -95,7 +95,7 @@ def authorize_url(flow: Flow, state: str, challenge: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(query), ""))
 
 
-async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Returned) -> tuple[str, Login]:
+async def finish(store: KeyValueStore, make_web: MakeWeb, returned: AuthorizationResponse) -> tuple[str, Login]:
     """The name and the login. Raises LoginFailed; the state is used up either way."""
     waiting = await _take(store, returned.state)
     flow = waiting.flow
@@ -111,7 +111,7 @@ async def finish(store: KeyValueStore, make_web: MakeWeb, returned: Returned) ->
     return flow.name, msgspec.structs.replace(login, account=login.account or account_in(told))
 
 
-def login_of(flow: Flow, token: TokenSet, how: str) -> Login:
+def login_of(flow: LoginFlow, token: TokenSet, how: str) -> Login:
     """What is kept of a flow that came to its end: the token, and all that renews it."""
     return Login(
         token,
@@ -158,10 +158,10 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def read_returned(query: str) -> Returned:
+def read_returned(query: str) -> AuthorizationResponse:
     """From the redirect's query."""
     told = dict(parse_qsl(query[:MAX_ANSWER], keep_blank_values=True))
-    return Returned(told.get("state", ""), told.get("code", ""), told.get("iss"), told.get("error", ""))
+    return AuthorizationResponse(told.get("state", ""), told.get("code", ""), told.get("iss"), told.get("error", ""))
 
 
 def account_in(told: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clawft.errors import NeedsAuth
 
 
-class Nobody:
+class NoCredentials:
     """As `link.base.Credentials`: there is nothing to exchange, and so nothing is sent."""
 
     def __init__(self, name: str, issuer: str) -> None:

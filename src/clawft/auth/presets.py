@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clawft.auth.tokens import AuthServer
 
-Provider = Literal["google", "microsoft", "github", "generic"]
+ProviderName = Literal["google", "microsoft", "github", "generic"]
 
 
 class Preset(Struct, frozen=True):

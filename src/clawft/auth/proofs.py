@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from clawft.auth.bearer import Person
-from clawft.auth.config import Hidden
+from clawft.auth.config import SecretText
 
 MAX_PROOFS = 4_096
 """Whoever has not come for the longest time gives way, and is asked for a token again."""
@@ -26,7 +26,7 @@ class Proofs:
     def __init__(self, wanted: Callable[[], bool] = lambda: True) -> None:
         """`wanted`: whether anybody would exchange a token now; if not, none is kept."""
         self._wanted = wanted
-        self._kept: OrderedDict[str, tuple[Hidden, int]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[SecretText, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -38,7 +38,7 @@ class Proofs:
             return name
         known = self._kept.get(name)
         if known is None or known[1] <= person.expires_at:
-            self._kept[name] = (Hidden(token), person.expires_at)
+            self._kept[name] = (SecretText(token), person.expires_at)
         self._kept.move_to_end(name)
         while len(self._kept) > MAX_PROOFS:
             self._kept.popitem(last=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from clawft.auth.flow import Returned, read_returned
+from clawft.auth.flow import AuthorizationResponse, read_returned
 from clawft.errors import LoginFailed
 
 HOST = "127.0.0.1"
@@ -30,7 +30,7 @@ class Receiver:
 
     def __init__(self) -> None:
         self._server: asyncio.Server | None = None
-        self._waiting: dict[str, asyncio.Future[Returned]] = {}
+        self._waiting: dict[str, asyncio.Future[AuthorizationResponse]] = {}
         self._opening = asyncio.Lock()
         self._silent: dict[asyncio.StreamWriter, None] = {}
         """Connections that have not asked yet, the oldest first."""
@@ -45,11 +45,11 @@ class Receiver:
                 self._server = await asyncio.start_server(self._serve, HOST, 0, limit=MAX_HEAD)
         return f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
-    def expect(self, state: str) -> asyncio.Future[Returned]:
+    def expect(self, state: str) -> asyncio.Future[AuthorizationResponse]:
         if len(self._waiting) >= MAX_WAITING:
             raise LoginFailed(f"{MAX_WAITING} logins are waiting already", hint="finish some of them")
         self._promised = max(0, self._promised - 1)
-        future: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[AuthorizationResponse] = asyncio.get_running_loop().create_future()
         self._waiting[state] = future
         future.add_done_callback(lambda _: self._leave(state))
         return future

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clawft.auth.tokens import AuthServer, Client
+from clawft.auth.tokens import AuthServer, OAuthClient
 from clawft.auth.vault import Vault, put_away
 from clawft.auth.web import Web, place_of
 from clawft.errors import LoginFailed
@@ -26,7 +26,7 @@ _WRITABLE = re.compile(rf"[\x20-\x7e]{{1,{MAX_CHARS}}}")
 class Identity(Struct, frozen=True):
     """Who we are towards authorization servers, if somebody has decided that already."""
 
-    given: Client | None = None
+    given: OAuthClient | None = None
     document: str = ""
     """The https address of our client document, where we have one."""
     scopes: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class Identity(Struct, frozen=True):
 
 async def find_client(
     web: Web, server: AuthServer, vault: Vault, identity: Identity, *, redirect_uri: str, scope: str
-) -> Client:
+) -> OAuthClient:
     """Given, else by document where the server takes one, else registered (RFC 7591)."""
     if identity.given is not None:
         return identity.given
     if identity.document and server.takes_documents and is_document(identity.document):
-        return Client(identity.document, origin="document")
+        return OAuthClient(identity.document, origin="document")
     if server.registration_endpoint:
         return await _register(web, server, vault, redirect_uri, scope)
     raise LoginFailed(
@@ -55,7 +55,7 @@ def is_document(url: str) -> bool:
     return parts.scheme == "https" and parts.path not in ("", "/") and not parts.fragment
 
 
-async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: str, scope: str) -> Client:
+async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: str, scope: str) -> OAuthClient:
     wanted = {
         "client_name": CLIENT_NAME,
         "redirect_uris": [redirect_uri],
@@ -75,7 +75,7 @@ async def _register(web: Web, server: AuthServer, vault: Vault, redirect_uri: st
     method = answer.text("token_endpoint_auth_method") or str(wanted["token_endpoint_auth_method"])
     if method not in KNOWN_METHODS or (method == "none" and secret and "none" not in server.methods_supported):
         method = "client_secret_basic"
-    return Client(client_id, put_away(vault, secret), method if secret else "none", "registered", redirect_uri)
+    return OAuthClient(client_id, put_away(vault, secret), method if secret else "none", "registered", redirect_uri)
 
 
 def method_for(supported: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ WAIT_SECONDS = 60.0
 """How long to wait for another process that renews."""
 
 
-class Said(Struct):
+class RenewalFailure(Struct):
     """What the helper tells us if it failed. Never a token."""
 
     error: str
@@ -156,7 +156,7 @@ def _run_helper(vault: Vault, name: str, login: Login, lock: int) -> None:
 
 def _told(name: str, said: bytes) -> LoginFailed:
     try:
-        told = msgspec.json.decode(said, type=Said)
+        told = msgspec.json.decode(said, type=RenewalFailure)
     except msgspec.DecodeError:
         return LoginFailed(f"{name}: the login could not be renewed", hint=how_to_log_in(name))
     if not told.reached:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.renew import Said, renew_here
+from clawft.auth.renew import RenewalFailure, renew_here
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
 from clawft.errors import ClawftError
@@ -25,14 +25,14 @@ def main(folder: str, name: str, login: str) -> int:
     except ClawftError as failed:
         error = failed.error if isinstance(failed, TokenRefused) else ""
         # only here is it known which secret of the client's was sent: a server may repeat it
-        said = Said(conceal(error), conceal(failed.message), reached=not isinstance(failed, NotReached))
+        said = RenewalFailure(conceal(error), conceal(failed.message), reached=not isinstance(failed, NotReached))
         return _failed(said)
     except OSError as failed:  # the disk, at the last moment
-        return _failed(Said("", f"the renewed login cannot be kept: {failed.filename}: {failed.strerror}"))
+        return _failed(RenewalFailure("", f"the renewed login cannot be kept: {failed.filename}: {failed.strerror}"))
     return 0
 
 
-def _failed(said: Said) -> int:
+def _failed(said: RenewalFailure) -> int:
     sys.stdout.buffer.write(msgspec.json.encode(said))
     return 1
 

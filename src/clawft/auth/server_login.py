@@ -10,12 +10,12 @@ import time
 from typing import Protocol
 
 from clawft.auth.challenge import Challenge, read_challenge
-from clawft.auth.discovery import Protected, find_resource, find_server, same_issuer
+from clawft.auth.discovery import ProtectedResource, find_resource, find_server, same_issuer
 from clawft.auth.endpoint import TokenRefused
-from clawft.auth.flow import Flow, Returned, begin, finish
+from clawft.auth.flow import AuthorizationResponse, LoginFlow, begin, finish
 from clawft.auth.register import Identity, find_client
 from clawft.auth.renew import Renewal
-from clawft.auth.tokens import AuthServer, Client, Login
+from clawft.auth.tokens import AuthServer, Login, OAuthClient
 from clawft.auth.web import MakeWeb, NotReached
 from clawft.errors import LinkError, LinkRefused, LoginFailed, NeedsAuth
 from clawft.store.base import KeyValueStore
@@ -34,7 +34,7 @@ class Browser(Protocol):
 
     async def redirect_uri(self) -> str: ...
 
-    async def visit(self, url: str, state: str) -> Returned: ...
+    async def visit(self, url: str, state: str) -> AuthorizationResponse: ...
 
 
 class ServerLogin:
@@ -167,7 +167,7 @@ class ServerLogin:
     # ── logging in ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def log_in(
-        self, challenge: Challenge, protected: Protected | None = None, had: tuple[str, ...] = ()
+        self, challenge: Challenge, protected: ProtectedResource | None = None, had: tuple[str, ...] = ()
     ) -> Login:
         """Through the browser, from the challenge to the stored token."""
         browser = self._browser
@@ -184,9 +184,9 @@ class ServerLogin:
         self,
         challenge: Challenge,
         redirect_uri: str,
-        protected: Protected | None = None,
+        protected: ProtectedResource | None = None,
         had: tuple[str, ...] = (),
-    ) -> Flow:
+    ) -> LoginFlow:
         """Find out where and as whom to log in; nothing is begun yet."""
         web = self._make_web(self.url)
         protected = protected or await find_resource(web, self.url, challenge)
@@ -196,7 +196,7 @@ class ServerLogin:
         client = await self._known_client(server, redirect_uri) or await find_client(
             web, server, vault, self._identity, redirect_uri=redirect_uri, scope=scope
         )
-        return Flow(
+        return LoginFlow(
             self.name,
             server,
             client,
@@ -207,7 +207,7 @@ class ServerLogin:
             near=self.url,
         )
 
-    async def _known_client(self, server: AuthServer, redirect_uri: str) -> Client | None:
+    async def _known_client(self, server: AuthServer, redirect_uri: str) -> OAuthClient | None:
         """The one we are already, at this very issuer. Another issuer never sees it."""
         if self._identity.given is not None:
             return None
@@ -215,7 +215,7 @@ class ServerLogin:
         known = (each.client for each in logins if each.server.issuer == server.issuer)
         return next((client for client in known if client.redirect_uri in ("", redirect_uri)), None)
 
-    async def finish(self, returned: Returned) -> Login:
+    async def finish(self, returned: AuthorizationResponse) -> Login:
         name, login = await finish(self._store, self._make_web, returned)
         await self._renewal.vault.save(name, login)
         self._login, self._looked = login, True
@@ -223,7 +223,11 @@ class ServerLogin:
 
 
 def scopes_for(
-    wanted: tuple[str, ...], had: tuple[str, ...], challenge: Challenge, protected: Protected, server: AuthServer
+    wanted: tuple[str, ...],
+    had: tuple[str, ...],
+    challenge: Challenge,
+    protected: ProtectedResource,
+    server: AuthServer,
 ) -> tuple[str, ...]:
     """What the challenge asks for, else what the server has; what we had stays, and a login that lasts if offered."""
     base = (*wanted, *had, *(challenge.scopes or protected.scopes))

@@ -40,7 +40,7 @@ class TokenSet(Struct, frozen=True, omit_defaults=True):
         return f"TokenSet(provider_name={self.provider_name!r}, expires_at={self.expires_at}, scopes={self.scopes})"
 
 
-class Client(Struct, frozen=True, omit_defaults=True):
+class OAuthClient(Struct, frozen=True, omit_defaults=True):
     """Who we are to an authorization server. `secret` is a `secret://` reference, never the secret."""
 
     client_id: str
@@ -76,7 +76,7 @@ class Login(Struct, frozen=True, omit_defaults=True):
 
     tokens: TokenSet
     server: AuthServer = AuthServer()
-    client: Client = Client("")
+    client: OAuthClient = OAuthClient("")
     account: str = ""
     resource: str = ""
     """The server the token is for (RFC 8707)."""

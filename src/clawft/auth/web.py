@@ -35,7 +35,7 @@ class NotReached(LoginFailed):
     """An authorization server that did not answer, or not now. Another login would not help."""
 
 
-class Answer(Struct, frozen=True):
+class WebAnswer(Struct, frozen=True):
     status: int
     told: Mapping[str, Any]
 
@@ -68,20 +68,22 @@ class Web:
         found = await self._ask(url, FetchRequest(headers={"Accept": "application/json"}))
         return _read(found) if found.status == 200 else None
 
-    async def post_form(self, url: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Answer:
+    async def post_form(
+        self, url: str, fields: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> WebAnswer:
         check_place(url, self.near)
         body = urlencode(fields).encode()
         return await self._answer(url, FetchRequest("POST", {**_FORM, **(headers or {})}, body))
 
-    async def post_json(self, url: str, fields: Mapping[str, Any]) -> Answer:
+    async def post_json(self, url: str, fields: Mapping[str, Any]) -> WebAnswer:
         check_place(url, self.near)
         return await self._answer(url, FetchRequest("POST", _JSON, msgspec.json.encode(fields)))
 
-    async def _answer(self, url: str, outgoing: FetchRequest) -> Answer:
+    async def _answer(self, url: str, outgoing: FetchRequest) -> WebAnswer:
         found = await self._ask(url, outgoing)
         if found.truncated:
             raise LoginFailed(f"{place_of(url)} answered with more than {MAX_DOCUMENT} bytes")
-        return Answer(found.status, _read(found) or {})
+        return WebAnswer(found.status, _read(found) or {})
 
     async def _ask(self, url: str, outgoing: FetchRequest) -> FetchedAnswer:
         try:

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clawft.auth.config import OAuth2Config, build_config, flow_of
-from clawft.auth.desk import Desk
+from clawft.auth.desk import LoginDesk
 from clawft.auth.discovery import By, check_owner, find_server
-from clawft.auth.flow import AuthorizeResult, Flow, Returned, begin
-from clawft.auth.presets import Provider
+from clawft.auth.flow import AuthorizationResponse, AuthorizeResult, LoginFlow, begin
+from clawft.auth.presets import ProviderName
 from clawft.auth.tokens import AuthServer, Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
@@ -100,8 +100,8 @@ def vault_of(ctx: ToolContext) -> Vault:
     return own if principal == LOCAL else Vault(own.folder / "people" / folder_name(principal))
 
 
-def desk_with(policy: UrlPolicy) -> Desk:
-    return Desk(lambda near: Web(judge_by(policy, "oauth2"), near))
+def desk_with(policy: UrlPolicy) -> LoginDesk:
+    return LoginDesk(lambda near: Web(judge_by(policy, "oauth2"), near))
 
 
 def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], bool]]:
@@ -109,14 +109,14 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
     return [(make(desk), True) for make in (_authorize, _device, _callback, _refresh, _status)]
 
 
-def _authorize(desk: Desk) -> Callable[..., Any]:
+def _authorize(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_authorize", title="Begin a login", destructive=False)
     async def authorize(  # noqa: PLR0913, PLR0917 - what a provider has to be told
         client_id: Text,
         client_secret: Secret,
         scopes: Scopes,
         ctx: ToolContext,
-        provider: Provider = "generic",
+        provider: ProviderName = "generic",
         redirect_uri: Annotated[Url, Meta(description="leave it out: the login then finishes by itself")] = None,
         auth_url: Url = None,
         token_url: Url = None,
@@ -141,11 +141,11 @@ def _authorize(desk: Desk) -> Callable[..., Any]:
     return authorize
 
 
-async def _found_at(desk: Desk, issuer: str | None, by: By) -> AuthServer | None:
+async def _found_at(desk: LoginDesk, issuer: str | None, by: By) -> AuthServer | None:
     return await find_server(desk.make_web(issuer), issuer, by) if issuer else None
 
 
-async def _through_a_browser(desk: Desk, ctx: ToolContext, flow: Flow) -> AuthorizeResult:
+async def _through_a_browser(desk: LoginDesk, ctx: ToolContext, flow: LoginFlow) -> AuthorizeResult:
     """Where to send the person. Without a redirect of their own they come back to a listener of ours."""
     if flow.redirect_uri:
         return await begin(ctx.store, flow)
@@ -156,14 +156,14 @@ async def _through_a_browser(desk: Desk, ctx: ToolContext, flow: Flow) -> Author
     return begun
 
 
-def _device(desk: Desk) -> Callable[..., Any]:
+def _device(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_device", title="Begin a login on another device", destructive=False)
     async def device(
         client_id: Text,
         scopes: Scopes,
         ctx: ToolContext,
         client_secret: Secret = "",
-        provider: Provider = "generic",
+        provider: ProviderName = "generic",
         device_url: Url = None,
         token_url: Url = None,
         issuer: Annotated[Url, Meta(description="finds the addresses by itself")] = None,
@@ -185,7 +185,7 @@ def _device(desk: Desk) -> Callable[..., Any]:
     return device
 
 
-def _callback(desk: Desk) -> Callable[..., Any]:
+def _callback(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_callback", title="Finish a login", destructive=False)
     async def callback(
         state: Text,
@@ -194,12 +194,12 @@ def _callback(desk: Desk) -> Callable[..., Any]:
         iss: Annotated[Url, Meta(description="the parameter of this name, if the redirect has one")] = None,
     ) -> Granted:
         """Finish a login with what the redirect brought. Not needed where `redirect_uri` was left out."""
-        return _granted(await desk.finish(ctx.store, vault_of(ctx), Returned(state, code, iss)))
+        return _granted(await desk.finish(ctx.store, vault_of(ctx), AuthorizationResponse(state, code, iss)))
 
     return callback
 
 
-def _refresh(desk: Desk) -> Callable[..., Any]:
+def _refresh(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
     async def refresh(provider: Which, ctx: ToolContext) -> Renewed:
         """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
@@ -213,7 +213,7 @@ def _refresh(desk: Desk) -> Callable[..., Any]:
     return refresh
 
 
-def _status(desk: Desk) -> Callable[..., Any]:
+def _status(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
     async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[Known]:
         """Which logins there are, for whom, until when; never the tokens themselves."""

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.auth.desk import Desk
+from clawft.auth.desk import LoginDesk
 from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import is_loopback
@@ -140,7 +140,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _perform(
-    desk: Desk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: Asked, max_bytes: int
+    desk: LoginDesk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: Asked, max_bytes: int
 ) -> FetchedAnswer:
     login = choose(await vault.load(provider), provider, account, asked.url)
     renewal = desk.renewal(vault)

@@ -16,10 +16,10 @@ from clawft.config.places import ask_to_reconnect, home_folder
 from clawft.errors import LoginFailed, NeedsAuth
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.auth.desk import Desk
-    from clawft.auth.flow import Flow, Returned
+    from clawft.auth.desk import LoginDesk
+    from clawft.auth.flow import AuthorizationResponse, LoginFlow
     from clawft.auth.receiver import Receiver
-    from clawft.auth.tokens import AuthServer, Client, Login
+    from clawft.auth.tokens import AuthServer, Login, OAuthClient
     from clawft.auth.vault import Vault
     from clawft.upstream.spec import UpstreamSpec
 
@@ -99,14 +99,14 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
         await receiver.close()
 
 
-def _client(told: Options, vault: Vault) -> Client | None:
-    from clawft.auth.tokens import Client  # loaded with the logins
+def _client(told: Options, vault: Vault) -> OAuthClient | None:
+    from clawft.auth.tokens import OAuthClient  # loaded with the logins
     from clawft.auth.vault import kept_secret
 
     if not told.client_id:
         return None
     secret = kept_secret(vault, told.client_secret)
-    return Client(told.client_id, secret, "client_secret_basic" if secret else "none")
+    return OAuthClient(told.client_id, secret, "client_secret_basic" if secret else "none")
 
 
 async def _challenge(spec: UpstreamSpec) -> str:
@@ -142,7 +142,7 @@ class _Deaf:
 
 
 async def _to_service(told: Options) -> Login:
-    from clawft.auth.desk import Desk  # only where somebody logs in
+    from clawft.auth.desk import LoginDesk  # only where somebody logs in
     from clawft.auth.vault import Vault
     from clawft.provider.server.logins import web_for
 
@@ -151,14 +151,14 @@ async def _to_service(told: Options) -> Login:
     configured = [told.issuer, told.auth_url, told.token_url]
     if before is not None:
         configured += [before.server.issuer, before.server.token_endpoint, before.server.authorization_endpoint]
-    desk = Desk(web_for(settings(told).url_policy, configured))
+    desk = LoginDesk(web_for(settings(told).url_policy, configured))
     flow = await _flow(told, vault, desk, before)
     if told.client_credentials:
         return await desk.client_credentials(vault, flow)
     return await (_by_code(desk, vault, flow) if told.device else _by_browser(desk, vault, flow, told))
 
 
-async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -> Flow:
+async def _flow(told: Options, vault: Vault, desk: LoginDesk, before: Login | None) -> LoginFlow:
     """By what was typed, or else as it was the last time."""
     if before is not None and not (told.client_id or told.issuer or told.token_url):
         return _as_before(told, before)
@@ -170,11 +170,11 @@ async def _flow(told: Options, vault: Vault, desk: Desk, before: Login | None) -
     return await _as_typed(told, vault, desk)
 
 
-def _as_before(told: Options, before: Login) -> Flow:
+def _as_before(told: Options, before: Login) -> LoginFlow:
     """The same once more; what was typed comes on top."""
-    from clawft.auth.flow import Flow  # loaded with the desk
+    from clawft.auth.flow import LoginFlow  # loaded with the desk
 
-    return Flow(
+    return LoginFlow(
         told.name,
         before.server,
         before.client,
@@ -187,7 +187,7 @@ def _as_before(told: Options, before: Login) -> Flow:
     )
 
 
-async def _as_typed(told: Options, vault: Vault, desk: Desk) -> Flow:
+async def _as_typed(told: Options, vault: Vault, desk: LoginDesk) -> LoginFlow:
     from clawft.auth.config import build_config, flow_of, host_in  # loaded with the desk
     from clawft.auth.discovery import find_server
 
@@ -212,7 +212,7 @@ def _unused(told: Options, server: AuthServer | None) -> str:
     return ""
 
 
-async def _by_browser(desk: Desk, vault: Vault, flow: Flow, told: Options) -> Login:
+async def _by_browser(desk: LoginDesk, vault: Vault, flow: LoginFlow, told: Options) -> Login:
     import msgspec  # loaded with the flow
 
     from clawft.store.files import FileStore, state_folder  # only where somebody comes back
@@ -228,7 +228,7 @@ async def _by_browser(desk: Desk, vault: Vault, flow: Flow, told: Options) -> Lo
         await desk.receiver.close()
 
 
-async def _by_code(desk: Desk, vault: Vault, flow: Flow) -> Login:
+async def _by_code(desk: LoginDesk, vault: Vault, flow: LoginFlow) -> Login:
     code, finished = await desk.begin_device(vault, flow)
     print(f"open {safe(code.verification_uri_complete or code.verification_uri)}", flush=True)
     print(f"and type {safe(code.user_code)}", flush=True)
@@ -249,7 +249,7 @@ class Screen:
     async def redirect_uri(self) -> str:
         return await self._receiver.open()
 
-    async def visit(self, url: str, state: str) -> Returned:
+    async def visit(self, url: str, state: str) -> AuthorizationResponse:
         from clawft.auth.config import host_in  # loaded with the logins
         from clawft.auth.site import same_site
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clawft.auth.exchanged import ExchangedLogin, Exchanger, Wanted
-from clawft.auth.nobody import Nobody
+from clawft.auth.exchanged import ExchangedLogin, Exchanger, ExchangeTerms
+from clawft.auth.nobody import NoCredentials
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
 from clawft.auth.vault import Vault
@@ -32,7 +32,7 @@ class ServerLogins:
         """Those of the user, who is nobody to a server that is called in the name of people."""
         if spec.exchange is None:
             return self.of(spec)
-        return Nobody(spec.name, self._exchanger.issuer if self._exchanger else "")
+        return NoCredentials(spec.name, self._exchanger.issuer if self._exchanger else "")
 
     def of_person(self, spec: UpstreamSpec, proof: str) -> Credentials:
         """In the name of whoever came with this proof."""
@@ -40,7 +40,7 @@ class ServerLogins:
         if asked is None or self._exchanger is None:
             return self.credentials(spec)
         to = asked.resource or ("" if asked.audience else spec.url)
-        wanted = Wanted(asked.client_id, asked.client_secret, asked.audience, to, asked.scopes)
+        wanted = ExchangeTerms(asked.client_id, asked.client_secret, asked.audience, to, asked.scopes)
         return ExchangedLogin(spec.name, self._exchanger, wanted, proof)
 
     def of(self, spec: UpstreamSpec, store: KeyValueStore | None = None) -> ServerLogin:

@@ -130,6 +130,6 @@ class UpstreamProviders:
 
 
 def _nobody(spec: UpstreamSpec, proof: str) -> Credentials:
-    from clawft.auth.nobody import Nobody  # only where people call whom nobody can vouch for
+    from clawft.auth.nobody import NoCredentials  # only where people call whom nobody can vouch for
 
-    return Nobody(spec.name, "")
+    return NoCredentials(spec.name, "")
