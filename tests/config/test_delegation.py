@@ -10,7 +10,7 @@ from clawft.config.layers import Scope, Sources
 from clawft.config.load import load
 from clawft.config.servers import discover
 from clawft.errors import InvalidConfig
-from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, Rule
+from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule
 from tests.requirements import requirement
 
 
@@ -47,7 +47,7 @@ def test_the_agents_file_switches_it_on(home: Path, workspace: Path) -> None:
     )
     told = load(home, workspace, "default").settings.delegation
     assert (told.claude_enabled, told.claude_model, told.max_turns) == (True, "opus", 4)
-    assert told.rules == (Rule("deploy", "claude", ("git__*",)),)
+    assert told.rules == (DelegationRule("deploy", "claude", ("git__*",)),)
     assert told.excluded_tools == ("shell__*",)
     assert told.prices["mine"].output == 2
 

@@ -20,7 +20,7 @@ from clawft.delegate.turns import Request, Say
 from clawft.errors import DelegationFailed
 from clawft.gateway.core import Gateway
 from clawft.model import Caller, Grant, Reply, SilentTalk
-from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
 from tests.delegate.support import Listener, gateway, scenario
@@ -87,7 +87,7 @@ def _finds_nothing(name: str) -> None:
 @requirement("DELEG-23")
 def test_what_is_there_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
-    on = DelegationConfig(claude_enabled=True, rules=(Rule("x", "claude"),))
+    on = DelegationConfig(claude_enabled=True, rules=(DelegationRule("x", "claude"),))
     desk = desk_of(gateway(), on)
     assert Target.CLAUDE not in desk.missing(Caller())
     assert desk.decide("x", Caller()).target is Target.CLAUDE
@@ -164,7 +164,7 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
 
     monkeypatch.setattr(Desk, "run", with_a_script)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
-    rules = (Rule("x", "claude", ("demo__echo", "demo__add")),)
+    rules = (DelegationRule("x", "claude", ("demo__echo", "demo__add")),)
     made = offering(DelegationConfig(claude_enabled=True, rules=rules))
     for asked_for in (["demo__echo", "demo__fail"], ["demo__fail"], None):
         await asked(made, task="x", target=target, tools=asked_for)

@@ -14,7 +14,7 @@ from clawft.delegate.desk import Desk, House, Job
 from clawft.delegate.events import Called
 from clawft.gateway.core import Gateway
 from clawft.model import Caller
-from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
 from tests.delegate.support import Listener
@@ -44,7 +44,9 @@ def made(*states: str) -> tuple[Gateway, list[dict[str, Any]]]:
 
 
 def desk_of(gateway: Gateway, server: str = "ruflo") -> Desk:
-    config = DelegationConfig(claude_flow_enabled=True, claude_flow_server=server, rules=(Rule("swarm", "flow"),))
+    config = DelegationConfig(
+        claude_flow_enabled=True, claude_flow_server=server, rules=(DelegationRule("swarm", "flow"),)
+    )
     return Desk(config, House(gateway, lambda: None, lambda: (), Path.cwd()))
 
 

@@ -3,14 +3,16 @@
 import pytest
 
 from clawft.delegate.rules import Decision, complexity, decide, problems, tools_of
-from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from tests.requirements import requirement
 
 OPENAI, FLOW = Target.OPENAI, Target.FLOW
 HARD = "orchestrate the research, then analyze and compare it"
 
 
-def decided(task: str, *rules: Rule, claude: bool = True, flow: bool = True, openai: bool = False) -> Decision:
+def decided(
+    task: str, *rules: DelegationRule, claude: bool = True, flow: bool = True, openai: bool = False
+) -> Decision:
     return decide(task, DelegationConfig(rules=rules), claude, flow, openai)
 
 
@@ -18,12 +20,12 @@ def decided(task: str, *rules: Rule, claude: bool = True, flow: bool = True, ope
 @pytest.mark.parametrize("spelled", ["flow", "claude_flow", "claude-flow", "ClaudeFlow"])
 def test_flow_has_several_spellings(spelled: str) -> None:
     assert Target(spelled) is Target.FLOW
-    assert decided("x", Rule("", spelled)).target is Target.FLOW
+    assert decided("x", DelegationRule("", spelled)).target is Target.FLOW
 
 
 @requirement("DELEG-08", "FR-007", "T-10.1", "T-10.2")
 def test_the_first_rule_found_anywhere_wins() -> None:
-    rules = (Rule("deploy", "claude"), Rule("(?i)DEPLOY|ship", "flow"))
+    rules = (DelegationRule("deploy", "claude"), DelegationRule("(?i)DEPLOY|ship", "flow"))
     assert decided("please deploy it", *rules).target is Target.CLAUDE
     assert decided("please ship it", *rules).target is Target.FLOW
     assert decided("please ship it", *rules).rule == 2
@@ -32,28 +34,28 @@ def test_the_first_rule_found_anywhere_wins() -> None:
 @requirement("DELEG-08", "T-10.7")
 def test_without_a_matching_rule_it_stays_local() -> None:
     assert decided("hello").target is Target.LOCAL
-    assert decided("hello", Rule("deploy", "claude")).reason == "no rule matches"
+    assert decided("hello", DelegationRule("deploy", "claude")).reason == "no rule matches"
 
 
 @requirement("DELEG-08", "S3-E13")
 def test_an_empty_pattern_matches_everything() -> None:
-    assert decided("anything", Rule("", "claude")).target is Target.CLAUDE
+    assert decided("anything", DelegationRule("", "claude")).target is Target.CLAUDE
 
 
 @requirement("DELEG-03", "T-8.3")
 def test_a_rule_names_the_tools() -> None:
-    assert decided("x", Rule("x", "claude", ("git__*",))).tools == ("git__*",)
-    assert Rule("x", "local").tools == ()
+    assert decided("x", DelegationRule("x", "claude", ("git__*",))).tools == ("git__*",)
+    assert DelegationRule("x", "local").tools == ()
 
 
 @requirement("DELEG-03", "DELEG-21")
 def test_who_is_asked_for_by_name_has_the_tools_of_the_rule_for_the_task() -> None:
     rules = (
-        Rule("x", "local"),
-        Rule("x", "claude", ("git__*",)),
-        Rule("x", "openai", ("file__*",)),
-        Rule("y", "flow"),
-        Rule("", "auto", ("memory__*",)),
+        DelegationRule("x", "local"),
+        DelegationRule("x", "claude", ("git__*",)),
+        DelegationRule("x", "openai", ("file__*",)),
+        DelegationRule("y", "flow"),
+        DelegationRule("", "auto", ("memory__*",)),
     )
     given = {(task, target): tools_of(task, target, rules) for task in ("x", "y", "z") for target in (OPENAI, FLOW)}
     assert given == {
@@ -70,14 +72,14 @@ def test_who_is_asked_for_by_name_has_the_tools_of_the_rule_for_the_task() -> No
 @requirement("DELEG-09", "T-10.5", "T-10.6")
 @pytest.mark.parametrize("target", ["claude", "flow", "openai"])
 def test_a_target_that_is_not_available_falls_back_to_local(target: str) -> None:
-    decision = decided("x", Rule("x", target), claude=False, flow=False)
+    decision = decided("x", DelegationRule("x", target), claude=False, flow=False)
     assert decision.target is Target.LOCAL
     assert "not available" in decision.reason
 
 
 @requirement("DELEG-10", "T-10.3", "T-10.4")
 def test_auto_goes_by_complexity() -> None:
-    rule = Rule("", "auto")
+    rule = DelegationRule("", "auto")
     assert decided("hello", rule).target is Target.LOCAL
     assert decided(HARD, rule).target is Target.FLOW
     assert decided(HARD, rule, flow=False).target is Target.CLAUDE
@@ -88,7 +90,7 @@ def test_auto_goes_by_complexity() -> None:
 
 @requirement("DELEG-11", "T-10.8")
 def test_an_invalid_rule_is_skipped_and_told() -> None:
-    rules = (Rule("[", "claude"), Rule("x", "nobody"), Rule("x", "claude"))
+    rules = (DelegationRule("[", "claude"), DelegationRule("x", "nobody"), DelegationRule("x", "claude"))
     decision = decided("x", *rules)
     assert (decision.target, decision.rule) == (Target.CLAUDE, 3)
     assert len(decision.skipped) == 2

@@ -9,14 +9,14 @@ import pytest
 
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import MAX_FILE_BYTES, MAX_SHOWN_BYTES, Approvals, parse, read, write_out
-from clawft.policy.approval import Approval, Standing, Use
+from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse
 from tests.requirements import requirement
 
 ECHO = Approval("s", "echo", "sha256:one", granted=1.0, shown=msgspec.Raw(b'{"name":"echo"}'))
-USE = Use("s", "echo", "sha256:one")
+USE = PinnedUse("s", "echo", "sha256:one")
 
 
-def stands(book: Approvals) -> Standing:
+def stands(book: Approvals) -> ApprovalStanding:
     book.look()
     return book.judge(USE).standing
 
@@ -26,7 +26,7 @@ def test_what_is_added_is_private_and_there_for_the_next(home: Path) -> None:
     Approvals(home).add(ECHO)
     assert (home / "approvals.json").stat().st_mode & 0o777 == 0o600
     again = Approvals(home)
-    assert stands(again) is Standing.APPROVED
+    assert stands(again) is ApprovalStanding.APPROVED
     assert again.all() == [ECHO]
 
 
@@ -47,12 +47,12 @@ def test_a_running_book_sees_what_others_write(home: Path) -> None:
     mine, other = Approvals(home), Approvals(home)
     told: list[bool] = []
     mine.changed = lambda: told.append(True)
-    assert stands(mine) is Standing.UNKNOWN
+    assert stands(mine) is ApprovalStanding.UNKNOWN
     other.add(ECHO)
-    assert stands(mine) is Standing.APPROVED
+    assert stands(mine) is ApprovalStanding.APPROVED
     assert not mine.look()
     other.change(lambda known: ())
-    assert stands(mine) is Standing.UNKNOWN
+    assert stands(mine) is ApprovalStanding.UNKNOWN
     assert len(told) == 3
 
 
@@ -61,10 +61,10 @@ def test_an_approval_runs_out_without_anybody_writing(home: Path) -> None:
     now = [100.0]
     book = Approvals(home, clock=lambda: now[0])
     book.add(msgspec.structs.replace(ECHO, expires=150.0))
-    assert stands(book) is Standing.APPROVED
+    assert stands(book) is ApprovalStanding.APPROVED
     now[0] = 150.0
     assert book.look()
-    assert book.judge(USE).standing is Standing.UNKNOWN
+    assert book.judge(USE).standing is ApprovalStanding.UNKNOWN
     book.add(msgspec.structs.replace(ECHO, server="t"))
     assert [each.server for each in read(book.path)] == ["t"]
 
@@ -94,11 +94,11 @@ def test_a_file_that_others_can_write_approves_nothing(home: Path, mode: int) ->
     book = Approvals(home)
     book.add(ECHO)
     os.chmod(book.path, mode)
-    assert stands(book) is Standing.UNKNOWN
+    assert stands(book) is ApprovalStanding.UNKNOWN
     with pytest.raises(InvalidConfig, match="changed by others"):
         book.add(ECHO)
     os.chmod(book.path, 0o600)
-    assert stands(book) is Standing.APPROVED
+    assert stands(book) is ApprovalStanding.APPROVED
 
 
 @requirement("POOL-20")
@@ -115,7 +115,7 @@ def test_what_is_no_file_approves_nothing_and_holds_nobody_up(home: Path, kind: 
         path.symlink_to(home / "target")
         if kind == "link to a pipe":
             os.mkfifo(home / "target", 0o600)
-    assert stands(Approvals(home)) is Standing.UNKNOWN
+    assert stands(Approvals(home)) is ApprovalStanding.UNKNOWN
 
 
 @requirement("POOL-20")
@@ -126,7 +126,7 @@ def test_a_link_is_replaced_and_not_followed_when_it_is_written(home: Path, tmp_
     (home / "approvals.json").symlink_to(target)
     Approvals(home).add(ECHO)
     assert target.read_bytes() == write_out([])
-    assert stands(Approvals(home)) is Standing.APPROVED
+    assert stands(Approvals(home)) is ApprovalStanding.APPROVED
 
 
 @requirement("POOL-20")
@@ -134,11 +134,11 @@ def test_a_clock_that_was_set_back_revives_nothing(home: Path) -> None:
     now = 1_000_000.0
     book = Approvals(home, lambda: now)
     book.add(msgspec.structs.replace(ECHO, granted=now, expires=now + 100))
-    assert stands(book) is Standing.APPROVED
+    assert stands(book) is ApprovalStanding.APPROVED
     now += 200
-    assert stands(book) is Standing.UNKNOWN
+    assert stands(book) is ApprovalStanding.UNKNOWN
     now -= 86_400
-    assert stands(Approvals(home, lambda: now)) is Standing.UNKNOWN
+    assert stands(Approvals(home, lambda: now)) is ApprovalStanding.UNKNOWN
 
 
 @requirement("POOL-20")
@@ -147,8 +147,8 @@ def test_a_glob_for_tools_covers_nothing_beside_them(home: Path, glob: str, cove
     book = Approvals(home)
     book.add(Approval("s", glob, granted=1.0))
     book.look()
-    assert (book.judge(Use("s", "prompts/get", "sha256:x")).standing is Standing.NEW) is covers
-    assert book.judge(Use("s", "", "sha256:x")).standing is Standing.UNKNOWN, "a launch is no tool"
+    assert (book.judge(PinnedUse("s", "prompts/get", "sha256:x")).standing is ApprovalStanding.NEW) is covers
+    assert book.judge(PinnedUse("s", "", "sha256:x")).standing is ApprovalStanding.UNKNOWN, "a launch is no tool"
 
 
 @requirement("POOL-20")
@@ -163,7 +163,7 @@ def test_a_damaged_file_approves_nothing_and_is_not_written_over(home: Path, con
     path = home / "approvals.json"
     path.write_bytes(content)
     path.chmod(0o600)
-    assert stands(Approvals(home)) is Standing.UNKNOWN
+    assert stands(Approvals(home)) is ApprovalStanding.UNKNOWN
     with pytest.raises(InvalidConfig):
         Approvals(home).add(ECHO)
     assert path.read_bytes() == content
@@ -185,7 +185,7 @@ def test_a_server_of_many_words_costs_the_others_no_approval(home: Path) -> None
     many = [Approval("greedy", f"t{n}", "sha256:1", shown=shown) for n in range(MAX_FILE_BYTES // MAX_SHOWN_BYTES + 2)]
     with pytest.raises(InvalidConfig, match="can be kept"):
         book.add(*many)
-    assert stands(Approvals(home)) is Standing.APPROVED
+    assert stands(Approvals(home)) is ApprovalStanding.APPROVED
     book.add(*many[:3])
     assert len(Approvals(home).all()) == 4
 

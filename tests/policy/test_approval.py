@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.policy.approval import Approval, Standing, Use, judge, with_added
+from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse, judge, with_added
 from clawft.policy.beside import prompts_of
 from clawft.policy.pin import AS_IT_CAME, INSTRUCTIONS, TWICE, canonical, changed, pin, read_shown, shown_tool
 from tests.requirements import requirement
@@ -16,44 +16,44 @@ NOW = 1_000.0
 PIN, OTHER = "sha256:one", "sha256:two"
 
 
-def use(tool: str = "echo", pinned: str = PIN, **who: str) -> Use:
-    return Use("s", tool, pinned, **{"agent": "a", "workspace": "/w", "principal": "local", **who})
+def use(tool: str = "echo", pinned: str = PIN, **who: str) -> PinnedUse:
+    return PinnedUse("s", tool, pinned, **{"agent": "a", "workspace": "/w", "principal": "local", **who})
 
 
 @requirement("POOL-17", "POOL-19")
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        ([], Standing.UNKNOWN),
-        ([Approval("s", "echo", PIN)], Standing.APPROVED),
-        ([Approval("s", "echo", OTHER)], Standing.CHANGED),
-        ([Approval("s", "other", PIN)], Standing.UNKNOWN),
-        ([Approval("t", "echo", PIN)], Standing.UNKNOWN),
-        ([Approval("s", "", PIN)], Standing.UNKNOWN),  # that the server may start says nothing of its tools
-        ([Approval("s", "echo", PIN, expires=NOW)], Standing.UNKNOWN),
-        ([Approval("s", "echo", PIN, expires=NOW + 1)], Standing.APPROVED),
-        ([Approval("s", "echo", PIN, agent="a")], Standing.APPROVED),
-        ([Approval("s", "echo", PIN, agent="b")], Standing.UNKNOWN),
-        ([Approval("s", "echo", PIN, workspace="/w")], Standing.APPROVED),
-        ([Approval("s", "echo", PIN, workspace="/v")], Standing.UNKNOWN),
-        ([Approval("s", "echo", PIN, principal="ada")], Standing.UNKNOWN),
-        ([Approval("s", "e*")], Standing.NEW),
-        ([Approval("s", "x*")], Standing.UNKNOWN),
-        ([Approval("s", "e*"), Approval("s", "echo", OTHER)], Standing.CHANGED),  # a glob helps no changed pin
-        ([Approval("s", "e*", expires=NOW)], Standing.UNKNOWN),
-        ([Approval("s", "echo", OTHER, agent="b"), Approval("s", "echo", PIN)], Standing.APPROVED),
+        ([], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "echo", PIN)], ApprovalStanding.APPROVED),
+        ([Approval("s", "echo", OTHER)], ApprovalStanding.CHANGED),
+        ([Approval("s", "other", PIN)], ApprovalStanding.UNKNOWN),
+        ([Approval("t", "echo", PIN)], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "", PIN)], ApprovalStanding.UNKNOWN),  # that the server may start says nothing of its tools
+        ([Approval("s", "echo", PIN, expires=NOW)], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "echo", PIN, expires=NOW + 1)], ApprovalStanding.APPROVED),
+        ([Approval("s", "echo", PIN, agent="a")], ApprovalStanding.APPROVED),
+        ([Approval("s", "echo", PIN, agent="b")], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "echo", PIN, workspace="/w")], ApprovalStanding.APPROVED),
+        ([Approval("s", "echo", PIN, workspace="/v")], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "echo", PIN, principal="ada")], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "e*")], ApprovalStanding.NEW),
+        ([Approval("s", "x*")], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "e*"), Approval("s", "echo", OTHER)], ApprovalStanding.CHANGED),  # a glob helps no changed pin
+        ([Approval("s", "e*", expires=NOW)], ApprovalStanding.UNKNOWN),
+        ([Approval("s", "echo", OTHER, agent="b"), Approval("s", "echo", PIN)], ApprovalStanding.APPROVED),
     ],
 )
 def test_what_was_approved_holds_for_the_same_text_and_the_same_people(
-    known: list[Approval], expected: Standing
+    known: list[Approval], expected: ApprovalStanding
 ) -> None:
     assert judge(known, use(), NOW).standing is expected
 
 
 @requirement("POOL-19")
 def test_a_tool_that_is_called_like_a_glob_is_no_glob() -> None:
-    assert judge([Approval("s", "*", PIN)], use("echo"), NOW).standing is Standing.UNKNOWN
-    assert judge([Approval("s", "*", PIN)], use("*"), NOW).standing is Standing.APPROVED
+    assert judge([Approval("s", "*", PIN)], use("echo"), NOW).standing is ApprovalStanding.UNKNOWN
+    assert judge([Approval("s", "*", PIN)], use("*"), NOW).standing is ApprovalStanding.APPROVED
 
 
 def test_the_later_word_on_the_same_thing_counts() -> None:

@@ -15,7 +15,7 @@ from clawft.cli.table import cells, wrapped
 if TYPE_CHECKING:  # help needs none of it
     from clawft.guard.approval import Offered
     from clawft.policy.approval import Approval
-    from clawft.policy.pin import Shown
+    from clawft.policy.pin import ShownText
 
 PIPE_COLUMNS = 120
 ABSENT = "(not there)"
@@ -52,7 +52,7 @@ def _is_chosen(each: Approval, options: Options) -> bool:
     return is_server and not each.is_glob and (options.tool is None or is_named(each.server, each.tool, [options.tool]))
 
 
-def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, Shown]]:
+def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
     """Those that can be compared, each with what it is now."""
     servers = list(dict.fromkeys(each.server for each in chosen if each.tool))
     now = offered(servers, options) if servers else {}
@@ -64,14 +64,14 @@ def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Appro
             yield each, _tool_now(each, now[each.server])
 
 
-def _tool_now(each: Approval, found: Offered) -> Shown:
+def _tool_now(each: Approval, found: Offered) -> ShownText:
     from clawft.policy.pin import shown_tool  # loaded with the book
 
     tool = next((tool for tool in found.tools if tool.name == each.tool), None)
     return shown_tool(tool.wire, found.instructions) if tool is not None else {}
 
 
-def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, Shown]]:
+def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
     """The same for those of this workspace."""
     from clawft.config.approved import shown_launch  # only where servers are looked for
     from clawft.config.servers import discover
@@ -84,7 +84,7 @@ def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Ap
             yield each, shown_launch(found, each)
 
 
-def _compared(each: Approval, now: Shown) -> Iterator[Change]:
+def _compared(each: Approval, now: ShownText) -> Iterator[Change]:
     from clawft.policy.approval import approved_text  # loaded with the book
     from clawft.policy.pin import changed, pin
 

@@ -21,9 +21,9 @@ from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
 from clawft.guard.approvals import Approvals
-from clawft.policy.approval import ANYONE, Approval, Standing, Use, approval_of, judge
+from clawft.policy.approval import ANYONE, Approval, ApprovalStanding, PinnedUse, approval_of, judge
 from clawft.policy.launch import loaders
-from clawft.policy.pin import Shown, pin, read_shown
+from clawft.policy.pin import ShownText, pin, read_shown
 from clawft.upstream.spec import UpstreamSpec
 
 MISSING = "there is no such program"
@@ -36,30 +36,35 @@ def launches(book: Approvals, sources: Sources) -> Callable[[Found], bool]:
     book.look()
 
     def approved(found: Found) -> bool:
-        return standing(book, found, sources) is Standing.APPROVED
+        return standing(book, found, sources) is ApprovalStanding.APPROVED
 
     return approved
 
 
-def standing(book: Approvals, found: Found, sources: Sources) -> Standing:
+def standing(book: Approvals, found: Found, sources: Sources) -> ApprovalStanding:
     """A program is read only if somebody has approved one, and its file is not just as it was then."""
     known = [each for each in book.of(found.spec.name) if not each.tool]
     if not known:
-        return Standing.UNKNOWN
+        return ApprovalStanding.UNKNOWN
     return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
 
 
 def has_changed(book: Approvals, found: Found, sources: Sources) -> bool:
     """Whether it waits because it is not what was approved."""
-    return standing(book, found, sources) is Standing.CHANGED
+    return standing(book, found, sources) is ApprovalStanding.CHANGED
 
 
-_RANK = {Standing.UNKNOWN: 0, Standing.NEW: 1, Standing.CHANGED: 2, Standing.APPROVED: 3}
+_RANK = {
+    ApprovalStanding.UNKNOWN: 0,
+    ApprovalStanding.NEW: 1,
+    ApprovalStanding.CHANGED: 2,
+    ApprovalStanding.APPROVED: 3,
+}
 
 
-def _judged(known: Approval, book: Approvals, found: Found, sources: Sources) -> Standing:
+def _judged(known: Approval, book: Approvals, found: Found, sources: Sources) -> ApprovalStanding:
     shown = shown_launch(found, known)
-    use = Use(found.spec.name, "", pin(shown), sources.agent, str(sources.workspace))
+    use = PinnedUse(found.spec.name, "", pin(shown), sources.agent, str(sources.workspace))
     return judge([known], use, book.clock()).standing
 
 
@@ -72,7 +77,7 @@ def launch_approval(
     return msgspec.structs.replace(approval, stamp=_stamp(found.spec))
 
 
-def shown_launch(found: Found, known: Approval | None = None) -> Shown:
+def shown_launch(found: Found, known: Approval | None = None) -> ShownText:
     """What would be started. `known`: the content of a file that looks as it did then is not read again."""
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from clawft.config import jsonc
 from clawft.config.key import Check, Key, Texts, is_http
-from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, Price, Rule
+from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule, Price
 
 MAX_RULES = 1_000
 
@@ -30,7 +30,7 @@ def _is_reference(value: str) -> str:
     return "must be a reference like secret://env/NAME, so that no key stands in a file"
 
 
-def _are_few(values: Sequence[Rule]) -> str:
+def _are_few(values: Sequence[DelegationRule]) -> str:
     return f"holds more than {MAX_RULES} rules" if len(values) > MAX_RULES else ""
 
 
@@ -72,7 +72,7 @@ DELEGATION: tuple[Key, ...] = (
     ),
     _key(
         "rules",
-        tuple[Rule, ...],
+        tuple[DelegationRule, ...],
         'a list of tables, like [{ pattern = "deploy", target = "claude", tools = ["git__*"] }]',
         "Who gets which task: the first rule whose pattern is found in it.",
         _are_few,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from clawft.delegate.pattern import Pattern, Unusable, compiled
-from clawft.policy.delegation import DelegationConfig, Rule, Target
+from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 
 SIMPLE = 0.3
 """Below this a task is not worth handing over."""
@@ -61,7 +61,7 @@ def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, 
     return Decision(target, reason, number, rule.tools, hard, skipped)
 
 
-def tools_of(task: str, target: Target, rules: Sequence[Rule]) -> tuple[str, ...]:
+def tools_of(task: str, target: Target, rules: Sequence[DelegationRule]) -> tuple[str, ...]:
     """What the rules leave of all tools to somebody who is asked for by name; nothing said, nothing left out.
 
     The first rule for the task that names them speaks; else the first that hands it to anybody.
@@ -71,7 +71,7 @@ def tools_of(task: str, target: Target, rules: Sequence[Rule]) -> tuple[str, ...
     return next((rule.tools for rule in (*named, *handing)), ())
 
 
-def problems(rules: Sequence[Rule]) -> Iterator[str]:
+def problems(rules: Sequence[DelegationRule]) -> Iterator[str]:
     """What is wrong with rules; each of these is skipped, the others count."""
     for number, rule in enumerate(rules, 1):
         wrong = _wrong_with(rule)
@@ -86,7 +86,7 @@ def complexity(task: str) -> float:
     return round(min(1.0, seen * _WORTH_OF_KEY_WORD + length), 3)
 
 
-def _wrong_with(rule: Rule) -> str:
+def _wrong_with(rule: DelegationRule) -> str:
     pattern = compiled(rule.pattern)
     if isinstance(pattern, Unusable):
         return pattern.reason
@@ -97,7 +97,7 @@ def _wrong_with(rule: Rule) -> str:
     return ""
 
 
-def _matching(task: str, rules: Sequence[Rule]) -> Iterator[tuple[int, Rule]]:
+def _matching(task: str, rules: Sequence[DelegationRule]) -> Iterator[tuple[int, DelegationRule]]:
     for number, rule in enumerate(rules, 1):
         pattern = compiled(rule.pattern)
         if isinstance(pattern, Pattern) and not _wrong_with(rule) and pattern.found_in(task):

@@ -22,9 +22,17 @@ from clawft.guard.approvals import Approvals
 from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
 from clawft.guard.sides import Use as BesideUse
 from clawft.model import LOCAL, Allow, Ask, Call, Caller, Era, InputRequired, Next, Origin, Reply, Tool, Verdict
-from clawft.policy.approval import ANYONE, Approval, Found, Standing, Use, approval_of, approved_text
+from clawft.policy.approval import (
+    ANYONE,
+    Approval,
+    ApprovalStanding,
+    PinnedUse,
+    UseStanding,
+    approval_of,
+    approved_text,
+)
 from clawft.policy.beside import RESOURCES_TOOL, prompts_of
-from clawft.policy.pin import Shown, changed, pin, shown_tool
+from clawft.policy.pin import ShownText, changed, pin, shown_tool
 
 LOOK_SECONDS = 0.5
 """How soon a running weft notices what was granted, revoked, or has run out."""
@@ -162,7 +170,7 @@ class ApprovalGuard:
         """Whether it is up or not: nobody has approved anything of this name, and nobody can be asked."""
         self._look()
         found, subject = self._judged(call.tool, call.origin, call.caller)
-        unknown = found.standing is Standing.UNKNOWN and not call.caller.capabilities.elicit_form
+        unknown = found.standing is ApprovalStanding.UNKNOWN and not call.caller.capabilities.elicit_form
         return _refused(subject) if unknown else ""
 
     def _as_it_is_now(self, call: Call) -> Call:
@@ -201,9 +209,9 @@ class ApprovalGuard:
         shown = shown_tool(call.tool.wire, offered.instructions)
         use = self._use(call.caller, call.origin.server, call.tool.name, pin(shown))
         found = self._book.judge(use)
-        if found.standing is Standing.NEW:
+        if found.standing is ApprovalStanding.NEW:
             await self._store([self._approval(call.caller, call.origin.server, call.tool.name, shown)])
-        if found.standing in (Standing.APPROVED, Standing.NEW):
+        if found.standing in (ApprovalStanding.APPROVED, ApprovalStanding.NEW):
             self._let_through(call)
             return None
         return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
@@ -246,7 +254,7 @@ class ApprovalGuard:
         """Whoever answers has read what was asked, and a server may use the time to say something else."""
         now = self._as_it_is_now(call)
         found, changed = self._judged(now.tool, call.origin, call.caller)
-        if changed.pin == subject.pin or found.standing is Standing.APPROVED:
+        if changed.pin == subject.pin or found.standing is ApprovalStanding.APPROVED:
             return None
         return msgspec.structs.replace(changed, differs=changed.differs or ("its definition",))
 
@@ -254,8 +262,8 @@ class ApprovalGuard:
         server = call.origin.server
         return (*self._offered(server, call.caller).tools, *self._beside(server, call.caller))
 
-    def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> Use:
-        return Use(server, tool, pinned, caller.agent, self._workspace, caller.principal)
+    def _use(self, caller: Caller, server: str, tool: str, pinned: str) -> PinnedUse:
+        return PinnedUse(server, tool, pinned, caller.agent, self._workspace, caller.principal)
 
     # ── what was answered ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -265,7 +273,7 @@ class ApprovalGuard:
         tools = {tool.name: tool for tool in (*others, call.tool)}.values()
         return [self._approval(call.caller, server, each.name, shown_tool(each.wire, instructions)) for each in tools]
 
-    def _approval(self, caller: Caller, server: str, tool: str, shown: Shown) -> Approval:
+    def _approval(self, caller: Caller, server: str, tool: str, shown: ShownText) -> Approval:
         now = self._book.clock()
         return approval_of(
             server,
@@ -295,7 +303,7 @@ class ApprovalGuard:
         if not self._book.of(origin.server):
             return ""
         found, subject = self._judged(tool, origin, caller)
-        if found.standing is not Standing.CHANGED:
+        if found.standing is not ApprovalStanding.CHANGED:
             return ""
         self._withheld = True
         return f"Withheld. {why(subject)} Its use asks the person; so does `{subject.command}`."
@@ -305,7 +313,7 @@ class ApprovalGuard:
             return ""
         return self.withheld(self._stand_in(method, origin, caller), origin, caller)
 
-    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[Found, Subject]:
+    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[UseStanding, Subject]:
         shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
         use = self._use(caller, origin.server, tool.name, pin(shown))
         found = self._book.judge(use)
@@ -321,9 +329,9 @@ class ApprovalGuard:
             return Allow(RULE, f"{origin.server} is trusted")
         self._look()
         found, subject = self._judged(tool, origin, caller)
-        if found.standing is Standing.APPROVED:
+        if found.standing is ApprovalStanding.APPROVED:
             return Allow(RULE, f"it was approved as it is (weft approvals list {origin.server})")
-        if found.standing is Standing.NEW and found.by is not None:
+        if found.standing is ApprovalStanding.NEW and found.by is not None:
             return Allow(RULE, f"the glob {found.by.tool!r} covers it")
         return Ask(RULE, why(subject), subject.command)
 
@@ -339,9 +347,9 @@ def _note(notes: dict[Turn, T], turn: Turn, what: T) -> None:
     notes[turn] = what
 
 
-def _differences(found: Found, shown: Shown) -> tuple[str, ...]:
+def _differences(found: UseStanding, shown: ShownText) -> tuple[str, ...]:
     """Names of what has changed; one word if that cannot be told any more."""
-    if found.standing is not Standing.CHANGED or found.by is None:
+    if found.standing is not ApprovalStanding.CHANGED or found.by is None:
         return ()
     names = changed(approved_text(found.by), shown)
     known = [name for name in names if name in SEEN]

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import InvalidConfig, quoted
-from clawft.policy.approval import Approval, Found, Use, is_live, judge, with_added
+from clawft.policy.approval import Approval, PinnedUse, UseStanding, is_live, judge, with_added
 from clawft.store.home import ABANDONED_SECONDS, locked, open_at_once, private_dir, sweep, write_private
 
 FILE = "approvals.json"
@@ -65,7 +65,7 @@ class Approvals:
         self.changed()
         return True
 
-    def judge(self, use: Use) -> Found:
+    def judge(self, use: PinnedUse) -> UseStanding:
         return judge(self._by_server.get(use.server, ()), use, self.clock())
 
     def of(self, server: str) -> Sequence[Approval]:

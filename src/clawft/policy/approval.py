@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.policy.beside import CALLED
 from clawft.policy.globs import any_matches
-from clawft.policy.pin import Shown, canonical, pin, read_shown
+from clawft.policy.pin import ShownText, canonical, pin, read_shown
 
 ANYONE = "*"
 CLOCK_SKEW_SECONDS = 3_600.0
@@ -48,7 +48,7 @@ class Approval(Struct, frozen=True, omit_defaults=True):
         return bool(self.tool) and not self.pin
 
 
-class Use(Struct, frozen=True):
+class PinnedUse(Struct, frozen=True):
     """Who is about to use what, in which form. An empty `tool` is the launch of the server."""
 
     server: str
@@ -59,7 +59,7 @@ class Use(Struct, frozen=True):
     principal: str = ANYONE
 
 
-class Standing(Enum):
+class ApprovalStanding(Enum):
     APPROVED = "approved"
     NEW = "new"
     """A glob covers it, and from its first use on its pin counts."""
@@ -68,24 +68,26 @@ class Standing(Enum):
     UNKNOWN = "unknown"
 
 
-class Found(Struct, frozen=True):
+class UseStanding(Struct, frozen=True):
     """How a use stands, and the approval that says so."""
 
-    standing: Standing
+    standing: ApprovalStanding
     by: Approval | None = None
 
 
-def judge(approvals: Sequence[Approval], use: Use, now: float) -> Found:
+def judge(approvals: Sequence[Approval], use: PinnedUse, now: float) -> UseStanding:
     """The approvals of its server against one use. A pin that does not fit is never helped by a glob."""
     mine = [each for each in approvals if _is_for(each, use) and is_live(each, now)]
     pinned = [each for each in mine if each.pin and each.tool == use.tool]
     fitting = next((each for each in pinned if each.pin == use.pin), None)
     if fitting is not None:
-        return Found(Standing.APPROVED, fitting)
+        return UseStanding(ApprovalStanding.APPROVED, fitting)
     if pinned:
-        return Found(Standing.CHANGED, max(pinned, key=lambda each: each.granted))
+        return UseStanding(ApprovalStanding.CHANGED, max(pinned, key=lambda each: each.granted))
     covering = next((each for each in mine if each.is_glob and covers(each.tool, use.tool)), None)
-    return Found(Standing.NEW, covering) if covering is not None else Found(Standing.UNKNOWN)
+    return (
+        UseStanding(ApprovalStanding.NEW, covering) if covering is not None else UseStanding(ApprovalStanding.UNKNOWN)
+    )
 
 
 def covers(glob: str, tool: str) -> bool:
@@ -100,7 +102,7 @@ def is_live(approval: Approval, now: float) -> bool:
     return approval.expires is None or approval.granted - CLOCK_SKEW_SECONDS <= now < approval.expires
 
 
-def _is_for(approval: Approval, use: Use) -> bool:
+def _is_for(approval: Approval, use: PinnedUse) -> bool:
     return approval.server == use.server and all(
         said in (ANYONE, asked)
         for said, asked in (
@@ -123,7 +125,7 @@ def with_added(approvals: Iterable[Approval], added: Iterable[Approval]) -> tupl
 def approval_of(
     server: str,
     tool: str,
-    shown: Shown,
+    shown: ShownText,
     now: float,
     *,
     expires: float | None = None,
@@ -135,6 +137,6 @@ def approval_of(
     return Approval(server, tool, pin(shown), agent, workspace, principal, now, expires, shown=Raw(canonical(shown)))
 
 
-def approved_text(approval: Approval) -> Shown:
+def approved_text(approval: Approval) -> ShownText:
     """What the person was shown then; nothing if it was too long to keep, or is no such text."""
     return {} if approval.shown is UNSET else read_shown(bytes(approval.shown))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clawft.policy.search import Found
+    from clawft.policy.search import FoundTexts
 
 UNJUDGEABLE = "$(" * 16
 """Stands for what lies beyond the bounds of the search: a line that every command policy refuses."""
@@ -47,7 +47,7 @@ def urls(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     return list(look(arguments).urls)
 
 
-def look(arguments: Mapping[str, Any]) -> "Found":
+def look(arguments: Mapping[str, Any]) -> "FoundTexts":
     """Both at once, with the paths they were found at (`steps[0].run`)."""
     from clawft.policy.search import look  # patterns to compile: most calls are never suspicious
 

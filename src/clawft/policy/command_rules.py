@@ -9,14 +9,14 @@ from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.expansion import TooComplex
 from clawft.policy.globs import any_matches
 from clawft.policy.parsed import Command
-from clawft.policy.place import Kind, is_disk, is_secret, kind_of
+from clawft.policy.place import PlaceKind, is_disk, is_secret, kind_of
 from clawft.policy.program import PRIVILEGE, SPEAKERS, is_opaque, programs, runs_its_input, runs_output, searched
 
 TOO_COMPLEX = "too-complex"
 CONFIGURED = "configured"
 
 
-class Rule(Struct, frozen=True):
+class CommandRule(Struct, frozen=True):
     name: str
     why: str
     test: Callable[[Command], bool]
@@ -59,7 +59,7 @@ def _erased(command: Command) -> list[str]:
     return []
 
 
-def _erases(*kinds: Kind) -> Callable[[Command], bool]:
+def _erases(*kinds: PlaceKind) -> Callable[[Command], bool]:
     def test(command: Command) -> bool:
         return any(kind_of(word, command.folder) in kinds for word in _erased(command))
 
@@ -153,21 +153,21 @@ def _gains_privilege(command: Command) -> bool:
     return command.name in PRIVILEGE
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("destroy-root", "it would erase the whole file system", _erases_root),
-    Rule("destroy-system", "it would erase a folder the system needs", _erases("system")),
-    Rule("destroy-home", "it would erase a home folder", _erases("home")),
-    Rule("write-disk", "it would write to a disk or to memory directly", _writes_disk),
-    Rule("fork-bomb", "it would start itself again and again", _fork_bomb),
-    Rule("open-root", "it would change owners or permissions of the system", _opens_root),
-    Rule("download-and-run", "it would run what it downloads, unseen", _runs_what(_DOWNLOADERS)),
-    Rule("decode-and-run", "it would run commands that are hidden by an encoding", _runs_what(_DECODERS)),
-    Rule("power-off", "it would stop or restart the machine", _powers_off),
-    Rule("kill-all", "it would end every process", _kills_all),
-    Rule("wipe-history", "it would remove the traces of what was run", _wipes_history),
-    Rule("read-secrets", "it would read private keys or credentials", _reads_secrets),
-    Rule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
-    Rule(
+RULES: tuple[CommandRule, ...] = (
+    CommandRule("destroy-root", "it would erase the whole file system", _erases_root),
+    CommandRule("destroy-system", "it would erase a folder the system needs", _erases("system")),
+    CommandRule("destroy-home", "it would erase a home folder", _erases("home")),
+    CommandRule("write-disk", "it would write to a disk or to memory directly", _writes_disk),
+    CommandRule("fork-bomb", "it would start itself again and again", _fork_bomb),
+    CommandRule("open-root", "it would change owners or permissions of the system", _opens_root),
+    CommandRule("download-and-run", "it would run what it downloads, unseen", _runs_what(_DOWNLOADERS)),
+    CommandRule("decode-and-run", "it would run commands that are hidden by an encoding", _runs_what(_DECODERS)),
+    CommandRule("power-off", "it would stop or restart the machine", _powers_off),
+    CommandRule("kill-all", "it would end every process", _kills_all),
+    CommandRule("wipe-history", "it would remove the traces of what was run", _wipes_history),
+    CommandRule("read-secrets", "it would read private keys or credentials", _reads_secrets),
+    CommandRule("privilege", "it asks for the rights of another user", _gains_privilege, asks=True),
+    CommandRule(
         "empty-variable", "it would erase the whole file system if that variable is empty", _erases("maybe-root"), True
     ),
 )
@@ -188,7 +188,7 @@ def judge(command: str, allow: tuple[str, ...], deny: tuple[str, ...]) -> list[t
     return [*looked, (CONFIGURED, _configured(command, found, deny))]
 
 
-def _judge_one(rule: Rule, found: Iterable[Command], allow: tuple[str, ...]) -> Verdict:
+def _judge_one(rule: CommandRule, found: Iterable[Command], allow: tuple[str, ...]) -> Verdict:
     if rule.name in allow:
         return Allow(rule.name, "switched off by security.command_policy.allow")
     guilty = next(filter(rule.test, found), None)

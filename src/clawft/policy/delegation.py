@@ -32,7 +32,7 @@ class Target(Enum):
         return cls.FLOW if spelled == "claudeflow" else next((one for one in cls if one.value == spelled), None)
 
 
-class Rule(Struct, frozen=True, forbid_unknown_fields=True):
+class DelegationRule(Struct, frozen=True, forbid_unknown_fields=True):
     """A task in which `pattern` is found goes to `target`, which gets only `tools` if any are named."""
 
     pattern: str
@@ -62,7 +62,7 @@ class DelegationConfig(Struct, frozen=True):
     openai_key: str = "secret://env/OPENAI_API_KEY"
     claude_flow_enabled: bool = False
     claude_flow_server: str = ""
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[DelegationRule, ...] = ()
     excluded_tools: tuple[str, ...] = ()
     max_turns: int = 10
     max_tokens: int = 4096

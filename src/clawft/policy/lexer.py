@@ -50,11 +50,11 @@ class Redirect(Struct, frozen=True):
 
 
 Token = Word | Operator | Redirect
-ReadText = Callable[[str, "Shared", int], list[Command]]
+ReadText = Callable[[str, "LineState", int], list[Command]]
 ReadList = Callable[["Lexer"], list[Command]]
 
 
-class Shared:
+class LineState:
     """What the whole line has in common: variables set so far, the folder it changed to, how much work it made."""
 
     __slots__ = ("commands", "expanded", "folder", "known", "tokens")
@@ -80,7 +80,7 @@ class Shared:
 class Lexer:
     """Hands out tokens; commands inside words (`$(…)`, backticks, `<(…)`) collect in `inner`."""
 
-    def __init__(self, text: str, shared: Shared, depth: int, read_text: ReadText, read_list: ReadList) -> None:
+    def __init__(self, text: str, shared: LineState, depth: int, read_text: ReadText, read_list: ReadList) -> None:
         if depth > MAX_NESTING:
             raise TooComplex
         self.text, self.shared, self.depth = text, shared, depth

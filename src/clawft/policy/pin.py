@@ -24,10 +24,10 @@ MAX_KEPT_DEPTH = 2 * MAX_DEPTH
 
 _OURS = frozenset({INSTRUCTIONS, AS_IT_CAME})
 
-Shown = Mapping[str, Any]
+ShownText = Mapping[str, Any]
 
 
-def shown_tool(wire: bytes, instructions: str) -> Shown:
+def shown_tool(wire: bytes, instructions: str) -> ShownText:
     """What the person approves: the members of a definition, and what its server tells every model."""
     seen = members(wire)
     return {**seen, INSTRUCTIONS: instructions} if instructions else seen
@@ -82,31 +82,35 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members if is_plain else {**members, TWICE: [list(pair) for pair in pairs]}
 
 
-def pin(shown: Shown) -> str:
+def pin(shown: ShownText) -> str:
     import hashlib  # loads OpenSSL; only where something is pinned
 
     return PREFIX + hashlib.sha256(canonical(shown)).hexdigest()
 
 
-def canonical(shown: Shown) -> bytes:
+def canonical(shown: ShownText) -> bytes:
     """One spelling for one meaning."""
     import json  # loaded by now
 
     return json.dumps(shown, sort_keys=True, separators=(",", ":")).encode()
 
 
-def read_shown(text: bytes) -> Shown:
+def read_shown(text: bytes) -> ShownText:
     """What `canonical` wrote; also texts that are no proper Unicode come back as they were. Nothing, of all else."""
     import json  # loaded by now
 
     try:
         told = json.loads(text)
-        return cast("Shown", told) if isinstance(told, dict) and _depth(cast("Shown", told)) <= MAX_KEPT_DEPTH else {}
+        return (
+            cast("ShownText", told)
+            if isinstance(told, dict) and _depth(cast("ShownText", told)) <= MAX_KEPT_DEPTH
+            else {}
+        )
     except (ValueError, RecursionError):
         return {}
 
 
-def changed(before: Shown, now: Shown) -> list[str]:
+def changed(before: ShownText, now: ShownText) -> list[str]:
     """The members that differ."""
     names = dict.fromkeys((*before, *now))
     return [name for name in names if before.get(name, _ABSENT) != now.get(name, _ABSENT)]

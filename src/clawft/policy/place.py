@@ -11,7 +11,7 @@ from clawft.policy.globs import is_glob, may_match
 
 MAX_PLACE = 4096
 
-Kind = Literal["root", "system", "home", "maybe-root", "other"]
+PlaceKind = Literal["root", "system", "home", "maybe-root", "other"]
 
 _SYSTEM = frozenset(
     "bin boot dev etc home lib lib32 lib64 opt private proc root sbin srv sys usr var Applications Library System Users"
@@ -86,7 +86,7 @@ def without_unknown(word: str) -> str:
     return _MAYBE_EMPTY.sub("", word) if "$" in word else word
 
 
-def kind_of(word: str, folder: str = "") -> Kind:
+def kind_of(word: str, folder: str = "") -> PlaceKind:
     """What would be lost with this place."""
     at_least = without_unknown(word)
     if at_least != word:
@@ -94,7 +94,7 @@ def kind_of(word: str, folder: str = "") -> Kind:
     return _kind(word, folder)
 
 
-def _kind(word: str, folder: str) -> Kind:
+def _kind(word: str, folder: str) -> PlaceKind:
     where = place(word, folder)
     if where == "~":
         return "home"

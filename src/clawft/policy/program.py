@@ -9,7 +9,7 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from clawft.policy.expansion import TooComplex
-from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, Shared
+from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
 from clawft.policy.parsed import Command
 from clawft.policy.place import without_unknown
 from clawft.policy.shell import MAX_COMMANDS, read_text
@@ -80,7 +80,7 @@ class _Budget:
 
 def _readings(line: str) -> list[Command]:
     """As a shell reads the line and, where that may differ, as plain words without a shell."""
-    commands = read_text(line, Shared(), 0)
+    commands = read_text(line, LineState(), 0)
     if not any(char in line for char in "\n;&|<>()#`"):
         return commands
     try:
@@ -150,7 +150,7 @@ def _behind(command: Command, budget: _Budget) -> Iterator[Command]:
     for script in _scripts(command, name):
         if script.strip():
             budget.spend(len(script))
-            shared = Shared()
+            shared = LineState()
             shared.folder = command.folder
             yield from read_text(script, shared, 0)
 

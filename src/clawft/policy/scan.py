@@ -23,7 +23,7 @@ MAX_SCANNED_CHARS = 200_000
 """Of one text; what hides behind that much is told by its length."""
 
 
-class Rule(Struct, frozen=True):
+class ScanRule(Struct, frozen=True):
     """Patterns look at a bounded stretch of text around fixed words, so none takes more than linear time."""
 
     name: str
@@ -41,11 +41,11 @@ class Suspicion(Struct, frozen=True):
     why: str
 
 
-def _rule(name: str, severity: Severity, why: str, pattern: str) -> Rule:
-    return Rule(name, severity, why, re.compile(pattern, re.IGNORECASE))
+def _rule(name: str, severity: Severity, why: str, pattern: str) -> ScanRule:
+    return ScanRule(name, severity, why, re.compile(pattern, re.IGNORECASE))
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ScanRule, ...] = (
     _rule("hidden-characters", "high", "characters that a person cannot see", r"⟨U\+[0-9A-F]{4,6}⟩"),
     _rule(
         "overrides-instructions",

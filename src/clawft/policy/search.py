@@ -35,7 +35,7 @@ _BREAK = re.compile(r"[\t\r\n]+")
 _STRIPPED = "".join(map(chr, range(0x21)))
 
 
-class Found(Struct, frozen=True):
+class FoundTexts(Struct, frozen=True):
     """Where and what. `complete` is False if a bound was hit: then there is more that nobody has looked at."""
 
     commands: tuple[tuple[str, str], ...]
@@ -43,7 +43,7 @@ class Found(Struct, frozen=True):
     complete: bool
 
 
-def look(arguments: Mapping[str, Any]) -> Found:
+def look(arguments: Mapping[str, Any]) -> FoundTexts:
     """Everything to judge, with the path it was found at (`steps[0].run`)."""
     search = _Search()
     waiting: deque[tuple[str, Any, int]] = deque([("", arguments, 0)])
@@ -70,10 +70,12 @@ class _Search:
         self._commands: list[tuple[str, str]] = []
         self._urls: list[tuple[str, str]] = []
 
-    def found(self, complete: bool) -> Found:
+    def found(self, complete: bool) -> FoundTexts:
         few = len(self._commands) <= MAX_COMMANDS and len(self._urls) <= MAX_URLS
         short = sum(len(text) for _, text in self._commands) <= MAX_COMMAND_TEXT
-        return Found(tuple(self._commands[:MAX_COMMANDS]), tuple(self._urls[:MAX_URLS]), complete and few and short)
+        return FoundTexts(
+            tuple(self._commands[:MAX_COMMANDS]), tuple(self._urls[:MAX_URLS]), complete and few and short
+        )
 
     def text(self, path: str, value: str) -> None:
         self._urls += [(path, url) for url in _as_urls(value) if _is_fetched(path, url)]

@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import Struct
 
 from clawft.policy.expansion import TooComplex
-from clawft.policy.lexer import Lexer, Operator, Redirect, Shared, Word
+from clawft.policy.lexer import Lexer, LineState, Operator, Redirect, Word
 from clawft.policy.parsed import Command
 from clawft.policy.place import place
 
@@ -30,7 +30,7 @@ class _Group(Struct, frozen=True):
     function: str
 
 
-def read_text(text: str, shared: Shared, depth: int) -> list[Command]:
+def read_text(text: str, shared: LineState, depth: int) -> list[Command]:
     """Every program the line could run, those inside substitutions too. Raises TooComplex."""
     lexer = Lexer(text, shared, depth, read_text, partial(_read_list, closing=")"))
     return _read_list(lexer, closing="")

@@ -46,11 +46,11 @@ def decide(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT)
 
 def explain(url: str, addresses: Sequence[str] = (), policy: UrlPolicy = DEFAULT) -> list[tuple[str, Verdict]]:
     """What each rung says, down to the first that objects."""
-    from clawft.policy.url_rules import Looked, climb, split  # as above
+    from clawft.policy.url_rules import UrlFacts, climb, split  # as above
 
     if len(url) > MAX_URL:
         return [("url-too-long", Deny("url-too-long", f"the URL is longer than {MAX_URL} characters", "shorten it"))]
     parts = split(url)
     if parts is None:
         return [("url-malformed", Deny("url-malformed", "this is no URL with a host", "write it as https://host/path"))]
-    return climb(Looked(parts, tuple(addresses), policy))
+    return climb(UrlFacts(parts, tuple(addresses), policy))

@@ -24,7 +24,7 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _METADATA_NAMES = ("metadata", "metadata.*", "instance-data", "instance-data.*")
 
 
-class Parts(Struct, frozen=True):
+class UrlParts(Struct, frozen=True):
     """What matters of a URL. `scheme` is "" in `//host`; `host` is lower case, unescaped, without brackets."""
 
     url: str
@@ -37,7 +37,7 @@ class Parts(Struct, frozen=True):
         return self.host, f"{self.host}:{self.port}"
 
 
-def split(url: str) -> Parts | None:
+def split(url: str) -> UrlParts | None:
     """None if this is no URL with a host."""
     found = _SHAPE.match(url)
     if found is None:
@@ -45,8 +45,8 @@ def split(url: str) -> Parts | None:
     scheme, authority = (found[1] or "").lower(), found[2]
     host_port = _HOST_PORT.fullmatch(authority.rpartition("@")[2])
     if host_port is None or int(host_port[2] or 0) > MAX_PORT:
-        return Parts(url, scheme, authority, "", "")
-    return Parts(url, scheme, authority, _plain_host(host_port[1]), host_port[2] or "")
+        return UrlParts(url, scheme, authority, "", "")
+    return UrlParts(url, scheme, authority, _plain_host(host_port[1]), host_port[2] or "")
 
 
 def _plain_host(host: str) -> str:
@@ -63,23 +63,23 @@ def _plain_host(host: str) -> str:
 # ── the rungs ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Looked(Struct, frozen=True):
+class UrlFacts(Struct, frozen=True):
     """One URL, the addresses its name has, and the policy: all a rung may look at."""
 
-    parts: Parts
+    parts: UrlParts
     addresses: tuple[str, ...]
     policy: "UrlPolicy"
 
 
-class Rule(Struct, frozen=True):
+class UrlRule(Struct, frozen=True):
     name: str
-    objection: Callable[[Looked], str]
+    objection: Callable[[UrlFacts], str]
     """Why not, or ""."""
     hint: str
 
 
-def _malformed(looked: Looked) -> str:
-    parts = looked.parts
+def _malformed(facts: UrlFacts) -> str:
+    parts = facts.parts
     before_path = parts.url.partition("//")[0] + parts.authority
     if _ODD.search(before_path) or _STRIPPED_BY_BROWSERS.search(parts.url):
         return "it contains blanks, control characters or backslashes that programs read differently"
@@ -87,63 +87,63 @@ def _malformed(looked: Looked) -> str:
     return "" if readable else "it names no host that can be read"
 
 
-def _scheme(looked: Looked) -> str:
-    scheme = looked.parts.scheme
-    return "" if not scheme or scheme in looked.policy.schemes else f"the scheme {scheme}:// is not allowed"
+def _scheme(facts: UrlFacts) -> str:
+    scheme = facts.parts.scheme
+    return "" if not scheme or scheme in facts.policy.schemes else f"the scheme {scheme}:// is not allowed"
 
 
-def _credentials(looked: Looked) -> str:
-    return "it carries a user name or password" if "@" in looked.parts.authority else ""
+def _credentials(facts: UrlFacts) -> str:
+    return "it carries a user name or password" if "@" in facts.parts.authority else ""
 
 
-def _denied_host(looked: Looked) -> str:
-    return "the host is refused by the policy" if any_matches(looked.parts.names(), looked.policy.deny_hosts) else ""
+def _denied_host(facts: UrlFacts) -> str:
+    return "the host is refused by the policy" if any_matches(facts.parts.names(), facts.policy.deny_hosts) else ""
 
 
-def _metadata(looked: Looked) -> str:
-    named = any_matches([looked.parts.host], _METADATA_NAMES) and not _host_allowed(looked)
+def _metadata(facts: UrlFacts) -> str:
+    named = any_matches([facts.parts.host], _METADATA_NAMES) and not _host_allowed(facts)
     return "the host is a cloud metadata service" if named else ""
 
 
-def _numeric(looked: Looked) -> str:
-    host = looked.parts.host
+def _numeric(facts: UrlFacts) -> str:
+    host = facts.parts.host
     must_be_address = ":" in host or looks_numeric(host)
     return "the host is a number, but no address" if must_be_address and not literal_addresses(host) else ""
 
 
-def _address(looked: Looked) -> str:
-    if _host_allowed(looked):
+def _address(facts: UrlFacts) -> str:
+    if _host_allowed(facts):
         return ""
-    meant = (*literal_addresses(looked.parts.host), *looked.addresses)
-    objections = (judge(address, looked.policy.allow_networks) for address in meant)
-    return next((f"{looked.parts.host} is {objection}" for objection in objections if objection), "")
+    meant = (*literal_addresses(facts.parts.host), *facts.addresses)
+    objections = (judge(address, facts.policy.allow_networks) for address in meant)
+    return next((f"{facts.parts.host} is {objection}" for objection in objections if objection), "")
 
 
-def _host_allowed(looked: Looked) -> bool:
-    return any_matches(looked.parts.names(), looked.policy.allow_hosts)
+def _host_allowed(facts: UrlFacts) -> bool:
+    return any_matches(facts.parts.names(), facts.policy.allow_hosts)
 
 
 _HOST_HINT = 'to allow it: security.url_policy.allow_hosts = ["{host}"]'
 
-RULES: tuple[Rule, ...] = (
-    Rule("url-malformed", _malformed, "write it as https://host/path"),
-    Rule("url-scheme", _scheme, "use https, or add the scheme to security.url_policy.schemes"),
-    Rule("url-credentials", _credentials, "leave them out of the URL; pass them as a header or a configured secret"),
-    Rule("url-denied-host", _denied_host, "see security.url_policy.deny_hosts"),
-    Rule("url-metadata", _metadata, _HOST_HINT),
-    Rule("url-numeric-host", _numeric, "write the address as a.b.c.d"),
-    Rule("url-address", _address, _HOST_HINT + " or its network in security.url_policy.allow_networks"),
+RULES: tuple[UrlRule, ...] = (
+    UrlRule("url-malformed", _malformed, "write it as https://host/path"),
+    UrlRule("url-scheme", _scheme, "use https, or add the scheme to security.url_policy.schemes"),
+    UrlRule("url-credentials", _credentials, "leave them out of the URL; pass them as a header or a configured secret"),
+    UrlRule("url-denied-host", _denied_host, "see security.url_policy.deny_hosts"),
+    UrlRule("url-metadata", _metadata, _HOST_HINT),
+    UrlRule("url-numeric-host", _numeric, "write the address as a.b.c.d"),
+    UrlRule("url-address", _address, _HOST_HINT + " or its network in security.url_policy.allow_networks"),
 )
 """In the order they are tried."""
 
 
-def climb(looked: Looked) -> list[tuple[str, Verdict]]:
+def climb(facts: UrlFacts) -> list[tuple[str, Verdict]]:
     """What each rung says, down to the first that objects."""
     said: list[tuple[str, Verdict]] = []
     for rule in RULES:
-        objection = rule.objection(looked)
+        objection = rule.objection(facts)
         if objection:
-            hint = rule.hint.replace("{host}", looked.parts.host)
+            hint = rule.hint.replace("{host}", facts.parts.host)
             return [*said, (rule.name, Deny(rule.name, objection, hint))]
         said.append((rule.name, Allow(rule.name)))
     return said
