@@ -19,7 +19,7 @@ def run_searches(plan: Plan) -> list[Searched]:
     return [_searched(number, entries) for number in range(plan.rounds)]
 
 
-def _searched(number: int, entries: tuple[recall.Entry, ...]) -> Searched:
+def _searched(number: int, entries: tuple[recall.CatalogEntry, ...]) -> Searched:
     began = time.perf_counter()
     index = Index(entries)
     built = time.perf_counter() - began

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from clawft.app import App, gateway_token, run
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.config.settings import Settings
 from clawft.gateway.http.access import LOOPBACK_HOSTS, Access, open_to_all, with_token
 from clawft.gateway.http.app import HttpApp
@@ -50,7 +50,7 @@ class Gateway:
         settings: Settings | None = None,
     ) -> None:
         known = settings or Settings(
-            home=home(), workspace=Path(workspace).resolve(), names=Form(names), builtin=builtin
+            home=home(), workspace=Path(workspace).resolve(), names=NameForm(names), builtin=builtin
         )
         self._app = App(known, outside=False)
         functions = [each for each in offered if not isinstance(each, Provider)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.catalog.names import MAX_NAME, RESERVED, Form, accepted, canonical, exported, fit, refuse_server
+from clawft.catalog.names import MAX_NAME, RESERVED, NameForm, accepted, canonical, exported, fit, refuse_server
 from clawft.model import Origin, Tool
 from tests.requirements import requirement
 
@@ -23,21 +23,21 @@ def tool(name: str, alias: str = "") -> Tool:
 @pytest.mark.parametrize(
     ("form", "outside", "inside"),
     [
-        (Form.PLAIN, "github__create_issue", "git__status"),
-        (Form.MCP, "mcp:github__create_issue", "git__status"),
-        (Form.CLAUDE, "mcp__github__create_issue", "mcp__git__status"),
-        (Form.BARE, "create_issue", "status"),
+        (NameForm.PLAIN, "github__create_issue", "git__status"),
+        (NameForm.MCP, "mcp:github__create_issue", "git__status"),
+        (NameForm.CLAUDE, "mcp__github__create_issue", "mcp__git__status"),
+        (NameForm.BARE, "create_issue", "status"),
     ],
 )
-def test_the_four_forms(form: Form, outside: str, inside: str) -> None:
+def test_the_four_forms(form: NameForm, outside: str, inside: str) -> None:
     assert exported(GITHUB, tool("create_issue"), form) == outside
     assert exported(GIT, tool("status"), form) == inside
 
 
 @requirement("PROV-08")
 def test_an_alias_is_the_bare_name() -> None:
-    assert exported(Origin("file"), tool("read", alias="read_file"), Form.BARE) == "read_file"
-    assert exported(Origin("file"), tool("read", alias="read_file"), Form.PLAIN) == "file__read"
+    assert exported(Origin("file"), tool("read", alias="read_file"), NameForm.BARE) == "read_file"
+    assert exported(Origin("file"), tool("read", alias="read_file"), NameForm.PLAIN) == "file__read"
 
 
 @requirement("PROV-05", "T-7.5")
@@ -57,8 +57,8 @@ def test_every_spelling_is_accepted() -> None:
 
 
 @requirement("PROV-10")
-@pytest.mark.parametrize("form", list(Form))
-def test_what_is_exported_is_also_accepted(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_what_is_exported_is_also_accepted(form: NameForm) -> None:
     for name in ("create_issue", "with.dot", "ünïcode", "x" * 200, "a/b c"):
         name_seen = exported(GITHUB, tool(name), form)
         spellings = {*accepted(GITHUB, tool(name)), fit(name), f"mcp:{fit(f'github__{name}')}"}

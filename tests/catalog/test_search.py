@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from clawft.catalog.search import Index
-from clawft.catalog.surface import Form, Surface, cost_of, without_finders
+from clawft.catalog.surface import Surface, SurfaceForm, cost_of, without_finders
 from clawft.catalog.words import words
 from tests import peers
 from tests.catalog import recall
@@ -59,7 +59,7 @@ def test_words_are_stems() -> None:
 def test_what_is_listed_depends_on_what_it_costs() -> None:
     entries = recall.entries()
     assert cost_of(entries) > 100_000
-    auto = Surface(Form.AUTO, tokens=20_000)
+    auto = Surface(SurfaceForm.AUTO, tokens=20_000)
     assert auto.searches(entries)
     assert not auto.searches(entries[:5])
     assert auto.listed(entries[:5], lambda entry: False) == without_finders(entries[:5])

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Entry, Offer, Snapshot, build, rename
+from clawft.catalog.names import NameForm
+from clawft.catalog.snapshot import CatalogEntry, ProviderOffer, Snapshot, build, rename
 from clawft.model import Call, Caller, Next, Origin, Reply, Tool
 from tests.requirements import requirement
 
@@ -29,12 +29,12 @@ def goes_to(place: str) -> Callable[[Tool], Next]:
     return bind
 
 
-def server(name: str, *tools: Tool) -> Offer:
-    return Offer(Origin(f"mcp:{name}", server=name, trusted=False), tools, goes_to(name))
+def server(name: str, *tools: Tool) -> ProviderOffer:
+    return ProviderOffer(Origin(f"mcp:{name}", server=name, trusted=False), tools, goes_to(name))
 
 
-def inside(namespace: str, *tools: Tool) -> Offer:
-    return Offer(Origin(namespace), tools, goes_to(namespace))
+def inside(namespace: str, *tools: Tool) -> ProviderOffer:
+    return ProviderOffer(Origin(namespace), tools, goes_to(namespace))
 
 
 def names(snapshot: Snapshot) -> list[str]:
@@ -47,7 +47,7 @@ def reached(snapshot: Snapshot, name: str) -> str:
     return asyncio.run(_run(entry))
 
 
-async def _run(entry: Entry) -> str:
+async def _run(entry: CatalogEntry) -> str:
     reply = await entry.run(Call(Caller(), entry.canonical, entry.tool, entry.origin))
     return json.loads(reply.result)["content"][0]["text"]
 
@@ -60,8 +60,8 @@ def test_equal_tool_names_of_different_servers_never_mix() -> None:
 
 
 @requirement("PROV-09")
-@pytest.mark.parametrize("form", list(Form))
-def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_every_form_is_accepted_whatever_is_exported(form: NameForm) -> None:
     snapshot = build([server("github", tool("create_issue")), inside("file", tool("read", alias="read_file"))], form)
     for spelling in (
         "github__create_issue",
@@ -76,8 +76,8 @@ def test_every_form_is_accepted_whatever_is_exported(form: Form) -> None:
 
 
 @requirement("PROV-09", "MEM-01")
-@pytest.mark.parametrize("form", list(Form))
-def test_a_second_name_with_the_namespace_in_it_has_all_spellings(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_a_second_name_with_the_namespace_in_it_has_all_spellings(form: NameForm) -> None:
     snapshot = build([inside("memory", tool("recall", alias="memory_get"), tool("get_all"))], form)
     spellings = ("memory_get", "memory__get", "mcp__memory__get", "mcp:memory__get", "mcp:memory:get")
     for spelling in spellings:
@@ -98,8 +98,8 @@ def test_other_names_find_nothing(name: str) -> None:
 
 
 @requirement("PROV-09", "PROV-06")
-@pytest.mark.parametrize("form", [Form.PLAIN, Form.MCP, Form.CLAUDE])
-def test_a_bare_name_that_is_not_listed_is_accepted_where_one_tool_alone_has_it(form: Form) -> None:
+@pytest.mark.parametrize("form", [NameForm.PLAIN, NameForm.MCP, NameForm.CLAUDE])
+def test_a_bare_name_that_is_not_listed_is_accepted_where_one_tool_alone_has_it(form: NameForm) -> None:
     offers = [
         inside("file", tool("read", alias="read_file"), tool("odd", alias="both")),
         server("one", tool("go"), tool("read_file"), tool("both"), tool("a.b")),
@@ -113,7 +113,7 @@ def test_a_bare_name_that_is_not_listed_is_accepted_where_one_tool_alone_has_it(
 
 @requirement("PROV-13", "S4-EX-02")
 def test_with_bare_names_a_server_wins_over_a_built_in() -> None:
-    snapshot = build([inside("file", tool("read", alias="read_file")), server("fs", tool("read_file"))], Form.BARE)
+    snapshot = build([inside("file", tool("read", alias="read_file")), server("fs", tool("read_file"))], NameForm.BARE)
     assert reached(snapshot, "read_file") == "fs/read_file"
     assert reached(snapshot, "file__read") == "file/read"
     assert names(snapshot) == ["read_file", "file__read"]
@@ -121,7 +121,7 @@ def test_with_bare_names_a_server_wins_over_a_built_in() -> None:
 
 @requirement("PROV-13")
 def test_of_two_servers_with_one_bare_name_the_later_keeps_its_prefix() -> None:
-    snapshot = build([server("one", tool("go")), server("two", tool("go"))], Form.BARE)
+    snapshot = build([server("one", tool("go")), server("two", tool("go"))], NameForm.BARE)
     assert names(snapshot) == ["go", "two__go"]
     assert (reached(snapshot, "go"), reached(snapshot, "two__go"), reached(snapshot, "one__go")) == (
         "one/go",
@@ -141,8 +141,8 @@ def test_of_two_tools_with_one_name_the_second_is_refused_with_a_message() -> No
 
 
 @requirement("PROV-06")
-@pytest.mark.parametrize("form", list(Form))
-def test_a_server_that_lists_a_tool_twice_has_it_once(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_a_server_that_lists_a_tool_twice_has_it_once(form: NameForm) -> None:
     snapshot = build([server("a", tool("b"), tool("b"))], form)
     assert len(snapshot.entries) == 1
     assert len(snapshot.clashes) == 1
@@ -157,8 +157,8 @@ def test_no_spelling_takes_over_a_name_that_another_tool_is_listed_under() -> No
 
 
 @requirement("GUARD-06")
-@pytest.mark.parametrize("form", list(Form))
-def test_a_rule_about_a_tool_is_never_asked_about_another(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_a_rule_about_a_tool_is_never_asked_about_another(form: NameForm) -> None:
     """A provider and a server of one name: the spellings of both are looked up by their own canonical name."""
     snapshot = build([inside("x", tool("y", alias="z")), server("x", tool("y"))], form)
     for entry in snapshot.entries:
@@ -173,8 +173,8 @@ def test_the_order_is_the_order_of_registration() -> None:
 
 
 @requirement("PROV-18", "F9b-T26")
-@pytest.mark.parametrize("form", list(Form))
-def test_a_thousand_tools_of_twenty_servers_route_to_their_own(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_a_thousand_tools_of_twenty_servers_route_to_their_own(form: NameForm) -> None:
     offers = [server(f"s{n}", *(tool(f"tool_{i}") for i in range(50))) for n in range(20)]
     snapshot = build(offers, form)
     assert len(set(names(snapshot))) == 1000
@@ -199,8 +199,8 @@ def test_nothing_offered_is_nothing_found() -> None:
 
 
 @requirement("SHELL-05")
-@pytest.mark.parametrize("form", list(Form))
-def test_what_did_not_change_is_taken_over_and_the_rest_is_bound_anew(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+def test_what_did_not_change_is_taken_over_and_the_rest_is_bound_anew(form: NameForm) -> None:
     stays, goes, restarted = server("a", tool("x")), server("b", tool("y")), server("c", tool("z"))
     before = build([stays, goes, restarted], form)
     again = replace(restarted, origin=replace(restarted.origin))
@@ -214,7 +214,7 @@ def test_what_did_not_change_is_taken_over_and_the_rest_is_bound_anew(form: Form
 @requirement("SHELL-05")
 def test_a_bare_name_goes_to_the_server_that_is_left() -> None:
     one, two = server("one", tool("go")), server("two", tool("go"))
-    before = build([one, two], Form.BARE)
-    after = build([two], Form.BARE, before=before)
+    before = build([one, two], NameForm.BARE)
+    after = build([two], NameForm.BARE, before=before)
     assert (names(before), names(after)) == (["go", "two__go"], ["go"])
     assert reached(after, "go") == "two/go"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.config.keys import BY_NAME, KEYS
 from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems, read_bytes
 from clawft.config.settings import Settings
@@ -47,7 +47,7 @@ def test_the_table_of_keys_and_the_settings_have_the_same_defaults(home: Path, w
         for field in key.field.split("."):
             value = getattr(value, field)
         assert value == key.default, key.name
-        assert key.read(key.default.value if isinstance(key.default, Form) else list_of(key.default)) == key.default
+        assert key.read(key.default.value if isinstance(key.default, NameForm) else list_of(key.default)) == key.default
         assert key.doc.endswith(".")
 
 
@@ -149,7 +149,7 @@ prices = { local = { input = 0, output = 0 } }
     )
     found = load(home, workspace, "default")
     settings = found.settings
-    assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), Form.CLAUDE)
+    assert (settings.allow, settings.deny, settings.names) == (("file__*",), ("*write",), NameForm.CLAUDE)
     assert (settings.builtin, settings.result_limit, settings.audit, settings.audit_values) == (False, 100, False, True)
     assert settings.resource_limit == 200
     assert (settings.redact, settings.ask, settings.approval_days) == (True, "all", 30)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from clawft.catalog.snapshot import Entry as Listed
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.delegate.endpoint import Endpoint
 from clawft.delegate.events import Event
 from clawft.delegate.executor import ExecutionContext
@@ -56,7 +56,7 @@ def gateway(*, server: str = "") -> Gateway:
     return made
 
 
-def named(made: Gateway, name: str) -> Listed:
+def named(made: Gateway, name: str) -> CatalogEntry:
     found = made.tools.find(name)
     assert found is not None
     return found

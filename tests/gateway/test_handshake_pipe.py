@@ -7,7 +7,7 @@ import pytest
 from mcp_types.methods import validate_server_result
 
 from clawft._version import __version__
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.errors import BadParams, ExecutionFailed, InvalidArguments
 from clawft.gateway.core import Gateway
 from clawft.model import Call, Caller, CallToolResult, Grant, Prompt, Reply
@@ -117,8 +117,8 @@ async def test_a_cursor_that_is_not_ours_is_refused() -> None:
 
 
 @requirement("SHELL-06", "T-7.16", "PROV-09", "F8-T13")
-@pytest.mark.parametrize("form", list(Form))
-async def test_a_call_reaches_its_tool_by_any_spelling(form: Form) -> None:
+@pytest.mark.parametrize("form", list(NameForm))
+async def test_a_call_reaches_its_tool_by_any_spelling(form: NameForm) -> None:
     async with pipe(gateway(form=form)) as caller:
         await caller.initialize()
         for name in ("demo__echo", "mcp__demo__echo", "mcp:demo__echo", "mcp:demo:echo"):

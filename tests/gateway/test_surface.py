@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clawft.app import App
-from clawft.catalog.surface import FINDERS, Form, Surface
+from clawft.catalog.surface import FINDERS, Surface, SurfaceForm
 from clawft.config.settings import Settings
 from clawft.errors import ToolNotFound
 from clawft.model import Caller, Grant
@@ -19,7 +19,7 @@ from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, cancelled, mcp_server, modern_meta, request, text_of
 
 
-def app_with(home: Path, workspace: Path, form: Form, **more: Any) -> App:
+def app_with(home: Path, workspace: Path, form: SurfaceForm, **more: Any) -> App:
     return App(Settings(home=home, workspace=workspace, surface=Surface(form, **more)), outside=False)
 
 
@@ -34,26 +34,26 @@ async def asked(app: App, tool: str, /, caller: Caller | None = None, **given: A
 
 
 async def test_only_the_pair_and_what_is_pinned_is_listed(home: Path, workspace: Path) -> None:
-    assert listed(app_with(home, workspace, Form.SEARCH)) == FINDERS
-    pinned = app_with(home, workspace, Form.SEARCH, pinned=("git__*",))
+    assert listed(app_with(home, workspace, SurfaceForm.SEARCH)) == FINDERS
+    pinned = app_with(home, workspace, SurfaceForm.SEARCH, pinned=("git__*",))
     assert {"git__status", *FINDERS} <= listed(pinned)
     assert "file__read" not in listed(pinned)
 
 
 async def test_auto_searches_only_where_the_list_would_be_too_long(home: Path, workspace: Path) -> None:
-    assert not listed(app_with(home, workspace, Form.AUTO, tokens=1_000_000)) & FINDERS
-    assert listed(app_with(home, workspace, Form.AUTO, tokens=100)) == FINDERS
-    assert not listed(app_with(home, workspace, Form.FULL)) & FINDERS
+    assert not listed(app_with(home, workspace, SurfaceForm.AUTO, tokens=1_000_000)) & FINDERS
+    assert listed(app_with(home, workspace, SurfaceForm.AUTO, tokens=100)) == FINDERS
+    assert not listed(app_with(home, workspace, SurfaceForm.FULL)) & FINDERS
 
 
 async def test_without_built_ins_the_pair_is_still_there(home: Path, workspace: Path) -> None:
-    settings = Settings(home=home, workspace=workspace, builtin=False, surface=Surface(Form.SEARCH))
+    settings = Settings(home=home, workspace=workspace, builtin=False, surface=Surface(SurfaceForm.SEARCH))
     assert listed(App(settings, outside=False)) == FINDERS
 
 
 async def test_a_tool_is_found_with_its_schema_and_called(home: Path, workspace: Path) -> None:
     (workspace / "note.txt").write_text("hello")
-    app = app_with(home, workspace, Form.SEARCH)
+    app = app_with(home, workspace, SurfaceForm.SEARCH)
     _, found = await asked(app, "weft__search_tools", query="read a text file", limit=3)
     assert len(found["tools"]) == 3
     assert found["tools"][0]["name"] == "file__read"
@@ -62,7 +62,7 @@ async def test_a_tool_is_found_with_its_schema_and_called(home: Path, workspace:
 
 
 async def test_what_is_hidden_is_neither_found_nor_called(home: Path, workspace: Path) -> None:
-    app = app_with(home, workspace, Form.SEARCH)
+    app = app_with(home, workspace, SurfaceForm.SEARCH)
     blind = Caller(grant=Grant(deny=("file__read",)))
     _, found = await asked(app, "weft__search_tools", blind, query="read a text file", limit=20)
     assert "file__read" not in {tool["name"] for tool in found["tools"]}
@@ -74,7 +74,7 @@ async def test_what_is_hidden_is_neither_found_nor_called(home: Path, workspace:
 
 
 async def test_rules_judge_the_inner_call(home: Path, workspace: Path) -> None:
-    app = app_with(home, workspace, Form.SEARCH)
+    app = app_with(home, workspace, SurfaceForm.SEARCH)
     given = {"command": "rm -rf /"}
     is_error, said = await asked(app, "weft__call_tool", name="shell__exec", arguments=given)
     assert is_error
@@ -82,7 +82,7 @@ async def test_rules_judge_the_inner_call(home: Path, workspace: Path) -> None:
 
 
 async def test_the_pair_does_not_call_itself(home: Path, workspace: Path) -> None:
-    app = app_with(home, workspace, Form.SEARCH)
+    app = app_with(home, workspace, SurfaceForm.SEARCH)
     for name in ("weft__call_tool", "mcp__weft__call_tool", "mcp:weft:call_tool"):
         is_error, said = await asked(app, "weft__call_tool", name=name, arguments={"name": name})
         assert is_error, name
@@ -90,7 +90,7 @@ async def test_the_pair_does_not_call_itself(home: Path, workspace: Path) -> Non
 
 
 async def test_an_unknown_tool_names_the_nearest(home: Path, workspace: Path) -> None:
-    is_error, said = await asked(app_with(home, workspace, Form.SEARCH), "weft__call_tool", name="git_commits")
+    is_error, said = await asked(app_with(home, workspace, SurfaceForm.SEARCH), "weft__call_tool", name="git_commits")
     assert is_error
     assert "git__commit" in said
 

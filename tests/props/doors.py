@@ -93,9 +93,9 @@ def _result(data: bytes) -> None:
 
 def _name(data: bytes) -> None:
     tool = Tool(text(data), b"{}")
-    for form in names.Form:
+    for form in names.NameForm:
         exported = names.exported(Origin("x", "server"), tool, form)
-        assert form is names.Form.MCP or 1 <= len(exported) <= names.MAX_NAME
+        assert form is names.NameForm.MCP or 1 <= len(exported) <= names.MAX_NAME
     names.refuse_server(text(data))
 
 

@@ -13,7 +13,7 @@ from clawft.app.editors import EditorsAtTheDoor
 from clawft.app.kept import sealing_key
 from clawft.app.own_tools import OwnTools
 from clawft.app.serving import serve_http, serve_stdio
-from clawft.catalog.surface import Form as Surface
+from clawft.catalog.surface import SurfaceForm
 from clawft.config.follow import RUNNING, ServerFiles
 from clawft.config.places import audit_file
 from clawft.config.settings import Settings
@@ -173,7 +173,7 @@ class App:
     def _register(self, outside: bool) -> None:
         if self.settings.builtin:
             self._register_builtins()
-        if self.settings.surface.form is not Surface.FULL:
+        if self.settings.surface.form is not SurfaceForm.FULL:
             self._own.offer_search()
         if self.settings.delegation.is_on:
             self._register_delegate()

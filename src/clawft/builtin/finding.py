@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import FINDERS
 from clawft.errors import InvalidArguments, ToolNotFound
 from clawft.model import Caller, Reply, Talk
@@ -16,8 +16,8 @@ from clawft.provider.function import tool
 MAX_FOUND = 20
 MAX_DESCRIPTION = 1_200
 
-Search = Callable[[Caller, str, int], Sequence[Entry]]
-Find = Callable[[str], Entry | None]
+Search = Callable[[Caller, str, int], Sequence[CatalogEntry]]
+Find = Callable[[str], CatalogEntry | None]
 CallTool = Callable[[Caller, str, bytes, Talk], Awaitable[Reply]]
 
 
@@ -61,7 +61,7 @@ def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[
     return search_tools, call_tool
 
 
-def _told(entry: Entry) -> FoundTool:
+def _told(entry: CatalogEntry) -> FoundTool:
     text = entry.tool.description
     cut = text if len(text) <= MAX_DESCRIPTION else text[:MAX_DESCRIPTION] + "…"
     return FoundTool(entry.name, cut, Raw(entry.tool.input_schema))

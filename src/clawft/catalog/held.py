@@ -32,7 +32,7 @@ def roots_of(templates: Iterable[str]) -> tuple[str, ...]:
     return tuple(roots)
 
 
-class Held(Struct, frozen=True, dict=True):
+class Holdings(Struct, frozen=True, dict=True):
     """What one owner has: what it lists, and the roots of its templates."""
 
     owner: str
@@ -54,7 +54,7 @@ class Held(Struct, frozen=True, dict=True):
     def may_have_below(self, root: str) -> bool:
         return _begins(self.roots, root) or _under(self.roots, root) > 0 or _under(self.in_order, root) > 0
 
-    def meets(self, other: Held) -> bool:
+    def meets(self, other: Holdings) -> bool:
         """Is there anything that both may have?"""
         return (
             not self.uris.isdisjoint(other.uris)
@@ -65,7 +65,7 @@ class Held(Struct, frozen=True, dict=True):
         )
 
 
-def is_shared(everybody: Sequence[Held]) -> bool:
+def is_shared(everybody: Sequence[Holdings]) -> bool:
     """Is there anything that two of them may have, or that looks as if? One look at all, and not at each pair."""
     different = len(frozenset[str]().union(*(each.uris for each in everybody)))
     if sum(len(each.uris) for each in everybody) > different or any(each.poses for each in everybody):
@@ -81,11 +81,11 @@ def is_shared(everybody: Sequence[Held]) -> bool:
     )
 
 
-class Spelled(Struct, frozen=True):
+class UriSpelling(Struct, frozen=True):
     """How what an owner names is spelled for somebody who also reaches those before it."""
 
-    own: Held
-    before: tuple[Held, ...] = ()
+    own: Holdings
+    before: tuple[Holdings, ...] = ()
 
     def __call__(self, uri: str) -> str:
         """What it does not have itself is not its own: whoever reads that means somebody else's."""

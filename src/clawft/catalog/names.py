@@ -23,7 +23,7 @@ _SERVER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _HASH_LENGTH = 8
 
 
-class Form(Enum):
+class NameForm(Enum):
     """What `--names` chooses."""
 
     PLAIN = "plain"
@@ -37,15 +37,15 @@ def canonical(origin: Origin, tool: str) -> str:
     return f"mcp:{origin.server}__{tool}" if origin.server else f"{origin.namespace}__{tool}"
 
 
-def exported(origin: Origin, tool: Tool, form: Form) -> str:
+def exported(origin: Origin, tool: Tool, form: NameForm) -> str:
     """The name an agent sees. Only the `mcp` form has a colon, for those who ask for it."""
     prefix = origin.server or origin.namespace
-    if form is Form.BARE:
+    if form is NameForm.BARE:
         return fit(tool.alias or tool.name)
-    if form is Form.CLAUDE:
+    if form is NameForm.CLAUDE:
         return fit(f"mcp__{prefix}__{tool.name}")
     plain = fit(f"{prefix}__{tool.name}")
-    return f"mcp:{plain}" if form is Form.MCP and origin.server else plain
+    return f"mcp:{plain}" if form is NameForm.MCP and origin.server else plain
 
 
 def heads(origin: Origin) -> tuple[str, ...]:

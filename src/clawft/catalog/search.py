@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.words import MEANING, SENTENCE, words
 from clawft.model import ToolDefinition
 
@@ -55,7 +55,7 @@ class Postings:
 class Index:
     """Made once for a catalog, asked many times."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, entries: Sequence[CatalogEntry]) -> None:
         self._entries = entries
         self._postings: dict[str, Postings] = {}
         heard: Counter[str] = Counter()
@@ -78,7 +78,7 @@ class Index:
                 found.add(at, weight)
         return sum(weights.values())
 
-    def search(self, query: str, limit: int) -> list[Entry]:
+    def search(self, query: str, limit: int) -> list[CatalogEntry]:
         """The best first. Ties keep the order of the catalog."""
         scores: dict[int, float] = defaultdict(float)
         asked = list(dict.fromkeys(words(query)))[:MAX_QUERY_WORDS]
@@ -128,7 +128,7 @@ def _weighed(fields: Iterable[tuple[str, str]]) -> dict[str, float]:
     return weights
 
 
-def _fields(entry: Entry, heard: Counter[str]) -> Iterator[tuple[str, str]]:
+def _fields(entry: CatalogEntry, heard: Counter[str]) -> Iterator[tuple[str, str]]:
     """`heard`: bytes of definitions, by server. Who says too much is found by the names of its tools alone."""
     tool, owner = entry.tool, entry.origin.server or entry.origin.namespace
     yield "name", f"{tool.name} {tool.alias}"

@@ -9,7 +9,7 @@ from typing import Protocol, overload
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.names import SURELY_FIT, Form, accepted, canonical, exported, fitted, heads, second
+from clawft.catalog.names import SURELY_FIT, NameForm, accepted, canonical, exported, fitted, heads, second
 from clawft.model import Next, Origin, Shortcut, Tool
 
 
@@ -17,7 +17,7 @@ def _none(tool: Tool) -> Shortcut | None:
     return None
 
 
-class Offer(Struct, frozen=True):
+class ProviderOffer(Struct, frozen=True):
     """What one provider brings. `bind` gives the composed way down for one of its tools, `shorten` the short one."""
 
     origin: Origin
@@ -26,7 +26,7 @@ class Offer(Struct, frozen=True):
     shorten: Callable[[Tool], Shortcut | None] = _none
 
 
-class Entry(Struct, frozen=True):
+class CatalogEntry(Struct, frozen=True):
     """One tool in the catalog: the name agents see, its definition and its way down.
 
     There may be tens of thousands: whatever can be told from these is not kept beside them.
@@ -64,7 +64,7 @@ def _names(name: str, origin: Origin, tool: str, alias: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, *accepted(origin, Tool(tool, b"")), *second(origin, alias))))
 
 
-class Named(Protocol):
+class HasNames(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
@@ -74,7 +74,7 @@ class Spellings(Sequence[str]):
 
     __slots__ = ("_named",)
 
-    def __init__(self, named: Named) -> None:
+    def __init__(self, named: HasNames) -> None:
         self._named = named
 
     def __len__(self) -> int:
@@ -99,32 +99,32 @@ class Clash(Struct, frozen=True):
 
 
 class Snapshot(Struct, frozen=True, dict=True):
-    entries: tuple[Entry, ...] = ()
-    table: Mapping[str, Entry] = {}
+    entries: tuple[CatalogEntry, ...] = ()
+    table: Mapping[str, CatalogEntry] = {}
     """By the name agents see."""
-    canonical: Mapping[str, Entry] = {}
+    canonical: Mapping[str, CatalogEntry] = {}
     clashes: tuple[Clash, ...] = ()
     origins: tuple[tuple[Origin, tuple[str, ...]], ...] = ()
     """In their order, each with the heads of its names."""
-    met: dict[str, Entry] = {}
+    met: dict[str, CatalogEntry] = {}
     """By other spellings that were used; a few, as most agents use one."""
 
     @cached_property
-    def others(self) -> Mapping[str, Entry]:
+    def others(self) -> Mapping[str, CatalogEntry]:
         """By second names, and by those that had to be made to fit. Made when somebody uses one: most agents do not."""
         return _others(self.table)
 
     @cached_property
-    def bare(self) -> Mapping[str, Entry | None]:
+    def bare(self) -> Mapping[str, CatalogEntry | None]:
         """By names without any prefix; none where two tools could be meant. Made when somebody uses one."""
         own, of_servers = (_bare(self.entries, of_servers=which) for which in (False, True))
         return {**own, **of_servers}
 
-    def find(self, name: str) -> Entry | None:
+    def find(self, name: str) -> CatalogEntry | None:
         """By any spelling. Exported names first: nobody's other spelling may take one over."""
         return self.table.get(name) or self.met.get(name) or self._meet(name)
 
-    def _meet(self, name: str) -> Entry | None:
+    def _meet(self, name: str) -> CatalogEntry | None:
         """Of two tools the first has a spelling."""
         other = self.others.get(name)
         for origin, known in self.origins:
@@ -133,14 +133,14 @@ class Snapshot(Struct, frozen=True, dict=True):
                 return self._remember(name, found or other)
         return self._remember(name, self.bare.get(name))
 
-    def _behind(self, known: tuple[str, ...], origin: Origin, name: str) -> Entry | None:
+    def _behind(self, known: tuple[str, ...], origin: Origin, name: str) -> CatalogEntry | None:
         if not name.startswith(known):
             return None
         tools = (name.removeprefix(head) for head in known if name.startswith(head))
         found = (self.canonical.get(canonical(origin, tool)) for tool in tools)
         return next((entry for entry in found if entry is not None and entry.origin is origin), None)
 
-    def _remember(self, name: str, entry: Entry | None) -> Entry | None:
+    def _remember(self, name: str, entry: CatalogEntry | None) -> CatalogEntry | None:
         if entry is not None:
             if len(self.met) >= _MAX_MET:
                 self.met.clear()
@@ -153,24 +153,27 @@ NOTHING = Snapshot()
 
 
 def build(
-    offers: Sequence[Offer], form: Form = Form.PLAIN, beside: Snapshot = NOTHING, before: Snapshot = NOTHING
+    offers: Sequence[ProviderOffer],
+    form: NameForm = NameForm.PLAIN,
+    beside: Snapshot = NOTHING,
+    before: Snapshot = NOTHING,
 ) -> Snapshot:
     """All tools of all offers in a stable order. Of two that would get one name the second is refused, not renamed.
 
     `beside` is offered already, and keeps its names. `before` is what this one replaces: what did not change since is
     taken over, so that a hundred servers that come up one by one do not have all their tools bound a hundred times.
     """
-    entries: dict[str, Entry] = {}
-    inside: dict[str, Entry] = {}
+    entries: dict[str, CatalogEntry] = {}
+    inside: dict[str, CatalogEntry] = {}
     clashes: list[Clash] = []
 
-    def taken(name: str) -> Entry | None:
+    def taken(name: str) -> CatalogEntry | None:
         return entries.get(name) or (beside.find(name) if beside.entries else None)
 
     for offer, tool in _in_order(offers, form):
         own = canonical(offer.origin, tool.name)
         kept = _unchanged(before.canonical.get(own), offer.origin, tool)
-        name = kept.name if kept is not None and form is not Form.BARE else _export(offer.origin, tool, form, taken)
+        name = kept.name if kept is not None and form is not NameForm.BARE else _export(offer.origin, tool, form, taken)
         owner = taken(name) or inside.get(own)
         if owner is not None:
             clashes.append(Clash(name, f"{_told(offer.origin, tool)} would get the name of {owner.told}"))
@@ -180,36 +183,36 @@ def build(
     return _snapshot(entries, inside, clashes)
 
 
-def _in_order(offers: Sequence[Offer], form: Form) -> Iterator[tuple[Offer, Tool]]:
+def _in_order(offers: Sequence[ProviderOffer], form: NameForm) -> Iterator[tuple[ProviderOffer, Tool]]:
     """As registered; with bare names external servers come first, so that they win over built-ins."""
-    ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is Form.BARE else offers
+    ordered = sorted(offers, key=lambda offer: not offer.origin.server) if form is NameForm.BARE else offers
     return ((offer, tool) for offer in ordered for tool in offer.tools)
 
 
-def _unchanged(entry: Entry | None, origin: Origin, tool: Tool) -> Entry | None:
+def _unchanged(entry: CatalogEntry | None, origin: Origin, tool: Tool) -> CatalogEntry | None:
     """The very same, not only equal: a server that was restarted may be guarded otherwise."""
     return entry if entry is not None and entry.tool is tool and entry.origin is origin else None
 
 
-def _export(origin: Origin, tool: Tool, form: Form, taken: Callable[[str], Entry | None]) -> str:
+def _export(origin: Origin, tool: Tool, form: NameForm, taken: Callable[[str], CatalogEntry | None]) -> str:
     name = exported(origin, tool, form)
-    if form is Form.BARE and taken(name) is not None:
-        return exported(origin, tool, Form.PLAIN)
+    if form is NameForm.BARE and taken(name) is not None:
+        return exported(origin, tool, NameForm.PLAIN)
     return name
 
 
-def _entry(name: str, own: str, offer: Offer, tool: Tool) -> Entry:
-    return Entry(name, own, tool, offer.origin, offer.bind(tool), offer.shorten(tool))
+def _entry(name: str, own: str, offer: ProviderOffer, tool: Tool) -> CatalogEntry:
+    return CatalogEntry(name, own, tool, offer.origin, offer.bind(tool), offer.shorten(tool))
 
 
-def _snapshot(entries: dict[str, Entry], inside: dict[str, Entry], clashes: list[Clash]) -> Snapshot:
+def _snapshot(entries: dict[str, CatalogEntry], inside: dict[str, CatalogEntry], clashes: list[Clash]) -> Snapshot:
     origins = {id(entry.origin): entry.origin for entry in entries.values()}.values()
     known = tuple((origin, heads(origin)) for origin in origins)
     return Snapshot(tuple(entries.values()), entries, inside, tuple(clashes), known)
 
 
-def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
-    others: dict[str, Entry] = {}
+def _others(entries: Mapping[str, CatalogEntry]) -> Mapping[str, CatalogEntry]:
+    others: dict[str, CatalogEntry] = {}
     for entry in entries.values():
         for name in second(entry.origin, entry.tool.alias):
             others.setdefault(name, entry)
@@ -221,23 +224,23 @@ def _others(entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
     return others
 
 
-def _bare(entries: Sequence[Entry], *, of_servers: bool) -> dict[str, Entry | None]:
-    bare: dict[str, Entry | None] = {}
+def _bare(entries: Sequence[CatalogEntry], *, of_servers: bool) -> dict[str, CatalogEntry | None]:
+    bare: dict[str, CatalogEntry | None] = {}
     for entry in entries:
         if bool(entry.origin.server) is of_servers:
             native = (entry.tool.name,) if of_servers else ()
-            for name in dict.fromkeys((exported(entry.origin, entry.tool, Form.BARE), *native)):
+            for name in dict.fromkeys((exported(entry.origin, entry.tool, NameForm.BARE), *native)):
                 bare[name] = None if name in bare else entry
     return bare
 
 
-def without_words(entry: Entry, note: str) -> Entry:
+def without_words(entry: CatalogEntry, note: str) -> CatalogEntry:
     """The same tool with a note in place of everything it says of itself."""
     wire = msgspec.json.encode({"name": entry.name, "description": note, "inputSchema": {"type": "object"}})
     return msgspec.structs.replace(entry, tool=Tool(entry.tool.name, wire))
 
 
-def with_pages(entry: Entry, spell: Callable[[str], str]) -> Entry:
+def with_pages(entry: CatalogEntry, spell: Callable[[str], str]) -> CatalogEntry:
     """The same tool with the page it is shown with spelled so."""
     from clawft.wire import links  # only where URIs are shared
 

@@ -7,7 +7,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 
 BYTES_PER_TOKEN = 4
 """What a definition costs in a model's context, by rule of thumb."""
@@ -15,7 +15,7 @@ FINDERS = frozenset({"weft__search_tools", "weft__call_tool"})
 """The pair, by canonical name."""
 
 
-class Form(Enum):
+class SurfaceForm(Enum):
     """What `--surface` chooses; `auto` searches where all definitions together would not fit."""
 
     FULL = "full"
@@ -24,33 +24,33 @@ class Form(Enum):
 
 
 class Surface(Struct, frozen=True):
-    form: Form = Form.FULL
+    form: SurfaceForm = SurfaceForm.FULL
     tokens: int = 20_000
     """What all definitions together may cost, for `auto`."""
     pinned: tuple[str, ...] = ()
     """Globs of tools that are listed in any case."""
 
-    def searches(self, entries: Sequence[Entry]) -> bool:
+    def searches(self, entries: Sequence[CatalogEntry]) -> bool:
         """Whether these tools are found by search and not listed."""
-        if self.form is Form.AUTO:
+        if self.form is SurfaceForm.AUTO:
             return cost_of(without_finders(entries)) > self.tokens
-        return self.form is Form.SEARCH
+        return self.form is SurfaceForm.SEARCH
 
-    def listed(self, entries: Sequence[Entry], is_pinned: Callable[[Entry], bool]) -> list[Entry]:
+    def listed(self, entries: Sequence[CatalogEntry], is_pinned: Callable[[CatalogEntry], bool]) -> list[CatalogEntry]:
         if not self.searches(entries):
             return without_finders(entries)
         return [entry for entry in entries if entry.canonical in FINDERS or is_pinned(entry)]
 
 
-def without_finders(entries: Sequence[Entry]) -> list[Entry]:
+def without_finders(entries: Sequence[CatalogEntry]) -> list[CatalogEntry]:
     return [entry for entry in entries if entry.canonical not in FINDERS]
 
 
-def tokens_of(entry: Entry) -> int:
+def tokens_of(entry: CatalogEntry) -> int:
     """What a model reads of it: name, description and input schema. Hosts keep the rest to themselves."""
     said = entry.tool.said
     return (len(entry.name) + len(said.description.encode()) + len(bytes(said.input_schema))) // BYTES_PER_TOKEN
 
 
-def cost_of(entries: Sequence[Entry]) -> int:
+def cost_of(entries: Sequence[CatalogEntry]) -> int:
     return sum(map(tokens_of, entries))

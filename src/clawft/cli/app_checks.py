@@ -13,7 +13,7 @@ from clawft.config.places import user_file
 
 if TYPE_CHECKING:  # the doctor brings an app along
     from clawft.app import App
-    from clawft.catalog.snapshot import Entry
+    from clawft.catalog.snapshot import CatalogEntry
     from clawft.config.layers import Found
     from clawft.model import CallToolResult, Tool
 
@@ -63,7 +63,7 @@ def _recall(app: App) -> None:
             app.gateway.register(_Recalled(f"mcp:{name}", offered.tools), server=name)
 
 
-def _is_shortened(entry: Entry) -> bool:
+def _is_shortened(entry: CatalogEntry) -> bool:
     from clawft.catalog.names import fit  # the catalog is loaded anyway
 
     full = f"{entry.origin.server or entry.origin.namespace}__{entry.tool.name}"

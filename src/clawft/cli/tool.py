@@ -16,13 +16,13 @@ from clawft.errors import JsonRpcFailure, ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.catalog.snapshot import Entry
+    from clawft.catalog.snapshot import CatalogEntry
     from clawft.model import Annotations, Origin, Reply
 
 Schema = Mapping[str, Any]
 
 
-def find(app: App, name: str) -> Entry:
+def find(app: App, name: str) -> CatalogEntry:
     """The tool, if this caller may see it. Raises ToolNotFound, which names the nearest one."""
     entry = app.gateway.tools.find_visible(name, app.caller)
     if entry is None:
@@ -83,13 +83,13 @@ def show_options(parser: Parser) -> None:
 
 
 def show(options: Options) -> int:
-    async def work(app: App) -> Entry:
+    async def work(app: App) -> CatalogEntry:
         return find(app, options.name)
 
     return shown(options, work, lambda entry: _print_entry(entry, options), tool=options.name)
 
 
-def _print_entry(entry: Entry, options: Options) -> int:
+def _print_entry(entry: CatalogEntry, options: Options) -> int:
     if options.json:
         print_json(msgspec.Raw(entry.wire))
         return 0
@@ -194,7 +194,7 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
     return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""
 
 
-def _refused(entry: Entry | None, error: JsonRpcFailure) -> Reply:
+def _refused(entry: CatalogEntry | None, error: JsonRpcFailure) -> Reply:
     """As a result that says so, whatever form the server chose."""
     from clawft.model import Reply  # loaded by now
     from clawft.provider.server.call.refusal import in_words

@@ -15,7 +15,7 @@ from clawft.cli.tool import flags
 
 if TYPE_CHECKING:  # `weft tools --help` needs none of it
     from clawft.app import App
-    from clawft.catalog.snapshot import Entry
+    from clawft.catalog.snapshot import CatalogEntry
 
 _SENTENCE_END = re.compile(r"\. (?=[^a-z])")
 
@@ -38,7 +38,7 @@ def _table_options(parser: Parser) -> None:
 
 
 def _list(options: Options) -> int:
-    async def work(app: App) -> tuple[list[Entry], str]:
+    async def work(app: App) -> tuple[list[CatalogEntry], str]:
         listed = [entry for entry in app.gateway.tools.listed(app.caller) if _is_of(entry, tuple(options.only))]
         return listed, "" if listed else _no_tools(app, options)
 
@@ -53,7 +53,7 @@ async def _complete(app: App) -> int:
     return completing.print_names([*listed, *completing.remembered(app)])
 
 
-def _is_of(entry: Entry, only: tuple[str, ...]) -> bool:
+def _is_of(entry: CatalogEntry, only: tuple[str, ...]) -> bool:
     from clawft.policy.globs import any_matches  # loaded by now
 
     return not only or (entry.origin.server or entry.origin.namespace) in only or any_matches(entry.names, only)
@@ -75,14 +75,14 @@ def _search_options(parser: Parser) -> None:
 
 
 def _search(options: Options) -> int:
-    async def work(app: App) -> list[Entry]:
+    async def work(app: App) -> list[CatalogEntry]:
         return app.gateway.tools.search(app.caller, " ".join(options.words), MAX_FOUND)
 
     nothing = "nothing found; `weft tools list` shows all tools"
     return shown(options, work, lambda found: _print_entries(found, options, nothing))
 
 
-def _print_entries(entries: Sequence[Entry], options: Options, nothing: str) -> int:
+def _print_entries(entries: Sequence[CatalogEntry], options: Options, nothing: str) -> int:
     if options.json:
         print_json({"tools": [_summary(entry) for entry in entries], "tokens": cost_of(entries)})
         return 0
@@ -100,7 +100,7 @@ def _print_entries(entries: Sequence[Entry], options: Options, nothing: str) -> 
     return 0
 
 
-def _summary(entry: Entry) -> dict[str, Any]:
+def _summary(entry: CatalogEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "title": entry.tool.title,
@@ -113,12 +113,12 @@ def _summary(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _kind(entry: Entry) -> str:
+def _kind(entry: CatalogEntry) -> str:
     """What a server that is not trusted says of its tools is only its word."""
     return ", ".join((flags(entry.tool.annotations)[0], *(() if entry.origin.trusted else ("untrusted",))))
 
 
-def _does(entry: Entry) -> str:
+def _does(entry: CatalogEntry) -> str:
     return first_sentence(entry.tool.description or entry.tool.title)
 
 

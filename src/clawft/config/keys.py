@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from clawft.catalog.names import Form
-from clawft.catalog.surface import Form as Surface
+from clawft.catalog.names import NameForm
+from clawft.catalog.surface import SurfaceForm
 from clawft.config.delegation import DELEGATION
 from clawft.config.key import Key, Texts, is_http
 from clawft.errors import did_you_mean
@@ -75,13 +75,20 @@ def _sandbox_key(family: str, about: str) -> Key:
 KEYS: tuple[Key, ...] = (
     Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
     Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
-    Key("tools.names", "names", Form, "plain, mcp, claude or bare", Form.PLAIN, "How tools are named towards agents."),
+    Key(
+        "tools.names",
+        "names",
+        NameForm,
+        "plain, mcp, claude or bare",
+        NameForm.PLAIN,
+        "How tools are named towards agents.",
+    ),
     Key(
         "tools.surface",
         "surface.form",
-        Surface,
+        SurfaceForm,
         "full, search or auto",
-        Surface.FULL,
+        SurfaceForm.FULL,
         "What agents are listed: every tool, or a pair of tools that find and call the others.",
     ),
     Key(

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.catalog.surface import Surface
 from clawft.config.places import DEFAULT_AGENT
 from clawft.policy.command import CommandPolicy
@@ -20,7 +20,7 @@ class Settings(Struct, frozen=True):
     home: Path
     workspace: Path
     agent: str = DEFAULT_AGENT
-    names: Form = Form.PLAIN
+    names: NameForm = NameForm.PLAIN
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
     surface: Surface = Surface()

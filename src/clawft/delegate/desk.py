@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawft.catalog.snapshot import Entry
-from clawft.catalog.surface import Form, Surface
+from clawft.catalog.snapshot import CatalogEntry
+from clawft.catalog.surface import Surface, SurfaceForm
 from clawft.delegate import rules, sdk
 from clawft.delegate.budget import Bounds
 from clawft.delegate.events import Outcome, Tell
@@ -171,9 +171,9 @@ class Desk:
         finally:
             await model.close()
 
-    def _given(self, caller: Caller) -> tuple[list[Entry], bool]:
+    def _given(self, caller: Caller) -> tuple[list[CatalogEntry], bool]:
         """The tools the delegate is told of, and whether it must search for the others."""
-        surface = Surface(Form.AUTO, self._config.tool_tokens)
+        surface = Surface(SurfaceForm.AUTO, self._config.tool_tokens)
         entries = self._house.gateway.tools.visible(caller)
         if surface.searches(entries):
             self._house.offer_search()

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.delegate.turns import ToolResult
 from clawft.errors import ClawftError, JsonRpcFailure, ToolNotFound
 from clawft.model import Caller, Reply, Talk
@@ -63,11 +63,11 @@ class ToolExecutor(Protocol):
 class Tools(Protocol):
     """The tools of each caller."""
 
-    def visible(self, caller: Caller) -> list[Entry]: ...
+    def visible(self, caller: Caller) -> list[CatalogEntry]: ...
 
-    def find_visible(self, name: str, caller: Caller) -> Entry | None: ...
+    def find_visible(self, name: str, caller: Caller) -> CatalogEntry | None: ...
 
-    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]: ...
+    def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]: ...
 
 
 class Served(Protocol):
@@ -127,7 +127,7 @@ class McpExecutor:
         entry = self._find(spec.tool, ctx.caller)
         return await _called(self._gateway, entry, spec, ctx) if entry else not_found(spec.tool)
 
-    def _find(self, name: str, caller: Caller) -> Entry | None:
+    def _find(self, name: str, caller: Caller) -> CatalogEntry | None:
         found = self._gateway.tools.find_visible(name, caller)
         if found is not None and found.origin.server:
             return found
@@ -189,7 +189,7 @@ def not_found(tool: str) -> ToolExecutionResult:
 
 
 async def _called(
-    gateway: Served, entry: Entry | None, spec: ToolCallSpec, ctx: ExecutionContext
+    gateway: Served, entry: CatalogEntry | None, spec: ToolCallSpec, ctx: ExecutionContext
 ) -> ToolExecutionResult:
     name, server = (entry.canonical, entry.origin.server) if entry else (spec.tool, spec.tool)
     try:

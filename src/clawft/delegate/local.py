@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.delegate.turns import Answer, Request, Results, Say, Stop, Task, ToolUse
 from clawft.errors import ModelFailed
 
 SUGGESTED = 5
 
-Search = Callable[[str, int], Sequence[Entry]]
+Search = Callable[[str, int], Sequence[CatalogEntry]]
 Knows = Callable[[str], bool]
 
 
@@ -58,7 +58,7 @@ class Local:
         pass
 
 
-def _first_line(entry: Entry) -> str:
+def _first_line(entry: CatalogEntry) -> str:
     return entry.tool.description.strip().partition("\n")[0]
 
 

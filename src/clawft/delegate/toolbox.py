@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from clawft.catalog.names import fit
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.delegate.turns import ToolSpec, ToolUse
 from clawft.errors import ModelFailed
 from clawft.policy.globs import any_matches
@@ -54,18 +54,18 @@ def read_arguments(written: str, name: str) -> dict[str, Any]:
         raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True) from None
 
 
-def filter_tools(entries: Sequence[Entry], include: Sequence[str], exclude: Sequence[str]) -> list[Entry]:
+def filter_tools(entries: Sequence[CatalogEntry], include: Sequence[str], exclude: Sequence[str]) -> list[CatalogEntry]:
     """By globs over any of a tool's names. An empty `include` means all; `exclude` wins."""
     wanted, unwanted = tuple(include), tuple(exclude)
 
-    def is_kept(entry: Entry) -> bool:
+    def is_kept(entry: CatalogEntry) -> bool:
         names = (*entry.names, entry.tool.name)
         return (not wanted or any_matches(names, wanted)) and not hides(unwanted, names)
 
     return [entry for entry in entries if is_kept(entry)]
 
 
-def spec_of(entry: Entry) -> ToolSpec:
+def spec_of(entry: CatalogEntry) -> ToolSpec:
     schema: dict[str, Any] = msgspec.json.decode(entry.tool.input_schema)
     return ToolSpec(entry.name, entry.tool.description or entry.tool.title, schema)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft._version import __version__
-from clawft.catalog.names import Form
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.names import NameForm
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError
 from clawft.gateway.ending import as_reply, told
@@ -66,7 +66,7 @@ class Gateway:
         self,
         guards: Sequence[Guard] = (),
         *,
-        form: Form = Form.PLAIN,
+        form: NameForm = NameForm.PLAIN,
         instructions: str = "",
         page_size: int = DEFAULT_PAGE,
         surface: Surface = Surface(),  # noqa: B008 - frozen, safe to share
@@ -245,9 +245,9 @@ class Gateway:
         except (ToolError, MissingCapability) as failed:
             return told(failed, caller)
 
-    async def _find_soon(self, name: str, caller: Caller) -> Entry | None:
+    async def _find_soon(self, name: str, caller: Caller) -> CatalogEntry | None:
         """A tool that is not there yet may come with a server, or with what this caller has of its own."""
-        entry: Entry | None = None
+        entry: CatalogEntry | None = None
         while entry is None and self.newcomers is not None and self.newcomers.awaited:
             await self.newcomers.next()
             entry = self.tools.find(name, caller)

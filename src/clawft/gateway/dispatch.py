@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.catalog.snapshot import Entry, rename
+from clawft.catalog.snapshot import CatalogEntry, rename
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.listing import read_cursor
@@ -61,7 +61,7 @@ class _List(Struct, frozen=True):
     render: Callable[[Any, Revision], bytes]
 
 
-def _tool(entry: Entry, revision: Revision) -> bytes:
+def _tool(entry: CatalogEntry, revision: Revision) -> bytes:
     tool = entry.tool
     render = _remembered_tool if len(tool.wire) <= MAX_REMEMBERED_BYTES else _rendered_tool
     return render(tool.wire, entry.name, tool.task, revision.name)

@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from clawft.catalog.held import Spelled
+from clawft.catalog.held import UriSpelling
 from clawft.errors import ClawftError, MissingCapability, ToolError
 from clawft.gateway.offer.shared import SharedUris
 from clawft.link.share.workshop import in_turn, is_light
@@ -49,7 +49,7 @@ def may_name(reply: Reply) -> bool:
     return reply.kind is Kind.COMPLETE and not is_one_text(reply.result)
 
 
-async def _spelled(call: Call, reply: Reply, spelled: Spelled | None) -> Reply:
+async def _spelled(call: Call, reply: Reply, spelled: UriSpelling | None) -> Reply:
     """With the resources it names as this caller can read them."""
     if spelled is None or not may_name(reply):
         return reply

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.catalog.snapshot import Entry
+from clawft.catalog.snapshot import CatalogEntry
 from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
@@ -50,7 +50,7 @@ class Heard(Struct, frozen=True, gc=False):
     caller: Caller
     claims: CallerClaims
     target: Target | None = None
-    entry: Entry | None = None
+    entry: CatalogEntry | None = None
     """The tool that is called, if there is one of this name."""
 
 
@@ -115,7 +115,7 @@ class Exchange:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _call(
-        self, target: Target, entry: Entry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
+        self, target: Target, entry: CatalogEntry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
     ) -> bytes:
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
@@ -147,7 +147,7 @@ class Exchange:
     def _open(self, target: Target, state: str, caller: Caller) -> Opened:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
-    def _wants_task(self, entry: Entry, target: Target, caller: Caller) -> bool:
+    def _wants_task(self, entry: CatalogEntry, target: Target, caller: Caller) -> bool:
         if entry.tool.task in _AT_ONCE or not self._gateway.tools.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
@@ -160,7 +160,7 @@ class Exchange:
 
         return self._gateway.tasks.start(caller, target.name, run, known)
 
-    def _check_params(self, entry: Entry, target: Target, caller: Caller, headers: Headers) -> None:
+    def _check_params(self, entry: CatalogEntry, target: Target, caller: Caller, headers: Headers) -> None:
         if b"x-mcp-header" not in entry.tool.wire or not self._gateway.tools.find_visible(target.name, caller):
             return
         found = _mirrors(entry.tool.input_schema)

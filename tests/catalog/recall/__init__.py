@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.catalog.snapshot import Entry, Offer, build
+from clawft.catalog.snapshot import CatalogEntry, ProviderOffer, build
 from clawft.model import Call, Origin, Reply, Tool
 
 FOLDER = Path(__file__).parent
@@ -29,14 +29,14 @@ async def nowhere(call: Call) -> Reply:
     return Reply.text("")
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[CatalogEntry, ...]:
     """As a gateway in front of all these servers would have them."""
     tools: dict[str, list[Tool]] = {}
     for line in gzip.decompress((FOLDER / "tools.jsonl.gz").read_bytes()).splitlines():
         told = msgspec.json.decode(line, type=Listed)
         tool = Tool(told.name, line)
         tools.setdefault(told.server, []).append(tool)
-    offers = [Offer(Origin(name, name), tuple(listed), lambda tool: nowhere) for name, listed in tools.items()]
+    offers = [ProviderOffer(Origin(name, name), tuple(listed), lambda tool: nowhere) for name, listed in tools.items()]
     return build(offers).entries
 
 
@@ -47,5 +47,5 @@ def queries() -> Iterator[tuple[str, frozenset[str]]]:
         yield query, frozenset(tools.split(","))
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: CatalogEntry) -> str:
     return f"{entry.origin.server}/{entry.tool.name}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from clawft.catalog.snapshot import Offer, build
+from clawft.catalog.snapshot import ProviderOffer, build
 from clawft.link.memory import Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
 from clawft.upstream.offer.definition import read_tool
@@ -126,7 +126,7 @@ def test_a_tool_in_the_catalog_takes_no_more_memory_than_it_counts() -> None:
     gc.collect()
     tracemalloc.start()
     tools = tuple(read_tool(bytes(bytearray(wire))) for wire in wires)
-    snapshot = build([Offer(Origin("mcp:a", "a", trusted=False), tools, lambda _: nowhere)])
+    snapshot = build([ProviderOffer(Origin("mcp:a", "a", trusted=False), tools, lambda _: nowhere)])
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(snapshot.entries) == count

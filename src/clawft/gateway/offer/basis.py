@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.gateway.offer.registered import Reaches
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared import SharedUris
@@ -15,5 +15,5 @@ class Basis(Struct, frozen=True):
     roster: Roster
     sides: Sides
     shared: SharedUris
-    form: Form
+    form: NameForm
     reaches: Reaches

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from clawft.catalog import names
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
 from clawft.gateway.offer.registered import Registered
@@ -20,7 +20,7 @@ _MAX_BUILT = 256
 class Personal:
     """Empty for nearly everybody, and then asked nothing."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: NameForm) -> None:
         self._form = form
         self._providers: dict[str, PersonalProvider] = {}
         self._heads: dict[str, tuple[str, ...]] = {}
@@ -76,7 +76,7 @@ class Personal:
 
     def _may_see(self, namespace: str, caller: Caller) -> bool:
         """Bare names do not tell whose they are."""
-        return self._form is Form.BARE or may_see_some(self._heads[namespace], caller.grant)
+        return self._form is NameForm.BARE or may_see_some(self._heads[namespace], caller.grant)
 
     def refusal(self, known: Registered, caller: Caller, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
         """Every spelling of a tool of this provider, if `name` is one of them, and why the caller does not have it."""

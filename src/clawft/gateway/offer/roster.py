@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from clawft.catalog.names import Form
+from clawft.catalog.names import NameForm
 from clawft.errors import InvalidConfig
 from clawft.gateway.offer.personal import Personal
 from clawft.gateway.offer.registered import Registered
@@ -15,7 +15,7 @@ from clawft.provider.base import Provider
 class Roster:
     """One provider for each namespace."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: NameForm) -> None:
         self.personal = Personal(form)
         """What single people have of its own, where a provider is not the same for all."""
         self._known: dict[str, Registered] = {}

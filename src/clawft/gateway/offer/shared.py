@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 
 from msgspec import Struct
 
-from clawft.catalog.held import Held, Spelled, is_shared, roots_of
+from clawft.catalog.held import Holdings, UriSpelling, is_shared, roots_of
 from clawft.gateway.offer.registered import Reaches, Registered, has_pages, holds, listed_by
 from clawft.gateway.offer.roster import Roster
 from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
@@ -28,7 +28,7 @@ class _Seen(Struct, frozen=True):
     """The lists of a provider, and what they come to."""
 
     lists: Lists
-    held: Held
+    held: Holdings
 
 
 class _Crowd:
@@ -39,13 +39,13 @@ class _Crowd:
         self.held = held = [each.held for each in seen]
         self.is_shared = is_shared(held)
         self._at = {member.origin.namespace: at for at, member in enumerate(members)}
-        self._rivals: dict[str, list[tuple[Registered, Held]]] = {}
+        self._rivals: dict[str, list[tuple[Registered, Holdings]]] = {}
 
-    def held_by(self, namespace: str) -> Held | None:
+    def held_by(self, namespace: str) -> Holdings | None:
         at = self._at.get(namespace)
         return self.held[at] if at is not None else None
 
-    def before(self, namespace: str) -> list[tuple[Registered, Held]]:
+    def before(self, namespace: str) -> list[tuple[Registered, Holdings]]:
         """Those that come first with something it may have, too."""
         rivals = self._rivals.get(namespace)
         if rivals is None:
@@ -70,7 +70,7 @@ class SharedUris:
         """The proofs of those whose crowd was looked at since something changed."""
         self._listed: set[str] = set()
         """The same, since a list of resources changed."""
-        self._spelled: dict[Hashable, Spelled | None] = {}
+        self._spelled: dict[Hashable, UriSpelling | None] = {}
 
     def forget(self, *, resources: bool = True) -> None:
         """Something has changed: a list (of `resources`, perhaps), the order, or who reaches whom."""
@@ -80,7 +80,7 @@ class SharedUris:
         if resources:
             self._listed.clear()
 
-    def spelled(self, origin: Origin, caller: Caller) -> Spelled | None:
+    def spelled(self, origin: Origin, caller: Caller) -> UriSpelling | None:
         """How this caller is told of what this provider names; None if all of it stays as it is."""
         if not self.any:
             return None
@@ -91,13 +91,13 @@ class SharedUris:
             self._spelled[key] = self._work_out(origin, caller)
         return self._spelled[key]
 
-    def _work_out(self, origin: Origin, caller: Caller) -> Spelled | None:
+    def _work_out(self, origin: Origin, caller: Caller) -> UriSpelling | None:
         crowd = self._crowd(caller)
         own = crowd.held_by(origin.namespace) if crowd.is_shared else None
         if own is None:
             return None
         before = tuple(held for known, held in crowd.before(origin.namespace) if self._reaches(known, caller))
-        return Spelled(own, before) if before or own.poses else None
+        return UriSpelling(own, before) if before or own.poses else None
 
     def _crowd(self, caller: Caller) -> _Crowd:
         whose = self._whose(caller)
@@ -154,7 +154,7 @@ def _look_at(known: Registered, earlier: _Seen | None, *, listed: bool) -> _Seen
     resources, templates, pages = lists
     uris = listed_by(known.owner, "resources", lambda: [str(item.uri) for item in resources])
     roots = roots_of(listed_by(known.owner, "templates", lambda: [str(item.uri_template) for item in templates]))
-    held = Held(known.owner, pages.union(uris), roots)
+    held = Holdings(known.owner, pages.union(uris), roots)
     return _Seen(lists, earlier.held if earlier is not None and earlier.held == held else held)
 
 

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from clawft.catalog import names
-from clawft.catalog.snapshot import NOTHING, Clash, Entry, Offer, Snapshot, Spellings, build, with_pages, without_words
+from clawft.catalog.snapshot import (
+    NOTHING,
+    CatalogEntry,
+    Clash,
+    ProviderOffer,
+    Snapshot,
+    Spellings,
+    build,
+    with_pages,
+    without_words,
+)
 from clawft.catalog.surface import Surface, without_finders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered import Registered, listed_by
@@ -67,13 +77,13 @@ class Tools:
             self._built = self._before = built
         return self._built
 
-    def _offer(self, known: Registered, caller: Caller = _ANYONE) -> Offer:
+    def _offer(self, known: Registered, caller: Caller = _ANYONE) -> ProviderOffer:
         ways = Ways(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
-        return Offer(known.origin, tools, ways.bind, ways.shorten)
+        return ProviderOffer(known.origin, tools, ways.bind, ways.shorten)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CatalogEntry, ...]:
         return self._snapshot.entries
 
     @property
@@ -91,7 +101,7 @@ class Tools:
         own = [self._offer(known, caller) for known in self._roster if self._personal.has(known)]
         return build(own, self._basis.form, self._snapshot)
 
-    def _entries_of(self, caller: Caller) -> tuple[Entry, ...]:
+    def _entries_of(self, caller: Caller) -> tuple[CatalogEntry, ...]:
         own = self._own_of(caller).entries
         return (*self._snapshot.entries, *own) if own else self._snapshot.entries
 
@@ -105,12 +115,12 @@ class Tools:
 
     # ── by name ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, name: str, caller: Caller = _ANYONE) -> Entry | None:
+    def find(self, name: str, caller: Caller = _ANYONE) -> CatalogEntry | None:
         snapshot = self._built or self._snapshot
         entry = snapshot.table.get(name) or snapshot.find(name)
         return entry if entry is not None or not caller.proof else self._own_of(caller).find(name)
 
-    def find_visible(self, name: str, caller: Caller) -> Entry | None:
+    def find_visible(self, name: str, caller: Caller) -> CatalogEntry | None:
         """The tool of this name, unless it is hidden from this caller: then there is none, here as everywhere."""
         entry = self.find(name, caller)
         return entry if entry is not None and self._shows(entry.names, caller) else None
@@ -122,12 +132,12 @@ class Tools:
 
     # ── as they are shown ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def visible(self, caller: Caller) -> list[Entry]:
+    def visible(self, caller: Caller) -> list[CatalogEntry]:
         """The tools this caller may see, in catalog order."""
         shown = (entry for entry in self._entries_of(caller) if self._shows(Spellings(entry), caller))
         return [self._as_seen(entry, caller) for entry in shown]
 
-    def _as_seen(self, entry: Entry, caller: Caller) -> Entry:
+    def _as_seen(self, entry: CatalogEntry, caller: Caller) -> CatalogEntry:
         note = self._basis.sides.withheld(entry.tool, entry.origin, caller)
         if note:
             return without_words(entry, note)
@@ -135,11 +145,11 @@ class Tools:
         spelled = shared.spelled(entry.origin, caller) if shared.any else None
         return entry if spelled is None else with_pages(entry, spelled)
 
-    def listed(self, caller: Caller) -> list[Entry]:
+    def listed(self, caller: Caller) -> list[CatalogEntry]:
         """The tools this caller is shown at once; the others it finds by search."""
         return self._surface.listed(self.visible(caller), lambda entry: any_matches(entry.names, self._surface.pinned))
 
-    def search(self, caller: Caller, query: str, limit: int) -> list[Entry]:
+    def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]:
         """The tools of this caller that fit best."""
         from clawft.catalog.search import Index  # most callers never search
 

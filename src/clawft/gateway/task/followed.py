@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 from msgspec import Raw
 
-from clawft.catalog.held import Spelled
+from clawft.catalog.held import UriSpelling
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import Event, TaskChanged
@@ -97,7 +97,7 @@ class Followed:
         call = Call(self._caller, entry.canonical, entry.tool, entry.origin, asked=handle.tool)
         return partial(self._guarded, shape, id, call, spelled)
 
-    def _guarded(self, shape: bytes, id: str, call: Call, spelled: Spelled | None) -> bytes:
+    def _guarded(self, shape: bytes, id: str, call: Call, spelled: UriSpelling | None) -> bytes:
         members = tasks.named(shape, id)
         if "result" in members:
             result = bytes(members["result"])
