@@ -12,7 +12,7 @@ import pytest
 from clawft.config.layers import Scope, Sources
 from clawft.config.servers import Servers, carried, discover, waits
 from clawft.errors import ConfigUnparsable, ConfigUnreadable, InvalidConfig
-from clawft.upstream.spec import Exchange, SandboxTable, ToolRules, UpstreamSpec
+from clawft.upstream.spec import SandboxTable, TokenExchange, ToolRules, UpstreamSpec
 from tests.requirements import requirement
 
 PROGRAM = sys.executable
@@ -506,8 +506,8 @@ scopes = ["crm.read"]
 def test_a_server_may_be_called_in_the_name_of_people(files: Files) -> None:
     files.user("crm", EXCHANGE)
     wanted = files.discover(given("y", url="https://y.example", exchange={"client_id": "w"})).wanted
-    assert wanted["crm"].exchange == Exchange("weft", "secret://env/CRM", "crm", "", ("crm.read",))
-    assert wanted["y"].exchange == Exchange("w")
+    assert wanted["crm"].exchange == TokenExchange("weft", "secret://env/CRM", "crm", "", ("crm.read",))
+    assert wanted["y"].exchange == TokenExchange("w")
 
 
 @requirement("CONF-12", "CONF-14", "CONF-16")

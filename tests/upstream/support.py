@@ -11,7 +11,7 @@ from clawft.link.base import Link
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 from clawft.upstream.ways import ways_to
 
 HONEST = str(Path(__file__).parents[1] / "servers" / "honest.py")
@@ -82,5 +82,5 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def state(of: Pool, name: str) -> State:
+def state(of: Pool, name: str) -> ServerState:
     return of.find(name).state

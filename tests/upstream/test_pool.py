@@ -18,7 +18,7 @@ from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream import backoff, health, upstream
 from clawft.upstream.session import session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import MOVES, Event, IllegalMove, State, move
+from clawft.upstream.state import MOVES, IllegalMove, ServerEvent, ServerState, move
 from tests.requirements import requirement
 from tests.upstream.support import PATIENCE_S, Tables, answers, child, pool, state, table, tool, until
 
@@ -55,7 +55,7 @@ async def test_a_lost_session_is_replaced_and_counted(tmp_path: Path) -> None:
         first = await mine.get("a")
         assert mine.find("a").health.failed_checks == 0
         ways.last("a").break_off()
-        assert state(mine, "a") is State.PENDING
+        assert state(mine, "a") is ServerState.PENDING
         assert await mine.get("a") is not first
         assert mine.server_status("a").restarts == 1
         assert ways.links["a"][0].closed
@@ -67,7 +67,7 @@ async def test_an_idle_server_gives_way_and_comes_back_when_it_is_called(tmp_pat
         for name in ("a", "b", "c"):
             await mine.connect(table(name))
         await until(lambda: ways.open == {"b", "c"})
-        assert (state(mine, "a"), len(mine.find("a").tools)) == (State.PENDING, 1)
+        assert (state(mine, "a"), len(mine.find("a").tools)) == (ServerState.PENDING, 1)
         await mine.get("a")
         await until(lambda: len(ways.open) == 2 and "a" in ways.open)
         assert mine.server_status("a").restarts == 0
@@ -253,12 +253,12 @@ async def test_misses_degrade_answers_heal_and_three_in_a_row_restart(
         first, one = ways.last("a"), mine.find("a")
         before = one.health.last_healthy
         first.answers["ping"] = never
-        await until(lambda: one.state is State.DEGRADED)
+        await until(lambda: one.state is ServerState.DEGRADED)
         first.answers["ping"] = {}
-        await until(lambda: one.state is State.CONNECTED and one.health.failed_checks == 0)
+        await until(lambda: one.state is ServerState.CONNECTED and one.health.failed_checks == 0)
         assert one.health.last_healthy > before
         first.answers["ping"] = never
-        await until(lambda: len(ways.links["a"]) == 2 and one.state is State.CONNECTED)
+        await until(lambda: len(ways.links["a"]) == 2 and one.state is ServerState.CONNECTED)
         assert first.closed
 
 
@@ -278,7 +278,7 @@ async def test_a_server_that_speaks_the_other_era_now_is_looked_at_again(
         assert (await mine.get("a")).peer.era is Era.STATELESS
         ways.tables["a"] = answers("one")
         first.answers = {"server/discover": JsonRpcFailure(-32000, "Server not initialized")}
-        await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is State.CONNECTED)
+        await until(lambda: len(ways.links["a"]) == 2 and state(mine, "a") is ServerState.CONNECTED)
         assert (await mine.get("a")).peer.era is Era.HANDSHAKE
 
 
@@ -287,7 +287,7 @@ async def test_a_server_that_crashes_in_a_loop_is_given_up_with_its_reason_until
     async with pool(tmp_path) as mine:
         await mine.set_servers({"bad": child("bad", "--die-on", "initialize"), "good": child("good")})
         await mine.get("good")
-        await until(lambda: state(mine, "bad") is State.FAILED)
+        await until(lambda: state(mine, "bad") is ServerState.FAILED)
         status = mine.server_status("bad")
         assert "these are my last words" in status.error
         assert status.restarts == backoff.MAX_RESTARTS
@@ -295,7 +295,7 @@ async def test_a_server_that_crashes_in_a_loop_is_given_up_with_its_reason_until
             await mine.get("bad")
         done = await mine.reconnect("bad", seconds=10)
         assert (done.restarted, "last words" in done.errors["bad"]) == (("bad",), True)
-        assert state(mine, "good") is State.CONNECTED
+        assert state(mine, "good") is ServerState.CONNECTED
 
 
 @requirement("LINK-16", "POOL-14")
@@ -303,7 +303,7 @@ async def test_a_login_is_needed_and_then_not_tried_again(tmp_path: Path) -> Non
     ways = Tables({"a": {"server/discover": NeedsAuth("wants a login")}})
     async with pool(tmp_path, ways) as mine:
         done = await mine.connect(table("a"))
-        assert (state(mine, "a"), done.errors) == (State.NEEDS_AUTH, {"a": "wants a login"})
+        assert (state(mine, "a"), done.errors) == (ServerState.NEEDS_AUTH, {"a": "wants a login"})
         assert len(ways.links["a"]) == 1
 
 
@@ -335,7 +335,7 @@ async def test_what_cannot_help_is_not_tried_again_and_the_others_go_on(tmp_path
     async with pool(tmp_path) as mine:
         done = await mine.set_servers({"bad": wrong, "good": child("good")}, seconds=20)
         assert list(done.errors) == ["bad"]
-        await until(lambda: state(mine, "bad") is State.FAILED)
+        await until(lambda: state(mine, "bad") is ServerState.FAILED)
         assert mine.server_status("bad").restarts == 0
         await mine.get("good")
 
@@ -356,12 +356,12 @@ def test_waits_grow_with_jitter_and_end_after_five_in_a_minute(monkeypatch: pyte
 
 @requirement("POOL-14")
 def test_every_state_can_be_left_and_nothing_else_happens() -> None:
-    assert {each.value for each in State} == {
+    assert {each.value for each in ServerState} == {
         "pending", "connected", "needs-auth", "degraded", "failed", "disabled",
     }  # fmt: skip
-    assert all(MOVES[each].get(Event.DISABLE) is State.DISABLED for each in State)
+    assert all(MOVES[each].get(ServerEvent.DISABLE) is ServerState.DISABLED for each in ServerState)
     with pytest.raises(IllegalMove, match="failed cannot take opened"):
-        move(State.FAILED, Event.OPENED)
+        move(ServerState.FAILED, ServerEvent.OPENED)
 
 
 # ── what people say ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -403,9 +403,9 @@ async def test_a_spec_that_names_no_server_is_refused_before_anything_starts(tmp
 async def test_connect_disconnect_reconnect_and_toggle(tmp_path: Path) -> None:
     async with pool(tmp_path, ways := Tables()) as mine:
         await mine.connect(table("a"))
-        assert state(mine, "a") is State.CONNECTED
+        assert state(mine, "a") is ServerState.CONNECTED
         await mine.reconnect("a")
-        assert (state(mine, "a"), len(ways.links["a"])) == (State.CONNECTED, 2)
+        assert (state(mine, "a"), len(ways.links["a"])) == (ServerState.CONNECTED, 2)
         await mine.toggle("a", False)
         assert (mine.server_status("a").status, ways.open) == ("disabled", set())
         with pytest.raises(NotConnected, match="switched off"):
@@ -481,7 +481,7 @@ async def test_an_error_in_a_list_beside_the_tools_loses_that_list_only(tmp_path
     ways = Tables({"a": bad, "b": answers(**{"tools/list": JsonRpcFailure(-32603, "oops")})})
     async with pool(tmp_path, ways) as mine:
         await mine.connect(table("a"))
-        assert (state(mine, "a"), len(mine.find("a").tools)) == (State.CONNECTED, 1)
+        assert (state(mine, "a"), len(mine.find("a").tools)) == (ServerState.CONNECTED, 1)
         done = await mine.connect(table("b"))
         assert "oops" in done.errors["b"]
 
@@ -501,7 +501,7 @@ async def test_a_machine_that_lacks_something_now_is_tried_again(tmp_path: Path)
     async with pool(tmp_path, ways) as mine:
         assert (await mine.connect(table("a"))).errors == {"a": full.message}
         ways.tables = {}
-        await until(lambda: state(mine, "a") is State.CONNECTED)
+        await until(lambda: state(mine, "a") is ServerState.CONNECTED)
 
 
 @requirement("POOL-08", "SESS-06")

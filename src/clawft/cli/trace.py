@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clawft.cli.screen import paint, safe, tell
 from clawft.config.servers import told
 from clawft.store.concealed import conceal
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 
 if TYPE_CHECKING:
     from clawft.upstream.offer.lists import Parts
@@ -31,13 +31,13 @@ class Trace:
     def _state_changed(self, upstream: Upstream) -> None:
         name = upstream.spec.name
         match upstream.state:
-            case State.PENDING if not upstream.error:
+            case ServerState.PENDING if not upstream.error:
                 self._say(name, f"starting {_what(upstream)}")
-            case State.PENDING:
+            case ServerState.PENDING:
                 self._say(name, f"lost: {upstream.error}; restart {upstream.backoff.total}")
-            case State.CONNECTED:
+            case ServerState.CONNECTED:
                 self._say(name, f"connected: {_who(upstream)}")
-            case State.DISABLED:
+            case ServerState.DISABLED:
                 self._say(name, "stopped")
             case state:
                 self._say(name, f"{state.value}{f': {upstream.error}' if upstream.error else ''}")

@@ -12,7 +12,7 @@ from clawft.config.jsonc import members
 from clawft.config.load import Origin
 from clawft.errors import InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument
-from clawft.upstream.spec import MAX_TIMEOUT_MS, Described, Exchange, SandboxTable, ToolRules
+from clawft.upstream.spec import MAX_TIMEOUT_MS, SandboxTable, ServerDescription, TokenExchange, ToolRules
 
 SANDBOXES = ("auto", "off", "strict", "require")
 ALLOWING = ("allowed_tools", "allowedTools", "includeTools", "enabled_tools", "enabledTools", "tools")
@@ -20,7 +20,7 @@ DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "dis
 """How other programs say which tools of a server may be used, and which may not."""
 
 
-class Entry(Described, frozen=True, forbid_unknown_fields=True):
+class Entry(ServerDescription, frozen=True, forbid_unknown_fields=True):
     """What was written, not yet judged. An empty `trust` means: nothing was said."""
 
     name: str = ""
@@ -37,7 +37,7 @@ _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
     "": KEYS,
     "tools": ToolRules.__struct_fields__,
     "sandbox": SandboxTable.__struct_fields__,
-    "exchange": Exchange.__struct_fields__,
+    "exchange": TokenExchange.__struct_fields__,
 }
 WORDS = {
     "name": "a text",

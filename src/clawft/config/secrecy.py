@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from clawft.store.secrets import references_in
-from clawft.upstream.spec import Described
+from clawft.upstream.spec import ServerDescription
 from clawft.wire.secrets import MASK, looks_secret, mask_url, redact_text
 
 _OPTION = r"(?s)(?P<name>-{0,2}[A-Za-z][A-Za-z0-9_.-]*)=(?P<value>.+)"
@@ -46,7 +46,7 @@ def options_in_clear(words: Sequence[str]) -> list[str]:
     return found
 
 
-def told_in_clear(written: Described, server: str) -> Iterator[tuple[str, str]]:
+def told_in_clear(written: ServerDescription, server: str) -> Iterator[tuple[str, str]]:
     """What holds something that looks like a secret, and what to write instead."""
     for name in in_clear(written.env, written.headers):
         variable = variable_for(server, name)

@@ -13,7 +13,7 @@ UNCLEAR = "unclear"
 """Several agents have calls in flight, and nothing tells whose question this is."""
 
 
-class Opened(Protocol):
+class QuestionTaker(Protocol):
     async def ask(self, question: Question) -> Mapping[str, Any]: ...
 
 
@@ -28,7 +28,7 @@ class Flight(Patience):
     """Those that are open."""
     guessed = False
     """Some question was taken for its own only because the same agent had made all calls in flight."""
-    opened: Opened | None = None
+    opened: QuestionTaker | None = None
     """Who holds the call open while its agent answers with a later request."""
     answering: set[asyncio.Future[Any] | None] | None = None
     """Whoever answers its questions."""

@@ -19,7 +19,7 @@ MAX_MISSES = 3
 log = logging.getLogger("clawft.upstream")
 
 
-class Finding(Enum):
+class HealthFinding(Enum):
     WELL = "well"
     RECOVERED = "recovered"
     MISSED = "missed"
@@ -47,14 +47,14 @@ class Health:
         """Until the next check is due, or what happens first."""
         await asyncio.wait({unless}, timeout=HEALTH_SECONDS)
 
-    async def check(self, session: Session) -> Finding:
+    async def check(self, session: Session) -> HealthFinding:
         try:
             await session.check(HEALTH_PATIENCE)
         except LinkError as missed:
             self.failed_checks += 1
             self.error = conceal(str(missed))
             log.warning("%s: health check %d missed: %s", self._server, self.failed_checks, missed)
-            return Finding.MISSED
-        found = Finding.RECOVERED if self.failed_checks else Finding.WELL
+            return HealthFinding.MISSED
+        found = HealthFinding.RECOVERED if self.failed_checks else HealthFinding.WELL
         self.begin()
         return found

@@ -37,7 +37,7 @@ from clawft.upstream.private import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
 
@@ -245,7 +245,7 @@ class Pool:
         upstream = self._running.get(name)
         if upstream is None:
             trusted = spec.trust == "trusted"
-            return ServerStatus(name, State.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
+            return ServerStatus(name, ServerState.DISABLED.value, spec.transport, trusted=trusted, scope=spec.scope)
         session = upstream.session
         child = session.link.child if session is not None else None
         return ServerStatus(

@@ -19,7 +19,7 @@ from clawft.errors import NotConnected
 MAX_CONNECTIONS = 20
 
 
-class Holder(Protocol):
+class SlotHolder(Protocol):
     """A server that has a place, or wants one."""
 
     used: float
@@ -36,28 +36,28 @@ class Holder(Protocol):
 
 
 class _Waiter(Struct):
-    holder: Holder
+    holder: SlotHolder
     turn: asyncio.Future[None]
 
 
 class Slots:
     def __init__(self, limit: int = MAX_CONNECTIONS) -> None:
         self.limit = limit
-        self._holders: list[Holder] = []
+        self._holders: list[SlotHolder] = []
         self._queue: deque[_Waiter] = deque()
         self._door = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._holders)
 
-    async def enter(self, holder: Holder) -> None:
+    async def enter(self, holder: SlotHolder) -> None:
         """Wait for a place; there is one at once if it is free, or someone idle gives way."""
         if holder not in self._holders and not self._take(holder):
             await self._turn_of(holder)
         async with self._door:
             await asyncio.sleep(0)  # one at a time: to start a program takes a while, and callers are heard in between
 
-    async def _turn_of(self, holder: Holder) -> None:
+    async def _turn_of(self, holder: SlotHolder) -> None:
         waiter = _Waiter(holder, asyncio.get_running_loop().create_future())
         self._queue.append(waiter)
         try:
@@ -66,7 +66,7 @@ class Slots:
             if waiter in self._queue:
                 self._queue.remove(waiter)
 
-    def claim(self, holder: Holder) -> None:
+    def claim(self, holder: SlotHolder) -> None:
         """A place now, for a call that waits. Raises NotConnected, naming the limit, if nobody can give way."""
         if holder in self._holders:
             return
@@ -79,7 +79,7 @@ class Slots:
             if waiter.holder is holder and not waiter.turn.done():
                 waiter.turn.set_result(None)
 
-    def leave(self, holder: Holder) -> None:
+    def leave(self, holder: SlotHolder) -> None:
         if holder in self._holders:
             self._holders.remove(holder)
             self.look()
@@ -94,7 +94,7 @@ class Slots:
             elif not waiter.holder.private:
                 return  # whoever stands behind it could not come in either
 
-    def _take(self, holder: Holder) -> bool:
+    def _take(self, holder: SlotHolder) -> bool:
         if len(self._holders) >= self.limit:
             spared = holder.private and sum(other.private for other in self._holders) >= self.limit // 2
             idle = [other for other in self._holders if other.idle and (other.private or not spared)]

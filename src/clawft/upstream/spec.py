@@ -34,7 +34,7 @@ class ToolRules(Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ms: dict[str, Millis] = {}
 
 
-class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
+class TokenExchange(Struct, frozen=True, forbid_unknown_fields=True):
     """Whoever calls is known there by name: the token they came with is exchanged for one of its own (RFC 8693)."""
 
     client_id: Annotated[str, Meta(min_length=1)]
@@ -45,7 +45,7 @@ class Exchange(Struct, frozen=True, forbid_unknown_fields=True):
     scopes: tuple[str, ...] = ()
 
 
-class Described(Struct, frozen=True, kw_only=True):
+class ServerDescription(Struct, frozen=True, kw_only=True):
     """What files say of a server and we want of it alike. Either `command` with `args`, or `url`."""
 
     url: str = ""
@@ -68,11 +68,11 @@ class Described(Struct, frozen=True, kw_only=True):
     """What it may ask the agent that calls it."""
     era: PinnedEra = "auto"
     """How it is spoken to; `auto` finds out."""
-    exchange: Exchange | None = None
+    exchange: TokenExchange | None = None
     """Every person has a session of their own with it, in their own name."""
 
 
-class UpstreamSpec(Described, frozen=True):
+class UpstreamSpec(ServerDescription, frozen=True):
     """A server as it was judged: this is what runs."""
 
     name: str

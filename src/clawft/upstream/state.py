@@ -7,7 +7,7 @@ from enum import Enum
 from clawft.errors import ClawftError
 
 
-class State(Enum):
+class ServerState(Enum):
     DISABLED = "disabled"
     PENDING = "pending"
     CONNECTED = "connected"
@@ -16,7 +16,7 @@ class State(Enum):
     FAILED = "failed"
 
 
-class Event(Enum):
+class ServerEvent(Enum):
     ENABLE = "enable"
     OPENED = "opened"
     MISSED = "missed"
@@ -30,33 +30,33 @@ class Event(Enum):
 
 
 MOVES = {
-    State.DISABLED: {Event.ENABLE: State.PENDING, Event.DISABLE: State.DISABLED},
-    State.PENDING: {
-        Event.OPENED: State.CONNECTED,
-        Event.LOST: State.PENDING,
-        Event.RESTED: State.PENDING,
-        Event.CHALLENGED: State.NEEDS_AUTH,
-        Event.GAVE_UP: State.FAILED,
-        Event.DISABLE: State.DISABLED,
+    ServerState.DISABLED: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
+    ServerState.PENDING: {
+        ServerEvent.OPENED: ServerState.CONNECTED,
+        ServerEvent.LOST: ServerState.PENDING,
+        ServerEvent.RESTED: ServerState.PENDING,
+        ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
+        ServerEvent.GAVE_UP: ServerState.FAILED,
+        ServerEvent.DISABLE: ServerState.DISABLED,
     },
-    State.CONNECTED: {
-        Event.MISSED: State.DEGRADED,
-        Event.RECOVERED: State.CONNECTED,
-        Event.LOST: State.PENDING,
-        Event.RESTED: State.PENDING,
-        Event.CHALLENGED: State.NEEDS_AUTH,
-        Event.DISABLE: State.DISABLED,
+    ServerState.CONNECTED: {
+        ServerEvent.MISSED: ServerState.DEGRADED,
+        ServerEvent.RECOVERED: ServerState.CONNECTED,
+        ServerEvent.LOST: ServerState.PENDING,
+        ServerEvent.RESTED: ServerState.PENDING,
+        ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
+        ServerEvent.DISABLE: ServerState.DISABLED,
     },
-    State.DEGRADED: {
-        Event.MISSED: State.DEGRADED,
-        Event.RECOVERED: State.CONNECTED,
-        Event.LOST: State.PENDING,
-        Event.RESTED: State.PENDING,
-        Event.CHALLENGED: State.NEEDS_AUTH,
-        Event.DISABLE: State.DISABLED,
+    ServerState.DEGRADED: {
+        ServerEvent.MISSED: ServerState.DEGRADED,
+        ServerEvent.RECOVERED: ServerState.CONNECTED,
+        ServerEvent.LOST: ServerState.PENDING,
+        ServerEvent.RESTED: ServerState.PENDING,
+        ServerEvent.CHALLENGED: ServerState.NEEDS_AUTH,
+        ServerEvent.DISABLE: ServerState.DISABLED,
     },
-    State.NEEDS_AUTH: {Event.ENABLE: State.PENDING, Event.DISABLE: State.DISABLED},
-    State.FAILED: {Event.ENABLE: State.PENDING, Event.DISABLE: State.DISABLED},
+    ServerState.NEEDS_AUTH: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
+    ServerState.FAILED: {ServerEvent.ENABLE: ServerState.PENDING, ServerEvent.DISABLE: ServerState.DISABLED},
 }
 
 
@@ -64,7 +64,7 @@ class IllegalMove(ClawftError):
     """A bug of ours."""
 
 
-def move(state: State, event: Event) -> State:
+def move(state: ServerState, event: ServerEvent) -> ServerState:
     try:
         return MOVES[state][event]
     except KeyError:

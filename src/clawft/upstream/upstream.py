@@ -25,17 +25,17 @@ from clawft.store.concealed import conceal
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
-from clawft.upstream.health import MAX_MISSES, Finding, Health
+from clawft.upstream.health import MAX_MISSES, Health, HealthFinding
 from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Lists, NoLists
-from clawft.upstream.offer.offered import Offered
+from clawft.upstream.offer.offered import ServerOffer
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import Event, State, move
+from clawft.upstream.state import ServerEvent, ServerState, move
 from clawft.wire.jsonrpc import Notification, Request
 
 if TYPE_CHECKING:  # a promise of others, that nobody asks for at run time
@@ -84,7 +84,7 @@ class Upstream:
         self._beside: set[asyncio.Task[None]] = set()
         self.tried = asyncio.Event()
         """Set when the first try to connect has ended, well or not."""
-        self.state = State.DISABLED
+        self.state = ServerState.DISABLED
         self.error = ""
         self.challenge = ""
         """What it said when it wanted a login."""
@@ -110,7 +110,7 @@ class Upstream:
         return self.lists.tools
 
     @property
-    def answers(self) -> Offered | None:
+    def answers(self) -> ServerOffer | None:
         return self.lists.answers
 
     @property
@@ -124,7 +124,7 @@ class Upstream:
         """Begin, or begin again after having given up. `rest`: open only when it is called."""
         if self._life is None or self._life.done():
             self.backoff.forgive()
-            self._move(Event.ENABLE)
+            self._move(ServerEvent.ENABLE)
             self._life = asyncio.get_running_loop().create_task(self._live(), name=f"upstream {self.spec.name}")
             if rest:
                 self.tried.set()
@@ -140,17 +140,17 @@ class Upstream:
         await self._close_session()
         self._surroundings.slots.leave(self)
         self.lists.leave()
-        if self.state is not State.DISABLED:
-            self._move(Event.DISABLE)
+        if self.state is not ServerState.DISABLED:
+            self._move(ServerEvent.DISABLE)
 
     async def connected(self, seconds: float) -> Session:
         """The live session, waiting for it if it is on its way. Raises NotConnected, saying why."""
-        if self.session is not None and self.state in (State.CONNECTED, State.DEGRADED):
+        if self.session is not None and self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             return self.session
         self._callers += 1
         try:
             async with asyncio.timeout(seconds):
-                while self.state is State.PENDING:
+                while self.state is ServerState.PENDING:
                     self._surroundings.slots.claim(self)
                     self._wanted.set()
                     self._changed.clear()
@@ -170,7 +170,7 @@ class Upstream:
 
     @property
     def idle(self) -> bool:
-        ready = self.state in (State.CONNECTED, State.DEGRADED)
+        ready = self.state in (ServerState.CONNECTED, ServerState.DEGRADED)
         return ready and not self.busy and not self._callers and not self.interest.resources
 
     @property
@@ -224,15 +224,15 @@ class Upstream:
         """Where this leaves us, and how long to wait before the next try; None if there is none."""
         if isinstance(error, NeedsAuth):
             self.challenge = error.challenge
-            self._move(Event.CHALLENGED)
+            self._move(ServerEvent.CHALLENGED)
             return None
-        if self.state is not State.PENDING:
-            self._move(Event.LOST)
+        if self.state is not ServerState.PENDING:
+            self._move(ServerEvent.LOST)
         final = isinstance(error, NO_USE_TO_TRY_AGAIN) and not (isinstance(error, SpawnFailed) and error.passing)
         wait = None if final else self.backoff.next_wait(time.monotonic())
         if wait is None:
             log.error("%s: given up: %s", self.spec.name, self.error)
-            self._move(Event.GAVE_UP)
+            self._move(ServerEvent.GAVE_UP)
             return None
         log.warning("%s: %s; next try in %.1f s", self.spec.name, self.error, wait)
         self._tell_state()
@@ -252,7 +252,7 @@ class Upstream:
         self.error = ""
         self.health.begin()
         self.used = time.monotonic()
-        self._move(Event.OPENED)
+        self._move(ServerEvent.OPENED)
         if self.tried.is_set():
             self.interest.missed()
         self.tried.set()
@@ -279,10 +279,10 @@ class Upstream:
         if session is None:
             return True  # lost this very moment, and heard of in the next
         found = await self.health.check(session)
-        if found is Finding.WELL or self.session is not session:
+        if found is HealthFinding.WELL or self.session is not session:
             return True
-        self.error = self.health.error if found is Finding.MISSED else ""
-        self._move(Event.MISSED if found is Finding.MISSED else Event.RECOVERED)
+        self.error = self.health.error if found is HealthFinding.MISSED else ""
+        self._move(ServerEvent.MISSED if found is HealthFinding.MISSED else ServerEvent.RECOVERED)
         return not self.health.is_lost
 
     async def _close_session(self) -> None:
@@ -350,13 +350,13 @@ class Upstream:
             return
         self._loss.set_result(error)
         self.error = words_of(error) if error is not None else ""
-        if self.state in (State.CONNECTED, State.DEGRADED):
+        if self.state in (ServerState.CONNECTED, ServerState.DEGRADED):
             self._ended, self.session = self.session, None
-            self._move(Event.RESTED if error is None else Event.LOST)
+            self._move(ServerEvent.RESTED if error is None else ServerEvent.LOST)
 
     # ── moves ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _move(self, event: Event) -> None:
+    def _move(self, event: ServerEvent) -> None:
         self.state = move(self.state, event)
         self.since = time.monotonic()
         self._tell_state()

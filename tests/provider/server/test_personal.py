@@ -18,7 +18,7 @@ from clawft.provider.server import personal
 from clawft.provider.server.personal import MAX_OF_ONE
 from clawft.provider.server.upstreams import People, UpstreamProviders
 from clawft.upstream.pool import Pool
-from clawft.upstream.spec import Exchange, UpstreamSpec
+from clawft.upstream.spec import TokenExchange, UpstreamSpec
 from clawft.upstream.ways import ways_to
 from tests.requirements import requirement
 from tests.servers.ledger import Ledger
@@ -80,7 +80,7 @@ async def house(folder: Path, connections: int = 20) -> AsyncGenerator[House]:
         server.web = served
         made = House(folder, server, connections)
         try:
-            spec = UpstreamSpec("ledger", url=served.url, exchange=Exchange("weft"))
+            spec = UpstreamSpec("ledger", url=served.url, exchange=TokenExchange("weft"))
             await made.pool.set_servers({"ledger": spec})
             yield made
         finally:

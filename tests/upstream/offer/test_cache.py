@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clawft.upstream.offer.cache import Remembered, SchemaCache, fingerprint
+from clawft.upstream.offer.cache import RememberedOffer, SchemaCache, fingerprint
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 
@@ -13,7 +13,7 @@ SPEC = UpstreamSpec("one", command="x")
 
 @requirement("POOL-09")
 def test_a_text_that_is_none_is_as_good_as_no_file(tmp_path: Path) -> None:
-    SchemaCache(tmp_path).put(SPEC, Remembered(fingerprint(SPEC), 1.0, "handshake", instructions="be kind"))
+    SchemaCache(tmp_path).put(SPEC, RememberedOffer(fingerprint(SPEC), 1.0, "handshake", instructions="be kind"))
     assert SchemaCache(tmp_path).get(SPEC) is not None
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes().replace(b"be kind", b"be \xff"))

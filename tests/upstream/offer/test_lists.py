@@ -12,7 +12,7 @@ from clawft.catalog.snapshot import ProviderOffer, build
 from clawft.link.memory import Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.reading import Reading, cost_of, read_resource
+from clawft.upstream.offer.reading import ListReading, cost_of, read_resource
 from clawft.upstream.offer.room import COMMON_BYTES, Room
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
@@ -95,7 +95,7 @@ async def test_five_megabytes_of_resources_alone_are_listed_whole() -> None:
     count = 10_000
     items = [{"uri": f"notes://{n}", "name": f"note {n}", "description": "x" * 470} for n in range(count)]
     raws = [Raw(json.dumps(item).encode()) for item in items]
-    reading = Reading("resources", "a", read_resource, Room().place(), list[ForeignResource]())
+    reading = ListReading("resources", "a", read_resource, Room().place(), list[ForeignResource]())
     assert sum(map(len, raws)) > 5 * 1024 * 1024
     assert await reading.take(raws)
     assert len(reading.settle()) == count
@@ -104,7 +104,7 @@ async def test_five_megabytes_of_resources_alone_are_listed_whole() -> None:
 @requirement("QUAL-12")
 async def test_ten_thousand_small_tools_alone_are_listed_whole() -> None:
     raws = [Raw(json.dumps({**tool(f"tool_{n}"), "description": "x" * 80}).encode()) for n in range(10_000)]
-    reading = Reading("tools", "a", read_tool, Room().place(), ())
+    reading = ListReading("tools", "a", read_tool, Room().place(), ())
     assert await reading.take(raws)
     assert len(reading.settle()) == 10_000
 
@@ -113,7 +113,7 @@ async def test_ten_thousand_small_tools_alone_are_listed_whole() -> None:
 async def test_hidden_characters_count_as_what_they_are_shown_as() -> None:
     raw = Raw(json.dumps({**tool("t"), "description": "\u200b" * 1_000}).encode())
     room = Room()
-    reading = Reading("tools", "a", read_tool, room.place(), ())
+    reading = ListReading("tools", "a", read_tool, room.place(), ())
     await reading.take([Raw(bytes(raw).replace(b'"t"', b'"t%d"' % n)) for n in range(2_000)])
     assert sum(len(each.wire) for each in reading.settle()) <= COMMON_BYTES
 

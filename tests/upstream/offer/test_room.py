@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.upstream.offer.room import MAX_SHARES_BYTES, Place, Room
+from clawft.upstream.offer.room import MAX_SHARES_BYTES, Room, RoomPlace
 from tests.requirements import requirement
 
 SHARE, COMMON = 100, 1_000
 
 
-def grow(place: Place, part: str = "tools", step: int = 10) -> int:
+def grow(place: RoomPlace, part: str = "tools", step: int = 10) -> int:
     """As far as it gets."""
     size = 0
     while place.has_room(part, size + step):

@@ -13,7 +13,7 @@ from clawft.model import CallToolResult, Resource, ResourceContent
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.provider.server.upstreams import UpstreamProviders
 from clawft.upstream.pool import Pool
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 
 
 class McpClient(Protocol):
@@ -55,7 +55,7 @@ class PoolClient:
 
     def _of(self, server: str) -> UpstreamProvider:
         upstream, provider = self._pool.find(server), self._providers.find(server)
-        if provider is None or upstream.state in (State.FAILED, State.NEEDS_AUTH):
+        if provider is None or upstream.state in (ServerState.FAILED, ServerState.NEEDS_AUTH):
             why = upstream.error or upstream.state.value
             raise NotConnected(f"{server} is not connected: {why}", hint=f"weft servers status {server}")
         return provider

@@ -7,7 +7,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct, field
 
-from clawft.upstream.offer.offered import NOTHING, Offered
+from clawft.upstream.offer.offered import NOTHING, ServerOffer
 
 PAGE = "ui://"
 """How the URI of a page begins that a tool is shown with (the extension `io.modelcontextprotocol/ui`)."""
@@ -16,7 +16,7 @@ PAGE = "ui://"
 class Readable:
     """A server's lists, looked through once."""
 
-    def __init__(self, answers: Offered | None) -> None:
+    def __init__(self, answers: ServerOffer | None) -> None:
         self.answers = answers
         self.lists = answers or NOTHING
         self._uris = {resource.uri for resource in self.lists.resources}

@@ -24,7 +24,7 @@ from clawft.errors import ClawftError
 from clawft.provider.server.logins import ServerLogins
 from clawft.store.home import private_dir, read_plain, write_private
 from clawft.store.memory import MemoryStore
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 
 MAX_OFFER_BYTES = 64 * 1024
@@ -53,12 +53,12 @@ class LoginOffers:
     def state_changed(self, upstream: Upstream) -> None:
         """An offer ends when the server is connected, or wants another login."""
         name = upstream.spec.name
-        if upstream.state not in (State.NEEDS_AUTH, State.CONNECTED):
+        if upstream.state not in (ServerState.NEEDS_AUTH, ServerState.CONNECTED):
             return
         earlier = self._open.pop(name, None)
         if earlier is not None:
             earlier.cancel()
-        if upstream.state is State.NEEDS_AUTH and upstream.spec.url and upstream.spec.exchange is None:
+        if upstream.state is ServerState.NEEDS_AUTH and upstream.spec.url and upstream.spec.exchange is None:
             self._open[name] = asyncio.get_running_loop().create_task(self._serve(upstream, earlier))
 
     async def _serve(self, upstream: Upstream, earlier: asyncio.Task[None] | None) -> None:

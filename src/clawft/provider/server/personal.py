@@ -27,7 +27,7 @@ from clawft.upstream.offer.room import Room
 from clawft.upstream.pool import Pool
 from clawft.upstream.slots import Slots
 from clawft.upstream.spec import UpstreamSpec
-from clawft.upstream.state import State
+from clawft.upstream.state import ServerState
 from clawft.upstream.upstream import Upstream
 from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc import Notification, Request
@@ -124,7 +124,7 @@ class PersonalServer:
         guest = self._guests.get(caller.proof)
         if guest is None or self._pool.private.find(self.server, _key(caller.proof)) is not guest.upstream:
             guest = self._guests[caller.proof] = self._receive(caller, now)
-        elif guest.upstream.state in (State.NEEDS_AUTH, State.FAILED) and now - guest.tried > AGAIN_SECONDS:
+        elif guest.upstream.state in (ServerState.NEEDS_AUTH, ServerState.FAILED) and now - guest.tried > AGAIN_SECONDS:
             guest.tried = now
             guest.upstream.tried.clear()
             guest.upstream.start()

@@ -32,7 +32,7 @@ class _Named(Struct, rename="camel"):
     task_id: Raw = Raw(b'""')
 
 
-class Watched:
+class WatchedNames:
     """Things by their name, each with everyone who wants to hear of it."""
 
     def __init__(self, stir: Callable[[], None]) -> None:
@@ -70,8 +70,8 @@ class Interest:
     """`version` grows with every change; whoever tells the server says how far it has come."""
 
     def __init__(self) -> None:
-        self.resources = Watched(self._stir)
-        self.tasks = Watched(self._stir)
+        self.resources = WatchedNames(self._stir)
+        self.tasks = WatchedNames(self._stir)
         self.refused: dict[str, ClawftError] = {}
         """Resources the server will not tell of, and why."""
         self.version = 0
@@ -90,7 +90,7 @@ class Interest:
         self.version += 1
         self._changed.set()
 
-    def watch(self, watched: Watched, name: str, ear: Ear) -> Release:
+    def watch(self, watched: WatchedNames, name: str, ear: Ear) -> Release:
         """Raises Busy if too many different things are watched."""
         if len(watched) >= MAX_WATCHED:
             raise Busy(f"{MAX_WATCHED} resources or tasks of one server are watched already", hint="watch fewer")

@@ -39,7 +39,7 @@ def wanted_from(peer: Peer, interest: Interest) -> dict[str, Any]:
     return wanted
 
 
-class Listening:
+class ListenStream:
     def __init__(self, session: Session, interest: Interest, missed: Callable[[], None]) -> None:
         """`missed` is told when the stream was lost, as changes may have gone by unheard."""
         self._session = session

@@ -11,7 +11,7 @@ from clawft.upstream.session.session import Session
 log = logging.getLogger("clawft.upstream")
 
 
-class Subscribed:
+class Subscriptions:
     """What this session's server was told so far."""
 
     def __init__(self, session: Session, interest: Interest) -> None:

@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING
 
 from clawft.model import Era
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.interest.subscribed import Subscribed
+from clawft.upstream.interest.subscribed import Subscriptions
 from clawft.upstream.session.session import Session
 
 if TYPE_CHECKING:  # loaded with the first server of the stateless era
-    from clawft.upstream.interest.listen import Listening
+    from clawft.upstream.interest.listen import ListenStream
 
 
 async def keep_told(session: Session, interest: Interest, missed: Callable[[], None]) -> None:
     """Runs beside the session. `missed`: changes of its lists may have gone by unheard."""
     if session.peer.era is Era.HANDSHAKE:
-        await _keep(Subscribed(session, interest), interest)
+        await _keep(Subscriptions(session, interest), interest)
         return
-    from clawft.upstream.interest.listen import Listening  # most servers open with a handshake
+    from clawft.upstream.interest.listen import ListenStream  # most servers open with a handshake
 
     def missed_all() -> None:
         missed()
         interest.missed()
 
-    listening = Listening(session, interest, missed_all)
+    listening = ListenStream(session, interest, missed_all)
     try:
         await _keep(listening, interest)
     finally:
         await listening.close()
 
 
-async def _keep(teller: Subscribed | Listening, interest: Interest) -> None:
+async def _keep(teller: Subscriptions | ListenStream, interest: Interest) -> None:
     interest.begin()
     try:
         while True:

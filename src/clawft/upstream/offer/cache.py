@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 log = logging.getLogger("clawft.upstream")
 
 
-class Remembered(Struct):
+class RememberedOffer(Struct):
     """One server's answers. `fingerprint` ties them to the spec they came from."""
 
     fingerprint: str
@@ -42,7 +42,7 @@ class _Head(Struct):
     era: Literal["handshake", "stateless"]
 
 
-_remembered = msgspec.json.Decoder(Remembered)
+_remembered = msgspec.json.Decoder(RememberedOffer)
 
 
 def fingerprint(spec: UpstreamSpec) -> str:
@@ -67,12 +67,12 @@ class SchemaCache:
         self._known: dict[str, _Head] = {}
         """The answers themselves are with whoever offers them, and on disk."""
 
-    def get(self, spec: UpstreamSpec) -> Remembered | None:
+    def get(self, spec: UpstreamSpec) -> RememberedOffer | None:
         """The last answers of this very server, however old."""
         found = self._load(spec.name)
         return found if found is not None and found.fingerprint == fingerprint(spec) else None
 
-    def last(self, name: str) -> Remembered | None:
+    def last(self, name: str) -> RememberedOffer | None:
         """The last answers of whatever server had this name."""
         return self._load(name)
 
@@ -91,7 +91,7 @@ class SchemaCache:
         found = self._known.get(spec.name)
         return found if found is not None and found.fingerprint == fingerprint(spec) else None
 
-    def put(self, spec: UpstreamSpec, answers: Remembered) -> None:
+    def put(self, spec: UpstreamSpec, answers: RememberedOffer) -> None:
         self._known[spec.name] = _Head(answers.fingerprint, answers.stored, answers.era)
         if self._folder is None:
             return
@@ -112,7 +112,7 @@ class SchemaCache:
         for name in list(self._known):
             self.invalidate(name)
 
-    def _load(self, name: str) -> Remembered | None:
+    def _load(self, name: str) -> RememberedOffer | None:
         if self._folder is None:
             return None
         try:

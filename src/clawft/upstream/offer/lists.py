@@ -10,8 +10,8 @@ from collections.abc import Callable
 from clawft.errors import ClawftError
 from clawft.model import Era, Tool
 from clawft.upstream.offer.cache import SchemaCache, fingerprint
-from clawft.upstream.offer.offered import NOTHING, PARTS, Offered, ask, recalled, written
-from clawft.upstream.offer.room import SHARE_BYTES, Place
+from clawft.upstream.offer.offered import NOTHING, PARTS, ServerOffer, ask, recalled, written
+from clawft.upstream.offer.room import SHARE_BYTES, RoomPlace
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 
@@ -28,7 +28,9 @@ log = logging.getLogger("clawft.upstream")
 class Lists:
     """Readers never wait and never see half a list; `changed` is told when there is something new to see."""
 
-    def __init__(self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[Parts], None], place: Place) -> None:
+    def __init__(
+        self, spec: UpstreamSpec, cache: SchemaCache, changed: Callable[[Parts], None], place: RoomPlace
+    ) -> None:
         self._spec = spec
         self._cache = cache
         self._changed = changed
@@ -37,7 +39,7 @@ class Lists:
         self._asked = 0.0
         self._stale = False
         known = cache.get(spec)
-        self.answers: Offered | None = None if known is None else recalled(known, spec.name, place)
+        self.answers: ServerOffer | None = None if known is None else recalled(known, spec.name, place)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -97,7 +99,7 @@ class Lists:
 class NoLists:
     """Of a session beside the one whose lists are offered: it is asked only for what its calls need."""
 
-    answers: Offered | None = None
+    answers: ServerOffer | None = None
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, spec: UpstreamSpec, cache: SchemaCache) -> None:
@@ -129,7 +131,7 @@ class NoLists:
         pass
 
 
-def _differing(before: Offered, after: Offered) -> Parts:
+def _differing(before: ServerOffer, after: ServerOffer) -> Parts:
     """Other instructions are other tools: an approval of theirs holds for what the model was told, all of it."""
     parts = [part for part in PARTS if getattr(before, part) != getattr(after, part)]
     return frozenset(parts if before.instructions == after.instructions else [*parts, "tools"])

@@ -9,10 +9,10 @@ from msgspec import Raw, Struct
 
 from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
 from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
-from clawft.upstream.offer.cache import Remembered
+from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.reading import Reading, read_prompt, read_resource, read_template, wire_of
-from clawft.upstream.offer.room import Place
+from clawft.upstream.offer.reading import ListReading, read_prompt, read_resource, read_template, wire_of
+from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.session import Session
 
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
@@ -22,7 +22,7 @@ PARTS = ("tools", "prompts", "resources", "templates")
 log = logging.getLogger("clawft.upstream")
 
 
-class Offered(Struct, frozen=True):
+class ServerOffer(Struct, frozen=True):
     era: Era = Era.HANDSHAKE
     instructions: str = ""
     tasks: bool = False
@@ -37,26 +37,26 @@ class Offered(Struct, frozen=True):
     """Bytes it took to say all this, and what was cut."""
 
 
-NOTHING = Offered()
+NOTHING = ServerOffer()
 
 
-class Readings:
+class ListReadings:
     """All lists of a server, read anew."""
 
-    def __init__(self, server: str, place: Place, era: Era, before: Offered, *, tasks: bool) -> None:
+    def __init__(self, server: str, place: RoomPlace, era: Era, before: ServerOffer, *, tasks: bool) -> None:
         own = era.value if tasks else ""
         known = before if (before.era, before.tasks) == (era, tasks) else NOTHING  # where it means another tool
-        self.tools = Reading("tools", server, lambda wire: read_tool(wire, own), place, known.tools)
-        self.prompts = Reading("prompts", server, read_prompt, place, before.prompts)
-        self.resources = Reading("resources", server, read_resource, place, before.resources)
-        self.templates = Reading("templates", server, read_template, place, before.templates)
+        self.tools = ListReading("tools", server, lambda wire: read_tool(wire, own), place, known.tools)
+        self.prompts = ListReading("prompts", server, read_prompt, place, before.prompts)
+        self.resources = ListReading("resources", server, read_resource, place, before.resources)
+        self.templates = ListReading("templates", server, read_template, place, before.templates)
         self._era = era
         self._tasks = tasks
 
-    def settle(self, instructions: str) -> Offered:
+    def settle(self, instructions: str) -> ServerOffer:
         lists = (self.tools, self.prompts, self.resources, self.templates)
         cut = tuple(part for part, each in zip(PARTS, lists, strict=True) if each.is_full)
-        return Offered(
+        return ServerOffer(
             self._era,
             instructions,
             self._tasks,
@@ -69,10 +69,10 @@ class Readings:
         )
 
 
-async def ask(session: Session, server: str, place: Place, before: Offered) -> Offered:
+async def ask(session: Session, server: str, place: RoomPlace, before: ServerOffer) -> ServerOffer:
     """Everything the server declares, and nothing it does not."""
     peer = session.peer
-    readings = Readings(server, place, peer.era, before, tasks=peer.knows_tasks)
+    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks)
     if peer.supports("tools"):
         await _ask_for_tools(session, readings.tools)
     if peer.supports("prompts"):
@@ -83,7 +83,7 @@ async def ask(session: Session, server: str, place: Place, before: Offered) -> O
     return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])
 
 
-async def _ask_for_tools(session: Session, reading: Reading[Tool]) -> None:
+async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
     """A server that declared nothing may well have none."""
     try:
         await session.read_list("tools/list", "tools", reading.take)
@@ -98,7 +98,7 @@ async def _ask_for(
     server: str,
     method: str,
     member: str,
-    reading: Reading[ForeignPrompt] | Reading[ForeignResource] | Reading[ForeignTemplate],
+    reading: ListReading[ForeignPrompt] | ListReading[ForeignResource] | ListReading[ForeignTemplate],
 ) -> None:
     """Beside the tools: a list that fails is left out, for the sake of the rest."""
     if not reading.expects_some():
@@ -111,9 +111,9 @@ async def _ask_for(
         reading.drop()
 
 
-def recalled(written: Remembered, server: str, place: Place) -> Offered:
+def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:
     """The same as it was written down, as far as there is room for it now."""
-    readings = Readings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
+    readings = ListReadings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
     readings.tools.take_at_once(written.tools)
     readings.prompts.take_at_once(written.prompts)
     readings.resources.take_at_once(written.resources)
@@ -121,8 +121,8 @@ def recalled(written: Remembered, server: str, place: Place) -> Offered:
     return readings.settle(written.instructions)
 
 
-def written(offered: Offered, fingerprint: str, now: float) -> Remembered:
-    return Remembered(
+def written(offered: ServerOffer, fingerprint: str, now: float) -> RememberedOffer:
+    return RememberedOffer(
         fingerprint,
         now,
         "stateless" if offered.era is Era.STATELESS else "handshake",

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.room import Place
+from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.session import MAX_LIST_BYTES
 from clawft.wire.methods import METHODS
 from clawft.wire.schemas import check_numbers
@@ -43,10 +43,12 @@ log = logging.getLogger("clawft.upstream")
 T = TypeVar("T", Tool, ForeignPrompt, ForeignResource, ForeignTemplate)
 
 
-class Reading(Generic[T]):
+class ListReading(Generic[T]):
     """One list of one server."""
 
-    def __init__(self, part: str, server: str, read: Callable[[bytes], T], place: Place, before: Sequence[T]) -> None:
+    def __init__(
+        self, part: str, server: str, read: Callable[[bytes], T], place: RoomPlace, before: Sequence[T]
+    ) -> None:
         self._part = part
         self._server = server
         self._read = read

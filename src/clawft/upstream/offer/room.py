@@ -30,11 +30,11 @@ class Room:
         """Of the common room, for one who has so much of it."""
         return self.common - self.taken + mine
 
-    def place(self) -> Place:
-        return Place(self)
+    def place(self) -> RoomPlace:
+        return RoomPlace(self)
 
 
-class Place:
+class RoomPlace:
     """One server's part of it, by list."""
 
     def __init__(self, room: Room) -> None:

@@ -10,7 +10,7 @@ from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
 from clawft.link.base import Link
 from clawft.model import Era
 from clawft.store.secrets import is_reference
-from clawft.upstream.session.session import Listener, Session
+from clawft.upstream.session.session import Session, SessionListener
 from clawft.upstream.spec import UpstreamSpec
 
 OLDER_FORM = (400, 404, 405, 406)
@@ -22,7 +22,7 @@ Way = Callable[[], Link]
 async def open_session(
     spec: UpstreamSpec,
     ways: Sequence[Way],
-    listener: Listener,
+    listener: SessionListener,
     capabilities: Mapping[str, Any],
     known: Era | None,
 ) -> Session:

@@ -60,23 +60,23 @@ class Peer(Struct, frozen=True):
         return _mapping(self.capabilities.get("extensions"))
 
 
-class Asked(Struct):
+class InputRequest(Struct):
     method: str
     params: Raw = Raw(b"{}")
 
 
-class Wanted(Struct, rename="camel"):
+class UnfinishedResult(Struct, rename="camel"):
     """A result that is none yet: what the server wants to know first."""
 
     result_type: str = "complete"
-    input_requests: dict[str, Asked] = {}
+    input_requests: dict[str, InputRequest] = {}
     request_state: Raw | UnsetType = UNSET
 
 
-_wanted = msgspec.json.Decoder(Wanted)
+_wanted = msgspec.json.Decoder(UnfinishedResult)
 
 
-def read_wanted(result: bytes) -> Wanted | None:
+def read_wanted(result: bytes) -> UnfinishedResult | None:
     if b"input_required" not in result:
         return None
     wanted = read_asked(result)
@@ -87,7 +87,7 @@ def read_wanted(result: bytes) -> Wanted | None:
     return wanted
 
 
-def read_asked(result: bytes) -> Wanted:
+def read_asked(result: bytes) -> UnfinishedResult:
     """What the server wants to know, of a result or a task that is known to ask."""
     try:
         return _wanted.decode(result)

@@ -34,7 +34,7 @@ from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
 from clawft.upstream.session.peer import (
     Peer,
-    Wanted,
+    UnfinishedResult,
     read_discover,
     read_initialize,
     read_page,
@@ -76,7 +76,7 @@ _encode = msgspec.json.encode
 _object = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Listener(Protocol):
+class SessionListener(Protocol):
     """Whoever lives with the session: told of notices, asked the server's questions, told when it is lost."""
 
     def noticed(self, notification: Notification, stream: int | None) -> None: ...
@@ -89,7 +89,7 @@ class Listener(Protocol):
 
 
 class Session:
-    def __init__(self, link: Link, listener: Listener, capabilities: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, link: Link, listener: SessionListener, capabilities: Mapping[str, Any] | None = None) -> None:
         self.link = link
         self.posting = link if isinstance(link, Posting) else None
         """The link, if it takes requests that no task waits for."""
@@ -216,7 +216,7 @@ class Session:
             result = await self.request(method, {**members, **await self._answers_to(wanted)}, seconds=seconds)
         raise ProtocolFailure(f"{method}: the server still asks after {MAX_ROUNDS} rounds")
 
-    async def _answers_to(self, wanted: Wanted) -> dict[str, Any]:
+    async def _answers_to(self, wanted: UnfinishedResult) -> dict[str, Any]:
         answers = {
             key: await self._listener.asked(Request(b"0", asked.method, bytes(asked.params)), None)
             for key, asked in wanted.input_requests.items()

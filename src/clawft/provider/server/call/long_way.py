@@ -34,7 +34,7 @@ from clawft.provider.server.question.conversing import Conversing, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.interest.interest import TELL_SECONDS
-from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
@@ -196,7 +196,7 @@ class LongWay:
                 await consented(self._server, call)
                 return await self._relay(call, upstream, session, seconds)
 
-    async def _complete(self, call: Call, session: Session, wanted: Wanted, seconds: float) -> Reply:
+    async def _complete(self, call: Call, session: Session, wanted: UnfinishedResult, seconds: float) -> Reply:
         """The server wants to know something first; what it then begins may be a task."""
         members, told = self._members(call, None), self._told(call)
         whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds, told)

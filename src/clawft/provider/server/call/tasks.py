@@ -37,7 +37,7 @@ from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.question.rounds import MAX_AT_ONCE
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
-from clawft.upstream.session.peer import Asked, Wanted, read_asked
+from clawft.upstream.session.peer import InputRequest, UnfinishedResult, read_asked
 from clawft.upstream.session.session import MAX_ROUNDS, Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
@@ -101,7 +101,7 @@ class ForeignTasks:
             )
         return _encode({**members, "inputRequests": {key: self._question(each) for key, each in asked.items()}})
 
-    def _question(self, asked: Asked) -> Question:
+    def _question(self, asked: InputRequest) -> Question:
         try:
             return read_question(self._spec, asked.method, bytes(asked.params), _FOLLOWER)
         except JsonRpcFailure as refused:
@@ -277,7 +277,7 @@ class _Answered:
         self._keys: set[str] = set()
         self._rounds = 0
 
-    def not_yet(self, shape: bytes) -> Wanted | None:
+    def not_yet(self, shape: bytes) -> UnfinishedResult | None:
         """What is new in it; None if it has not got round to the answers it was given."""
         wanted = read_asked(shape)
         if not wanted.input_requests:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.errors import BadParams
-from clawft.upstream.session.peer import Wanted
+from clawft.upstream.session.peer import UnfinishedResult
 
 
 class Parked(Struct, tag="parked"):
@@ -18,7 +18,7 @@ class Parked(Struct, tag="parked"):
 class Round(Struct, tag="round"):
     """The server keeps nothing: its own question and state, as they came."""
 
-    wanted: Wanted
+    wanted: UnfinishedResult
 
 
 class Again(Struct, tag="again"):

@@ -19,7 +19,7 @@ from clawft.provider.server.question.rounds import Rounds
 from clawft.provider.server.question.urls import consented
 from clawft.upstream.flights import Flight
 from clawft.upstream.session.capabilities import declared_for
-from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import HARD_LIMIT_FACTOR, UpstreamSpec
 from clawft.upstream.upstream import Upstream
@@ -110,7 +110,7 @@ class Conversing:
         session: Session,
         method: str,
         members: Mapping[str, Any],
-        wanted: Wanted,
+        wanted: UnfinishedResult,
         seconds: float,
         told: Mapping[str, Any] | None = None,
     ) -> bytes:

@@ -13,7 +13,7 @@ from clawft.model import Call, Era, Question
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.asking import Roots
 from clawft.provider.server.question.questions import ROOTS, cannot, read_question
-from clawft.upstream.session.peer import Wanted, read_wanted
+from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import MAX_ROUNDS
 from clawft.upstream.spec import UpstreamSpec
 from clawft.wire.asking import can_answer
@@ -42,7 +42,7 @@ class Rounds:
         """Addresses the person of a handshake agent goes to, and their ids."""
         self._look = FIRST_LOOK_SECONDS
 
-    async def complete(self, wanted: Wanted, send: Send) -> bytes:
+    async def complete(self, wanted: UnfinishedResult, send: Send) -> bytes:
         """Ask the agent and send its answers for as long as the server wants to know something.
 
         Where the agent answers with a later request this raises InputRequired, and is called again then.
@@ -57,7 +57,7 @@ class Rounds:
             wanted = more
         raise ProtocolFailure(f"the server still asks after {MAX_ROUNDS} rounds")
 
-    async def members(self, wanted: Wanted, carry: bytes) -> dict[str, Any]:
+    async def members(self, wanted: UnfinishedResult, carry: bytes) -> dict[str, Any]:
         """Of the next request: the answers, and what the server wants back.
 
         `carry` is what the next run needs, where the agent answers with a later request.
@@ -66,7 +66,7 @@ class Rounds:
         state = {} if wanted.request_state is UNSET else {"requestState": wanted.request_state}
         return {**state, "inputResponses": answers} if answers else state
 
-    def _questions(self, wanted: Wanted) -> dict[str, Question]:
+    def _questions(self, wanted: UnfinishedResult) -> dict[str, Question]:
         asked = wanted.input_requests
         if len(asked) > MAX_AT_ONCE:
             raise ProtocolFailure(f"the server asks {len(asked)} questions at once; {MAX_AT_ONCE} at most")
