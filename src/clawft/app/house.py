@@ -240,7 +240,7 @@ class App:
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
         from clawft.provider.server.question.parked import Park
-        from clawft.provider.server.upstreams import People, UpstreamProviders
+        from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
         from clawft.upstream.cells import Cells
         from clawft.upstream.offer.cache import folder as cache_folder
         from clawft.upstream.pool import Pool
@@ -255,7 +255,7 @@ class App:
 
         bounds = (settings.max_connections, settings.list_seconds)
         pool = Pool(cache_folder(settings.home), ways, _roots(settings.workspace), *bounds)
-        people = People(settings.auth_issuer, self._login_of)
+        people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)

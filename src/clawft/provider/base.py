@@ -93,7 +93,7 @@ class ResourceProvider(Protocol):
         ...
 
 
-Changed = Callable[[str, Mapping[str, Raw]], None]
+TellChange = Callable[[str, Mapping[str, Raw]], None]
 """Told the URI of a resource that has changed, and all else that was said about it."""
 
 
@@ -101,7 +101,7 @@ Changed = Callable[[str, Mapping[str, Raw]], None]
 class WatchedProvider(Protocol):
     """A provider of resources that wants to know which of them someone watches."""
 
-    async def watch_resource(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None] | None:
+    async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
         """Have `changed` called for what changes, until what this returns is called.
 
         None if this provider knows no such resource; raises ClawftError if nobody will tell of its changes.

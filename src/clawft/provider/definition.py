@@ -13,11 +13,11 @@ from clawft.errors import ClawftError, ExecutionFailed, RequestRefused, ToolErro
 from clawft.model import Annotations, CallToolResult, Capabilities, Reply, Tool, ToolDefinition
 from clawft.provider.context import ToolContext
 from clawft.provider.explain import wrong_arguments
-from clawft.provider.result import Output, read_output
+from clawft.provider.result import ResultShape, read_output
 from clawft.provider.schema import Signature, read_signature, with_whole_numbers
 from clawft.wire.meta import NEEDS, write_needs
 
-Task = Literal["forbidden", "optional", "required"]
+TaskChoice = Literal["forbidden", "optional", "required"]
 Run = Callable[[bytes, ToolContext | None], Coroutine[Any, Any, Reply]]
 
 _log = logging.getLogger("clawft.tool")
@@ -63,7 +63,7 @@ def define(
     title: str,
     alias: str,
     annotations: Annotations,
-    task: Task,
+    task: TaskChoice,
     needs: Capabilities,
     input_schema: Mapping[str, Any] | None,
 ) -> FunctionTool:
@@ -101,7 +101,7 @@ def _wire(name: str, said: ToolDefinition, annotations: Annotations, needs: Capa
     return _encode(members)
 
 
-def _runner(function: Callable[..., Any], name: str, signature: Signature, output: Output) -> Run:
+def _runner(function: Callable[..., Any], name: str, signature: Signature, output: ResultShape) -> Run:
     decode = _decoder(signature)
     invoke = _invoker(function, signature.keywords)
     render = output.render

@@ -20,7 +20,7 @@ from clawft.errors import ToolNotFound
 from clawft.model import Annotations, Call, Caller, CallToolResult, Capabilities, Origin, Reply, Talk, Tool
 from clawft.provider.base import Changes
 from clawft.provider.context import ToolContext
-from clawft.provider.definition import FunctionTool, Task, as_result, define
+from clawft.provider.definition import FunctionTool, TaskChoice, as_result, define
 from clawft.provider.manifest import Manifest
 from clawft.provider.result import Audio, Image
 from clawft.provider.thread import FromThread
@@ -47,7 +47,7 @@ def tool(
     destructive: bool = True,
     idempotent: bool = False,
     open_world: bool = True,
-    task: Task = "forbidden",
+    task: TaskChoice = "forbidden",
     needs: Capabilities = ...,
     input_schema: Mapping[str, Any] | None = None,
 ) -> Callable[[F], F]: ...
@@ -64,7 +64,7 @@ def tool(  # noqa: PLR0913 - each one is a word of the tool's definition
     destructive: bool = True,
     idempotent: bool = False,
     open_world: bool = True,
-    task: Task = "forbidden",
+    task: TaskChoice = "forbidden",
     needs: Capabilities = Capabilities(),  # noqa: B008 - frozen, so sharing it is safe
     input_schema: Mapping[str, Any] | None = None,
 ) -> Any:

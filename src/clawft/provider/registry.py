@@ -31,33 +31,33 @@ class EntryPoint(Struct, frozen=True):
     package: str = ""
 
 
-class Broken(Struct, frozen=True):
+class BrokenEntryPoint(Struct, frozen=True):
     """An entry point that gave no provider, and why."""
 
     name: str
     reason: str
 
 
-class Found(Struct, frozen=True):
+class FoundProviders(Struct, frozen=True):
     providers: tuple[Provider, ...] = ()
     entries: tuple[EntryPoint, ...] = ()
     """Where each of them comes from."""
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenEntryPoint, ...] = ()
 
 
-def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> Found:
+def outside_providers(workspace: Path, paths: Sequence[str] | None = None) -> FoundProviders:
     """Load every entry point. One that does not work is reported and never stops the others."""
     providers: list[Provider] = []
     entries: list[EntryPoint] = []
-    broken: list[Broken] = []
+    broken: list[BrokenEntryPoint] = []
     for entry in entry_points(sys.path if paths is None else paths):
         try:
             with _printing_to_stderr():
                 providers.append(_load(entry, workspace))
             entries.append(entry)
         except (Exception, SystemExit) as failure:  # noqa: BLE001 - foreign code may raise anything
-            broken.append(Broken(entry.name, f"{entry.target}: {type(failure).__name__}: {failure}"))
-    return Found(tuple(providers), tuple(entries), tuple(broken))
+            broken.append(BrokenEntryPoint(entry.name, f"{entry.target}: {type(failure).__name__}: {failure}"))
+    return FoundProviders(tuple(providers), tuple(entries), tuple(broken))
 
 
 @contextmanager

@@ -35,24 +35,24 @@ class Audio(Struct, frozen=True):
     mime: str = "audio/wav"
 
 
-class Output(Struct, frozen=True):
+class ResultShape(Struct, frozen=True):
     """How results of one function are told. `schema` is None where there is nothing to promise."""
 
     render: Callable[[Any], Reply]
     schema: dict[str, Any] | None = None
 
 
-def read_output(hint: Any, name: str) -> Output:
+def read_output(hint: Any, name: str) -> ResultShape:
     """Decide by the return annotation; where it leaves the shape open, each value decides."""
     kind = without_notes(hint)
     if kind is str:
-        return Output(Reply.text)
+        return ResultShape(Reply.text)
     if kind is NoneType or kind is None:
-        return Output(_nothing)
+        return ResultShape(_nothing)
     if kind in (bytes, bytearray, memoryview):
         raise TypeError(f"tool {name}: bytes have no JSON form; return Image, Audio or text")
     if _is_open(kind):
-        return Output(render_any)
+        return ResultShape(render_any)
     return _typed(hint, name)
 
 
@@ -75,16 +75,16 @@ def render_any(value: Any) -> Reply:
             return _structured(value) if encoded(value)[:1] == b"{" else _wrapped(value)
 
 
-def _typed(hint: Any, name: str) -> Output:
+def _typed(hint: Any, name: str) -> ResultShape:
     try:
         schema = schema_of(hint)
     except TypeError as wrong:
         raise TypeError(f"tool {name}: return type: {wrong}") from None
     if schema.get("type") == "object":
-        return Output(_structured, schema)
+        return ResultShape(_structured, schema)
     definitions = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}
     wrapped = {"type": "object", "properties": {WRAPPED: schema}, "required": [WRAPPED], **definitions}
-    return Output(_wrapped, wrapped)
+    return ResultShape(_wrapped, wrapped)
 
 
 def _is_open(kind: Any) -> bool:

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clawft.provider.server.offers import MAX_OFFER_BYTES, Offer, offered
+from clawft.provider.server.offers import MAX_OFFER_BYTES, LoginOffer, offered
 from tests.requirements import requirement
 
-GOOD = msgspec.json.encode(Offer("https://login.example/", time.time() + 3_600, os.getpid()))
+GOOD = msgspec.json.encode(LoginOffer("https://login.example/", time.time() + 3_600, os.getpid()))
 
 
 @requirement("LINK-26")

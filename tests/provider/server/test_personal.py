@@ -16,7 +16,7 @@ from clawft.gateway.core import Gateway
 from clawft.model import Caller, Reply
 from clawft.provider.server import personal
 from clawft.provider.server.personal import MAX_OF_ONE
-from clawft.provider.server.upstreams import People, UpstreamProviders
+from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import TokenExchange, UpstreamSpec
 from clawft.upstream.ways import ways_to
@@ -56,7 +56,7 @@ class House:
         self.refused: set[str] = set()
         self.pool = Pool(folder / "cache", ways_to, [], connections)
         self.gateway = Gateway()
-        people = People("https://login.example", lambda spec, proof: Word(proof, self.refused))
+        people = PersonalLogins("https://login.example", lambda spec, proof: Word(proof, self.refused))
         UpstreamProviders(self.pool, self.gateway, people=people)
 
     async def call(self, proof: str, tool: str = "whoami") -> str:

@@ -30,7 +30,7 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.beside import RESOURCES
-from clawft.provider.base import AskingResources, Changed, ResourceProvider
+from clawft.provider.base import AskingResources, ResourceProvider, TellChange
 
 log = logging.getLogger("clawft.gateway")
 MAX_WATCHED = 20_000
@@ -70,7 +70,7 @@ class Resources:
         self._reaches = basis.reaches
         self._shared = basis.shared
         self._sides = basis.sides
-        self._watched: dict[str, dict[object, tuple[Caller, Changed]]] = {}
+        self._watched: dict[str, dict[object, tuple[Caller, TellChange]]] = {}
         self._watching = 0
         self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
@@ -134,7 +134,7 @@ class Resources:
         others = spelled or _as_it_is
         return lambda uri: asked if uri == native else others(uri)
 
-    async def watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
+    async def watch(self, uri: str, by: Reader, changed: TellChange) -> Callable[[], None]:
         """Have `changed` called with the URI, as it is listed, of what changes; ends when what this returns is called.
 
         Raises ClawftError if whoever has the resource will not tell, or has to be approved first.
@@ -166,7 +166,7 @@ class Resources:
         if not self._of_one[who]:
             del self._of_one[who]
 
-    async def _watch(self, uri: str, by: Reader, changed: Changed) -> Callable[[], None]:
+    async def _watch(self, uri: str, by: Reader, changed: TellChange) -> Callable[[], None]:
         wrapped = uris.unwrap(uri)
         whose, native = wrapped or ("", uri)
         asked = "" if wrapped is None else uri
@@ -189,7 +189,7 @@ class Resources:
                 return self._watch_others(native, by.caller, partial(heard, known))
         return self._watch_others(uri, by.caller, changed)
 
-    def _watch_others(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None]:
+    def _watch_others(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None]:
         """Everyone else simply says what has changed."""
         if self._watching >= MAX_WATCHED:
             raise Busy(f"busy: {MAX_WATCHED} resources are watched already")

@@ -17,7 +17,7 @@ class _Followed(Struct):
     patience: Patience
 
 
-class Following:
+class ProgressFollowing:
     """Each call that wants to hear of progress has a token of ours; a sign of life extends its deadline."""
 
     def __init__(self) -> None:

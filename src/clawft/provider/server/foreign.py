@@ -13,7 +13,7 @@ PAGE = "ui://"
 """How the URI of a page begins that a tool is shown with (the extension `io.modelcontextprotocol/ui`)."""
 
 
-class Readable:
+class ResourceLists:
     """A server's lists, looked through once."""
 
     def __init__(self, answers: ServerOffer | None) -> None:

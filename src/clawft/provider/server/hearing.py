@@ -20,7 +20,7 @@ MAX_TOLD_BYTES = 16 * 1024
 MAX_LOGGER_BYTES = 200
 
 
-class Said(Struct, frozen=True, omit_defaults=True):
+class LogParams(Struct, frozen=True, omit_defaults=True):
     level: LogLevel
     data: Raw
     logger: str = ""
@@ -32,19 +32,19 @@ class _LongSaid(Struct):
     logger: Raw = Raw(b'""')
 
 
-def read_said(params: bytes) -> Said | None:
+def read_said(params: bytes) -> LogParams | None:
     """None for what is no log message; it is not worth an error."""
     try:
         if len(params) > MAX_SAID_BYTES:
             return _shortened(msgspec.json.decode(params, type=_LongSaid))
-        return msgspec.json.decode(params, type=Said)
+        return msgspec.json.decode(params, type=LogParams)
     except msgspec.DecodeError:
         return None
 
 
-def _shortened(said: _LongSaid) -> Said:
+def _shortened(said: _LongSaid) -> LogParams:
     told = clipped_json(said.data, MAX_TOLD_BYTES)
-    return Said(said.level, Raw(msgspec.json.encode(told)), clipped_json(said.logger, MAX_LOGGER_BYTES))
+    return LogParams(said.level, Raw(msgspec.json.encode(told)), clipped_json(said.logger, MAX_LOGGER_BYTES))
 
 
 def belongs_to(flights: Collection[Flight], stream: int | None, *, per_request: bool) -> Flight | None:
@@ -65,7 +65,7 @@ def is_wanted(flights: Collection[Flight], *, per_request: bool) -> bool:
     return not per_request or any(flight.call.talk.level for flight in flights)
 
 
-def pass_on(flight: Flight, said: Said, params: bytes) -> None:
+def pass_on(flight: Flight, said: LogParams, params: bytes) -> None:
     talk, data = flight.call.talk, cast("Any", said.data)
     if isinstance(talk, Courier) and len(params) <= MAX_SAID_BYTES:
         talk.carry_log(said.level, relay.told_of(params))

@@ -32,13 +32,13 @@ MAX_OFFER_BYTES = 64 * 1024
 log = logging.getLogger("clawft.auth")
 
 
-class Offer(Struct, frozen=True):
+class LoginOffer(Struct, frozen=True):
     url: str
     until: float
     pid: int
 
 
-_offer = msgspec.json.Decoder(Offer)
+_offer = msgspec.json.Decoder(LoginOffer)
 
 
 class LoginOffers:
@@ -87,7 +87,7 @@ class LoginOffers:
         except BaseException:
             self._receiver.take_back()
             raise
-        offer = Offer(begun.authorize_url, time.time() + LIFETIME_S, os.getpid())
+        offer = LoginOffer(begun.authorize_url, time.time() + LIFETIME_S, os.getpid())
         private_dir(self._folder)
         write_private(file, msgspec.json.encode(offer))
         upstream.login_url = begun.authorize_url

@@ -33,7 +33,7 @@ from clawft.upstream.ways import ways_to
 from clawft.wire.jsonrpc import Notification, Request
 
 if TYPE_CHECKING:  # which keep us
-    from clawft.provider.server.upstreams import People
+    from clawft.provider.server.upstreams import PersonalLogins
 
 READY_SECONDS = 10.0
 """How long a person's first look waits for a server; what comes later is told as a change."""
@@ -58,7 +58,7 @@ class _Guest(Struct):
 
 
 class PersonalServer:
-    def __init__(self, spec: UpstreamSpec, pool: Pool, people: People, park: Park) -> None:
+    def __init__(self, spec: UpstreamSpec, pool: Pool, people: PersonalLogins, park: Park) -> None:
         self._spec = spec
         self._pool = pool
         self._people = people

@@ -12,12 +12,12 @@ from msgspec import Raw
 from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, JsonRpcFailure, ProtocolFailure
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
-from clawft.provider.base import Changed
+from clawft.provider.base import TellChange
 from clawft.provider.server import completing, relay
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.kept import KeptReads
-from clawft.provider.server.question.conversing import Conversing
+from clawft.provider.server.question.conversing import ServerQuestions
 from clawft.provider.server.question.urls import ask_for_urls
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import read_wanted
@@ -28,16 +28,16 @@ from clawft.wire.revisions import REVISIONS
 T = TypeVar("T")
 
 
-class Reading:
+class ServerReads:
     """Of one server. Results pass as the bytes they are."""
 
-    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], conversing: Conversing) -> None:
+    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
         """`of` gives the server as one caller has it."""
         self._upstream = upstream
         self._of = of
         self._keeps = upstream.spec.isolation == "shared"
         """What one that keeps its callers apart has told is for whoever asked."""
-        self._conversing = conversing
+        self._questions = questions
         self._server = upstream.spec.name
         self.kept = KeptReads()
         upstream.interest.when_updated(self.kept.forget)
@@ -76,7 +76,7 @@ class Reading:
         upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
 
         async def ask(session: Session) -> tuple[bytes, bool, bool]:
-            whole, asked = await self._conversing.request(call, upstream, session, method, members, seconds)
+            whole, asked = await self._questions.request(call, upstream, session, method, members, seconds)
             return whole, asked, session.peer.era is Era.STATELESS
 
         try:
@@ -122,7 +122,7 @@ async def _once(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T
     return await ask(await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS)))
 
 
-async def watch(upstream: Upstream, uri: str, changed: Changed) -> Callable[[], None]:
+async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[], None]:
     """Back when the server knows of it; what this returns ends it. Raises ClawftError if nobody will tell."""
     await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
     interest = upstream.interest

@@ -207,7 +207,7 @@ def _plain_meta(meta: Raw | None) -> Raw | None:
     return Raw(_encode(kept)) if kept else None
 
 
-class Progress(Struct, rename="camel"):
+class ProgressParams(Struct, rename="camel"):
     progress_token: int
     progress: float
     total: float | UnsetType = UNSET
@@ -229,18 +229,18 @@ class _LongProgress(Struct, rename="camel"):
 
 
 MAX_PROGRESS_BYTES = 4 * 1024
-_progress = msgspec.json.Decoder(Progress)
+_progress = msgspec.json.Decoder(ProgressParams)
 _long_progress = msgspec.json.Decoder(_LongProgress)
 
 
-def read_progress(params: bytes) -> Progress | None:
+def read_progress(params: bytes) -> ProgressParams | None:
     """A progress notice that can be ours; anything else is not worth an error. A long message is cut."""
     try:
         if len(params) <= MAX_PROGRESS_BYTES:
             return _progress.decode(params)
         long = _long_progress.decode(params)
         message = clipped_json(long.message, MAX_PROGRESS_BYTES)
-        return Progress(long.progress_token, long.progress, long.total, message)
+        return ProgressParams(long.progress_token, long.progress, long.total, message)
     except msgspec.DecodeError:
         return None
 

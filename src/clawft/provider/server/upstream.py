@@ -25,9 +25,9 @@ from clawft.model import (
     Tool,
 )
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Changed, Changes
-from clawft.provider.server.call.relaying import Relaying
-from clawft.provider.server.foreign import Readable
+from clawft.provider.base import Changes, TellChange
+from clawft.provider.server.call.relaying import ServerCalls
+from clawft.provider.server.foreign import ResourceLists
 from clawft.provider.server.question.parked import Park
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
@@ -39,7 +39,7 @@ from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt
     from clawft.provider.server.question.asking import Roots
-    from clawft.provider.server.reading import Reading
+    from clawft.provider.server.reading import ServerReads
 
 SHOWN_CHARS = 500
 
@@ -68,13 +68,13 @@ class UpstreamProvider:
         self._upstream = upstream
         self._whose = whose
         parked = Park() if park is None else park
-        self._relaying = relaying = Relaying(upstream, parked, roots, self._visited, own)
-        self.run, self.start = relaying.run, relaying.start
+        self._calls = calls = ServerCalls(upstream, parked, roots, self._visited, own)
+        self.run, self.start = calls.run, calls.start
         self.close: Callable[[], Awaitable[None]] = upstream.stop
         self._changes: Changes | None = None
         self._chosen_from: tuple[Tool, ...] = ()
         self._chosen: list[Tool] = []
-        self._readable = Readable(None)
+        self._readable = ResourceLists(None)
         self.server = upstream.spec.name
         self.namespace = f"mcp:{self.server}"
 
@@ -115,7 +115,7 @@ class UpstreamProvider:
     def noticed(self, notification: Notification, upstream: Upstream | None = None, stream: int | None = None) -> None:
         """`upstream` is the server as one conversation has it, if it is not the one we share."""
         if notification.method == "notifications/progress":
-            self._relaying.following.progressed(notification.params)
+            self._calls.following.progressed(notification.params)
         elif notification.method == "notifications/message":
             self._said(notification.params, upstream or self._upstream, stream)
         elif notification.method == "notifications/elicitation/complete":
@@ -141,7 +141,7 @@ class UpstreamProvider:
             return
         if stream is not None:
             return  # on the stream of a call that did not ask for it
-        principal = self._relaying.only_principal if hearing.is_wanted(flights, per_request=per_request) else ""
+        principal = self._calls.only_principal if hearing.is_wanted(flights, per_request=per_request) else ""
         if self._changes is not None and principal and upstream is self._upstream:
             told = params if len(params) <= hearing.MAX_SAID_BYTES else _encode(said)
             self._changes.log(said.level, make_visible(told), principal)
@@ -155,26 +155,26 @@ class UpstreamProvider:
 
     # ── watched resources ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def watch_resource(self, uri: str, caller: Caller, changed: Changed) -> Callable[[], None] | None:
+    async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
         if not self._read().may_have(uri):
             return None
         from clawft.provider.server.reading import watch  # loaded with the first of them
 
-        return await watch(self._relaying.of(caller), uri, changed)
+        return await watch(self._calls.of(caller), uri, changed)
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def get_task(self, id: str, caller: Caller) -> Coroutine[Any, Any, bytes]:
-        return self._relaying.long_way.tasks.get(id, caller)
+        return self._calls.long_way.tasks.get(id, caller)
 
     async def update_task(self, id: str, caller: Caller, responses: Mapping[str, Raw]) -> None:
-        await self._relaying.long_way.tasks.update(id, caller, responses)
+        await self._calls.long_way.tasks.update(id, caller, responses)
 
     async def cancel_task(self, id: str, caller: Caller) -> None:
-        await self._relaying.long_way.tasks.cancel(id, caller)
+        await self._calls.long_way.tasks.cancel(id, caller)
 
     async def watch_task(self, id: str, caller: Caller, changed: Callable[[bytes], None]) -> Callable[[], None]:
-        return await self._relaying.long_way.tasks.watch(id, caller, changed)
+        return await self._calls.long_way.tasks.watch(id, caller, changed)
 
     # ── resources and prompts ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -187,11 +187,11 @@ class UpstreamProvider:
     def list_prompts(self) -> Sequence[ForeignPrompt]:
         return self._read().lists.prompts
 
-    def _read(self) -> Readable:
+    def _read(self) -> ResourceLists:
         """The server's lists, read once for as long as they are the same."""
         answers = self._upstream.answers
         if self._readable.answers is not answers:
-            self._readable = Readable(answers)
+            self._readable = ResourceLists(answers)
         return self._readable
 
     async def read_resource(self, uri: str) -> bytes | None:
@@ -217,10 +217,10 @@ class UpstreamProvider:
         return await self._reading.completion(asked)
 
     @cached_property
-    def _reading(self) -> Reading:
-        from clawft.provider.server.reading import Reading  # most servers have nothing but tools
+    def _reading(self) -> ServerReads:
+        from clawft.provider.server.reading import ServerReads  # most servers have nothing but tools
 
-        return Reading(self._upstream, self._relaying.of, self._relaying.conversing)
+        return ServerReads(self._upstream, self._calls.of, self._calls.questions)
 
     def completes(self, ref: Mapping[str, Any]) -> bool:
         session = self._upstream.session

@@ -27,14 +27,14 @@ log = logging.getLogger("clawft.upstream")
 AskFolders = Callable[[], Awaitable[list[Mapping[str, Any]] | None]]
 
 
-class People(Struct, frozen=True):
+class PersonalLogins(Struct, frozen=True):
     """Whose tokens prove who calls, and the login to a server in the name of whoever came with one."""
 
     issuer: str
     login_of: Callable[[UpstreamSpec, str], Credentials]
 
 
-class Registry(Protocol):
+class ProviderRegistry(Protocol):
     def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None: ...
 
     def unregister(self, namespace: str) -> None: ...
@@ -48,17 +48,17 @@ class UpstreamProviders:
     def __init__(
         self,
         pool: Pool,
-        registry: Registry,
+        registry: ProviderRegistry,
         park: Park | None = None,
         folders: AskFolders | None = None,
-        people: People | None = None,
+        people: PersonalLogins | None = None,
     ) -> None:
         """`park` keeps the calls of all servers whose agents went to find an answer.
 
         `folders` asks the agent for its own, on behalf of servers that want to know outside any call. `people` are
         those in whose name servers are called.
         """
-        self._people = People("", _nobody) if people is None else people
+        self._people = PersonalLogins("", _nobody) if people is None else people
         self._folders = folders
         self._pool = pool
         self._registry = registry

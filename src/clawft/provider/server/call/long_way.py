@@ -24,13 +24,13 @@ from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
-from clawft.provider.server.call.plain import Ended, PlainCall
+from clawft.provider.server.call.plain import CallEnd, PlainCall
 from clawft.provider.server.call.refusal import failed, lacking, withheld
 from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
-from clawft.provider.server.following import Following
+from clawft.provider.server.following import ProgressFollowing
 from clawft.provider.server.question import carried
-from clawft.provider.server.question.conversing import Conversing, may_park
+from clawft.provider.server.question.conversing import ServerQuestions, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.interest.interest import TELL_SECONDS
@@ -50,17 +50,21 @@ class LongWay:
     """Of the calls of one server."""
 
     def __init__(
-        self, upstream: Upstream, of: Callable[[Caller], Upstream], following: Following, conversing: Conversing
+        self,
+        upstream: Upstream,
+        of: Callable[[Caller], Upstream],
+        following: ProgressFollowing,
+        questions: ServerQuestions,
     ) -> None:
         """`of` gives the server as one caller has it."""
         self._upstream = upstream
         self._of = of
         self._following = following
-        self._conversing = conversing
+        self._questions = questions
         self._server = upstream.spec.name
-        self.tasks = ForeignTasks(upstream, of, conversing)
+        self.tasks = ForeignTasks(upstream, of, questions)
 
-    async def settle(self, plain: PlainCall, ended: Ended) -> Reply:
+    async def settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         """The rest of a call that was sent on its way and came to more than a result."""
         upstream, session = plain.way.upstream, plain.way.session
         try:
@@ -120,7 +124,7 @@ class LongWay:
         parks = call.caller.era is Era.STATELESS and may_park(call.caller, session)
         try:
             if parks:
-                asking = self._conversing.begin(call, upstream, session, outgoing, flight, token)
+                asking = self._questions.begin(call, upstream, session, outgoing, flight, token)
             else:
                 asking = session.link.request(outgoing, flight)
             del outgoing  # which may be large: the link lets go of it once it is sent
@@ -185,21 +189,21 @@ class LongWay:
     async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
         """The agent has come back with answers."""
         match carried.read(call.talk.carried):
-            case carried.Parked(id):
-                answer = await self._conversing.go_on(call, id)
+            case carried.ParkedCall(id):
+                answer = await self._questions.go_on(call, id)
                 return await self._reply(call, upstream, session, answer, seconds)
             case carried.Round(wanted):
                 return await self._complete(call, session, wanted, seconds)
-            case carried.Working(id):
+            case carried.WorkingTask(id):
                 return await self.tasks.resume(call, session, id, seconds)
-            case carried.Again():
+            case carried.RepeatedCall():
                 await consented(self._server, call)
                 return await self._relay(call, upstream, session, seconds)
 
     async def _complete(self, call: Call, session: Session, wanted: UnfinishedResult, seconds: float) -> Reply:
         """The server wants to know something first; what it then begins may be a task."""
         members, told = self._members(call, None), self._told(call)
-        whole = await self._conversing.complete(call, session, "tools/call", members, wanted, seconds, told)
+        whole = await self._questions.complete(call, session, "tools/call", members, wanted, seconds, told)
         reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
         if reply.kind is Kind.TASK and not follows(call.caller):
             return await self.tasks.finish(call, session, whole, seconds)
@@ -217,7 +221,7 @@ class LongWay:
 
     def _told(self, call: Call) -> dict[str, Any]:
         agent = call.caller
-        return self.tasks.told(agent) if follows(agent) or is_background(call) else self._conversing.told(agent)
+        return self.tasks.told(agent) if follows(agent) or is_background(call) else self._questions.told(agent)
 
     def _members(self, call: Call, token: int | None) -> dict[str, Any]:
         meta: dict[str, Any] = relay.outgoing_meta(call.meta, token) if call.meta else {}

@@ -12,9 +12,9 @@ from clawft.upstream.flights import Flight
 from clawft.wire.jsonrpc import Failure, Response
 
 if TYPE_CHECKING:  # which begins them
-    from clawft.provider.server.call.relaying import Known, Way
+    from clawft.provider.server.call.relaying import CallTemplate, SessionWay
 
-Ended = Response | Failure | ClawftError
+CallEnd = Response | Failure | ClawftError
 
 
 class PlainCall(Flight):
@@ -24,14 +24,14 @@ class PlainCall(Flight):
     _token: int | None = None
     """Ours, if the caller wants to hear of progress."""
 
-    def __init__(self, call: Call, known: Known, way: Way, errand: Errand) -> None:
+    def __init__(self, call: Call, template: CallTemplate, way: SessionWay, errand: Errand) -> None:
         self.call = call
         self.way = way
         self._what = call.tool.name
-        self._seconds = known.seconds
-        self._hard = known.hard_seconds
+        self._seconds = template.seconds
+        self._hard = template.hard_seconds
         self._errand = errand
-        self._id = self._post(known.head, call.meta)
+        self._id = self._post(template.head, call.meta)
         way.upstream.flights[self] = None
         self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
 
@@ -92,7 +92,7 @@ class PlainCall(Flight):
         if self._token is not None:
             self.way.following.end(self._token)
 
-    def _go_on(self, ended: Ended) -> None:
+    def _go_on(self, ended: CallEnd) -> None:
         self._errand.goes_on(lambda call: self.way.settle(self, ended))
 
 

@@ -22,10 +22,10 @@ from clawft.upstream.upstream import Upstream
 if TYPE_CHECKING:  # loaded with the first call
     from clawft.link.base import Posting
     from clawft.provider.server.call.long_way import LongWay
-    from clawft.provider.server.call.plain import Ended, PlainCall
-    from clawft.provider.server.following import Following
+    from clawft.provider.server.call.plain import CallEnd, PlainCall
+    from clawft.provider.server.following import ProgressFollowing
     from clawft.provider.server.question.asking import Roots
-    from clawft.provider.server.question.conversing import Conversing
+    from clawft.provider.server.question.conversing import ServerQuestions
     from clawft.provider.server.question.parked import Park
 
 CONNECT_SECONDS = 30.0
@@ -39,7 +39,7 @@ _HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the 
 _encode = msgspec.json.encode
 
 
-class Known(Struct, frozen=True, gc=False):
+class CallTemplate(Struct, frozen=True, gc=False):
     """What all calls of one tool have in common."""
 
     seconds: float
@@ -48,20 +48,20 @@ class Known(Struct, frozen=True, gc=False):
     """The request from behind its id as far as the arguments."""
 
 
-class Way(Struct, frozen=True, gc=False):
+class SessionWay(Struct, frozen=True, gc=False):
     """What all plain calls in one session have in common."""
 
     upstream: Upstream
     session: Session
     link: Posting
     loop: asyncio.AbstractEventLoop
-    following: Following
+    following: ProgressFollowing
     begin: type[PlainCall]
-    settle: Callable[[PlainCall, Ended], Awaitable[Reply]]
+    settle: Callable[[PlainCall, CallEnd], Awaitable[Reply]]
     """For the rest of a call that turned out to need more."""
 
 
-class Relaying:
+class ServerCalls:
     """The calls of one server."""
 
     def __init__(
@@ -78,11 +78,11 @@ class Relaying:
         self._roots = roots
         self._visited = visited
         self._own = own if upstream.spec.isolation == "per-session" else None
-        self._following: Following | None = None
-        self._conversing: Conversing | None = None
+        self._following: ProgressFollowing | None = None
+        self._questions: ServerQuestions | None = None
         self._long_way: LongWay | None = None
-        self._known: dict[str, Known] = {}
-        self._way: Way | None = None
+        self._templates: dict[str, CallTemplate] = {}
+        self._way: SessionWay | None = None
         self._was_called = False
         self.only_principal = ""
         """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
@@ -90,28 +90,28 @@ class Relaying:
     # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
 
     @property
-    def following(self) -> Following:
+    def following(self) -> ProgressFollowing:
         if self._following is None:
-            from clawft.provider.server.following import Following
+            from clawft.provider.server.following import ProgressFollowing
 
-            self._following = Following()
+            self._following = ProgressFollowing()
         return self._following
 
     @property
-    def conversing(self) -> Conversing:
-        if self._conversing is None:
-            from clawft.provider.server.question.conversing import Conversing
+    def questions(self) -> ServerQuestions:
+        if self._questions is None:
+            from clawft.provider.server.question.conversing import ServerQuestions
 
             spec = self._upstream.spec
-            self._conversing = Conversing(spec, self.following, self._park, self._roots, self._visited)
-        return self._conversing
+            self._questions = ServerQuestions(spec, self.following, self._park, self._roots, self._visited)
+        return self._questions
 
     @property
     def long_way(self) -> LongWay:
         if self._long_way is None:
             from clawft.provider.server.call.long_way import LongWay
 
-            self._long_way = LongWay(self._upstream, self.of, self.following, self.conversing)
+            self._long_way = LongWay(self._upstream, self.of, self.following, self.questions)
         return self._long_way
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -129,27 +129,27 @@ class Relaying:
             self._meet(call.caller.principal)
         begin = way.begin
         try:
-            return begin(call, self._known.get(call.tool.name) or self._learn(call.tool.name), way, errand)
+            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, errand)
         except LinkError:  # the link has just gone: whoever runs the call finds the next one
             upstream.gate.leave()
             return None
 
-    def _find_way(self, session: Session) -> Way | None:
+    def _find_way(self, session: Session) -> SessionWay | None:
         if session.posting is None:
             return None
         from clawft.provider.server.call.plain import PlainCall  # once for each session
 
         loop = asyncio.get_running_loop()
-        self._way = Way(self._upstream, session, session.posting, loop, self.following, PlainCall, self._settle)
+        self._way = SessionWay(self._upstream, session, session.posting, loop, self.following, PlainCall, self._settle)
         return self._way
 
-    async def _settle(self, plain: PlainCall, ended: Ended) -> Reply:
+    async def _settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
         return await self.long_way.settle(plain, ended)
 
     async def run(self, call: Call) -> Reply:
         if call.caller.principal != self.only_principal:
             self._meet(call.caller.principal)
-        seconds = (self._known.get(call.tool.name) or self._learn(call.tool.name)).seconds
+        seconds = (self._templates.get(call.tool.name) or self._learn(call.tool.name)).seconds
         upstream = self._upstream if self._own is None else self.of(call.caller)
         long_way = self._long_way or self.long_way
         session = upstream.session or await long_way.connected(call, seconds)
@@ -166,14 +166,14 @@ class Relaying:
         self.only_principal = "" if self._was_called else principal
         self._was_called = True
 
-    def _learn(self, tool: str) -> Known:
-        if len(self._known) >= MAX_ITEMS:  # of a server that changes their names again and again
-            self._known.clear()
+    def _learn(self, tool: str) -> CallTemplate:
+        if len(self._templates) >= MAX_ITEMS:  # of a server that changes their names again and again
+            self._templates.clear()
         seconds = self._upstream.spec.deadline_of(tool)
         head = b',"method":"tools/call","params":{"name":%b,"arguments":' % _encode(tool)
-        known = Known(seconds, seconds * HARD_LIMIT_FACTOR, head)
-        self._known[tool] = known
-        return known
+        template = CallTemplate(seconds, seconds * HARD_LIMIT_FACTOR, head)
+        self._templates[tool] = template
+        return template
 
     def of(self, caller: Caller) -> Upstream:
         """Its own where a caller is to be kept apart."""

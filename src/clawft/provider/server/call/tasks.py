@@ -32,7 +32,7 @@ from clawft.provider.server.call import news
 from clawft.provider.server.call.refusal import failed, passed_on
 from clawft.provider.server.call.relaying import BROKEN
 from clawft.provider.server.question import carried
-from clawft.provider.server.question.conversing import Conversing
+from clawft.provider.server.question.conversing import ServerQuestions
 from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.question.rounds import MAX_AT_ONCE
 from clawft.upstream.flights import Flight
@@ -69,11 +69,11 @@ def needs_tasks(error: JsonRpcFailure) -> bool:
 class ForeignTasks:
     """The tasks of one server. What they are and what becomes of them only the server knows."""
 
-    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], conversing: Conversing) -> None:
+    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
         """`of` gives the server as one caller has it."""
         self._upstream = upstream
         self._of = of
-        self._conversing = conversing
+        self._questions = questions
         self._spec = upstream.spec
 
     # ── for agents that follow tasks themselves ──────────────────────────────────────────────────────────────────────
@@ -152,7 +152,7 @@ class ForeignTasks:
 
     def told(self, caller: Caller) -> dict[str, Any]:
         """What the server hears of an agent whose tasks are followed."""
-        told = self._conversing.told(caller)
+        told = self._questions.told(caller)
         return {**told, "extensions": {**told.get("extensions", {}), metas.TASKS: {}}}
 
     # ── for those that do not ────────────────────────────────────────────────────────────────────────────────────────
@@ -197,8 +197,8 @@ class ForeignTasks:
             if wanted is None:
                 await asyncio.sleep(news.pause(shape))
                 return
-            carry = carried.encode(carried.Working(seen.task_id))
-            answers = await self._conversing.rounds(call).members(wanted, carry)
+            carry = carried.encode(carried.WorkingTask(seen.task_id))
+            answers = await self._questions.rounds(call).members(wanted, carry)
         except InputRequired:
             raise
         except ClawftError:

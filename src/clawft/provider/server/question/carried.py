@@ -9,7 +9,7 @@ from clawft.errors import BadParams
 from clawft.upstream.session.peer import UnfinishedResult
 
 
-class Parked(Struct, tag="parked"):
+class ParkedCall(Struct, tag="parked"):
     """The call waits at its server."""
 
     id: str
@@ -21,23 +21,23 @@ class Round(Struct, tag="round"):
     wanted: UnfinishedResult
 
 
-class Again(Struct, tag="again"):
+class RepeatedCall(Struct, tag="again"):
     """The person was sent to another place first; the call begins anew."""
 
 
-class Working(Struct, tag="working"):
+class WorkingTask(Struct, tag="working"):
     """The call has become a task at its server, and the task waits for the answers."""
 
     id: str
 
 
-Carried = Parked | Round | Again | Working
+CarriedCall = ParkedCall | Round | RepeatedCall | WorkingTask
 
 encode = msgspec.json.encode
 
 
-def read(raw: bytes) -> Carried:
+def read(raw: bytes) -> CarriedCall:
     try:
-        return msgspec.json.decode(raw, type=Carried)
+        return msgspec.json.decode(raw, type=CarriedCall)
     except msgspec.DecodeError:  # signed by us, so by another version of us
         raise BadParams("requestState is of another version of clawft", hint="call again without it") from None

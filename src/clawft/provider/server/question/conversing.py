@@ -10,7 +10,7 @@ from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
 from clawft.model import Call, Caller, Era, InputRequired, SilentTalk
 from clawft.provider.server import relay
-from clawft.provider.server.following import Following
+from clawft.provider.server.following import ProgressFollowing
 from clawft.provider.server.question import carried
 from clawft.provider.server.question.asking import Roots
 from clawft.provider.server.question.open_call import OpenCall
@@ -34,11 +34,11 @@ def may_park(agent: Caller, session: Session) -> bool:
     return able and agent.era is Era.STATELESS and session.peer.era is Era.HANDSHAKE
 
 
-class Conversing:
+class ServerQuestions:
     """The questions of one server's requests. `park` is shared by all servers."""
 
     def __init__(
-        self, spec: UpstreamSpec, following: Following, park: Park, roots: Roots, visited: Callable[[str], None]
+        self, spec: UpstreamSpec, following: ProgressFollowing, park: Park, roots: Roots, visited: Callable[[str], None]
     ) -> None:
         """`visited` is told when what a person was sent to an address for is done."""
         self._spec = spec
@@ -85,7 +85,7 @@ class Conversing:
 
     async def _follow(self, call: Call, opened: OpenCall) -> Response | Failure:
         """Until the server has answered, or the agent must be asked."""
-        carry = carried.encode(carried.Parked(opened.id))
+        carry = carried.encode(carried.ParkedCall(opened.id))
         try:
             while not await opened.is_answered():
                 opened.fill(await _ask_while_open(call, opened, carry))
@@ -143,9 +143,9 @@ class Conversing:
         known = carried.read(call.talk.carried) if call.talk.carried else None
         if isinstance(known, carried.Round):
             return await self.complete(call, session, method, told, known.wanted, seconds), True
-        if isinstance(known, carried.Parked):
+        if isinstance(known, carried.ParkedCall):
             return _result(await self.go_on(call, known.id)), True
-        if isinstance(known, carried.Again):
+        if isinstance(known, carried.RepeatedCall):
             await consented(self._spec.name, call)
         result = _result(await self._ask(call, upstream, session, method, members, seconds))
         wanted = read_wanted(result) if session.peer.era is Era.STATELESS else None

@@ -16,7 +16,7 @@ from clawft.wire.asking import can_answer
 from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
 from clawft.wire.shapes import flaw
 
-Asked = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
+QuestionMethod = Literal["elicitation/create", "sampling/createMessage", "roots/list"]
 
 KINDS: Mapping[str, Asks] = {
     "elicitation/create": "elicitation",
@@ -56,7 +56,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
     elif kind == "sampling":
         told = _sampling(told, agent)
         told = {**told, "_meta": {**_mapping(told.get("_meta")), ASKING_SERVER: spec.name}}
-    return Question(cast("Asked", method), told)
+    return Question(cast("QuestionMethod", method), told)
 
 
 def _mended(kind: Asks, params: bytes) -> bytes:

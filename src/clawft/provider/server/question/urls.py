@@ -21,7 +21,7 @@ async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
     if call.caller.era is Era.HANDSHAKE:
         raise UrlElicitationRequired(f"{server}: {error.message}", [_named(server, each) for each in wanted])
     questions = {f"url_{number}": _question(server, each) for number, each in enumerate(wanted, 1)}
-    _check(server, await call.talk.ask(questions, carried.encode(carried.Again())))
+    _check(server, await call.talk.ask(questions, carried.encode(carried.RepeatedCall())))
 
 
 def login_wanted(url: str) -> JsonRpcFailure:
@@ -32,7 +32,7 @@ def login_wanted(url: str) -> JsonRpcFailure:
 
 async def consented(server: str, call: Call) -> None:
     """The agent has come back: raises ExecutionFailed unless the person agreed to go there."""
-    _check(server, await call.talk.ask({}, carried.encode(carried.Again())))
+    _check(server, await call.talk.ask({}, carried.encode(carried.RepeatedCall())))
 
 
 def _check(server: str, answers: Mapping[str, Mapping[str, Any]]) -> None:
