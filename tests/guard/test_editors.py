@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from clawft.guard.editors import Editors
+from clawft.guard.editors import EditorsGuard
 from clawft.model import Origin, Reply
 from tests.guard.support import answers, call
 from tests.requirements import requirement
@@ -41,5 +41,5 @@ async def test_a_path_that_nobody_could_follow_is_none(arguments: object, about:
     """Following one of megabytes takes many minutes, and this is on everybody's way."""
     held = Held()
     asked = msgspec.structs.replace(call(json.dumps(arguments).encode()), origin=Origin("file"))
-    await Editors(lambda: held)(asked, answers(Reply.text("refused")))
+    await EditorsGuard(lambda: held)(asked, answers(Reply.text("refused")))
     assert (held.asked, held.announced) == ([about], [None if about == "." else about])

@@ -20,7 +20,7 @@ from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig, NotConnected
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import ConversationEnded, Event, RootsChanged
-from clawft.guard.approval import ApprovalGuard, Offered
+from clawft.guard.approval import ApprovalGuard, OfferedTools
 from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
 from clawft.guard.permission import Permission
@@ -125,9 +125,9 @@ class App:
             Redaction(self._redacts),
         ]
         if settings.builtin:
-            from clawft.guard.editors import Editors  # nobody else's tools are told to editors
+            from clawft.guard.editors import EditorsGuard  # nobody else's tools are told to editors
 
-            guards.append(Editors(self.editors.hub))
+            guards.append(EditorsGuard(self.editors.hub))
         return guards if settings.audit else guards[1:]
 
     def _names_of(self, call: Call) -> tuple[str, ...]:
@@ -137,10 +137,10 @@ class App:
         self.gateway.tools_changed()
         self.gateway.prompts_changed()
 
-    def offered(self, server: str, caller: Caller | None = None) -> Offered:
+    def offered(self, server: str, caller: Caller | None = None) -> OfferedTools:
         """What a server says now, for whoever has to decide about it; to this caller, if it is called in their name."""
         upstream = self._as_had_by(caller, server)
-        return Offered(upstream.tools, upstream.answers.instructions if upstream.answers else "")
+        return OfferedTools(upstream.tools, upstream.answers.instructions if upstream.answers else "")
 
     def beside(self, server: str, caller: Caller | None = None) -> Sequence[Tool]:
         """What it has beside its tools, for the same."""

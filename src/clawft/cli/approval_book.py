@@ -14,7 +14,7 @@ from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.guard.approval import Offered
+    from clawft.guard.approval import OfferedTools
     from clawft.guard.approvals import Approvals
     from clawft.model import Tool
     from clawft.policy.approval import Approval
@@ -100,11 +100,11 @@ def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
     return [one_line(text[:shown].replace("T", " ") if key in MOMENTS else text) for key, text in texts.items()]
 
 
-def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
+def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]:
     """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
     from clawft.cli.starting import SETTLE_SECONDS, start_servers  # only where servers are started
 
-    async def work(app: App) -> dict[str, Offered]:
+    async def work(app: App) -> dict[str, OfferedTools]:
         known = [name for name in servers if app.files.name_any and name in app.servers.wanted]
         if known:
             await start_servers(app, only=known)
@@ -116,14 +116,14 @@ def offered(servers: Sequence[str], options: Options) -> dict[str, Offered]:
     return {name: found for name in servers if (found := now.get(name) or _last_said(name)) is not None}
 
 
-def _whole(found: Offered, beside: Sequence[Tool]) -> Offered:
+def _whole(found: OfferedTools, beside: Sequence[Tool]) -> OfferedTools:
     import msgspec  # loaded by now
 
     return msgspec.structs.replace(found, tools=(*found.tools, *beside))
 
 
-def _last_said(server: str) -> Offered | None:
-    from clawft.guard.approval import Offered  # loaded by now
+def _last_said(server: str) -> OfferedTools | None:
+    from clawft.guard.approval import OfferedTools  # loaded by now
     from clawft.policy.beside import beside_tools
     from clawft.upstream.offer.cache import SchemaCache, folder
     from clawft.upstream.offer.reading import read_tools
@@ -132,4 +132,4 @@ def _last_said(server: str) -> Offered | None:
     if known is None:
         return None
     beside = beside_tools(list(map(bytes, known.prompts)), resources=bool(known.resources or known.templates))
-    return Offered((*read_tools(known.tools), *beside), known.instructions)
+    return OfferedTools((*read_tools(known.tools), *beside), known.instructions)

@@ -13,7 +13,7 @@ from clawft.cli.screen import one_line, paint, print_json, safe, tell, width
 from clawft.cli.table import cells, wrapped
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.guard.approval import Offered
+    from clawft.guard.approval import OfferedTools
     from clawft.policy.approval import Approval
     from clawft.policy.pin import ShownText
 
@@ -64,7 +64,7 @@ def _tools(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Appro
             yield each, _tool_now(each, now[each.server])
 
 
-def _tool_now(each: Approval, found: Offered) -> ShownText:
+def _tool_now(each: Approval, found: OfferedTools) -> ShownText:
     from clawft.policy.pin import shown_tool  # loaded with the book
 
     tool = next((tool for tool in found.tools if tool.name == each.tool), None)

@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFoun
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.config.layers import Found, Sources
-    from clawft.guard.approval import Offered
+    from clawft.guard.approval import OfferedTools
     from clawft.policy.approval import Approval
 
 DAY = 24 * 60 * 60.0
@@ -139,7 +139,7 @@ def _launch(found: Found, where: Sources, options: Options) -> Approval:
 
 
 def _tools(
-    server: str, offers: Offered | None, globs: Sequence[str], where: Sources, options: Options
+    server: str, offers: OfferedTools | None, globs: Sequence[str], where: Sources, options: Options
 ) -> list[Approval]:
     from clawft.policy.approval import Approval, approval_of  # loaded with the app
     from clawft.policy.globs import is_glob

@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from clawft.errors import ClawftError, ExecutionFailed, NotConnected
 from clawft.guard.approvals import Approvals
-from clawft.guard.consent import ONCE, SEEN, Subject, chosen, question, question_key, why
-from clawft.guard.sides import Use as BesideUse
+from clawft.guard.consent import ONCE, SEEN, ConsentSubject, chosen, question, question_key, why
+from clawft.guard.sides import BesideUse
 from clawft.model import LOCAL, Allow, Ask, Call, Caller, Era, InputRequired, Next, Origin, Reply, Tool, Verdict
 from clawft.policy.approval import (
     ANYONE,
@@ -49,7 +49,7 @@ T = TypeVar("T")
 log = logging.getLogger("clawft")
 
 
-class Offered(Struct, frozen=True):
+class OfferedTools(Struct, frozen=True):
     """What a server offers now, and what it tells every model."""
 
     tools: Sequence[Tool] = ()
@@ -79,7 +79,7 @@ class ApprovalGuard:
     def __init__(
         self,
         book: Approvals,
-        offered: Callable[[str, Caller], Offered],
+        offered: Callable[[str, Caller], OfferedTools],
         workspace: Path,
         *,
         asking: Asking = "untrusted",
@@ -202,7 +202,7 @@ class ApprovalGuard:
             if not lock.locked():
                 self._turns.pop(turn, None)
 
-    async def _to_ask(self, call: Call) -> Subject | None:
+    async def _to_ask(self, call: Call) -> ConsentSubject | None:
         """What has to be asked; None if nothing, and then the next call is let through at once."""
         self._look()
         offered = self._offered(call.origin.server, call.caller)
@@ -214,7 +214,7 @@ class ApprovalGuard:
         if found.standing in (ApprovalStanding.APPROVED, ApprovalStanding.NEW):
             self._let_through(call)
             return None
-        return Subject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
+        return ConsentSubject(call.origin.server, call.tool, use.pin, offered.instructions, _differences(found, shown))
 
     def _let_through(self, call: Call) -> None:
         key = (call.caller.principal, call.caller.agent, call.name)
@@ -237,7 +237,7 @@ class ApprovalGuard:
         changed = self._changed_since(call, subject)
         return _refused(changed) if changed is not None else ""
 
-    async def _answer(self, call: Call, subject: Subject, turn: Turn) -> tuple[str, Sequence[Tool]]:
+    async def _answer(self, call: Call, subject: ConsentSubject, turn: Turn) -> tuple[str, Sequence[Tool]]:
         """What they say, and which tools it covers beside the one they were shown: those there were when we asked."""
         key, everything = question_key(subject), self._all(call)
         now = pin({tool.name: shown_tool(tool.wire, subject.instructions) for tool in everything})
@@ -250,7 +250,7 @@ class ApprovalGuard:
         answer = chosen(subject, answers[key])
         return answer, everything if answer == subject.everything and put == now else ()
 
-    def _changed_since(self, call: Call, subject: Subject) -> Subject | None:
+    def _changed_since(self, call: Call, subject: ConsentSubject) -> ConsentSubject | None:
         """Whoever answers has read what was asked, and a server may use the time to say something else."""
         now = self._as_it_is_now(call)
         found, changed = self._judged(now.tool, call.origin, call.caller)
@@ -313,11 +313,11 @@ class ApprovalGuard:
             return ""
         return self.withheld(self._stand_in(method, origin, caller), origin, caller)
 
-    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[UseStanding, Subject]:
+    def _judged(self, tool: Tool, origin: Origin, caller: Caller) -> tuple[UseStanding, ConsentSubject]:
         shown = shown_tool(tool.wire, self._offered(origin.server, caller).instructions)
         use = self._use(caller, origin.server, tool.name, pin(shown))
         found = self._book.judge(use)
-        return found, Subject(origin.server, tool, use.pin, differs=_differences(found, shown))
+        return found, ConsentSubject(origin.server, tool, use.pin, differs=_differences(found, shown))
 
     # ── what would be asked ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -360,11 +360,11 @@ def _readable(arguments: bytes) -> str:
     return arguments.decode("utf-8", "replace")
 
 
-def _refused(subject: Subject) -> str:
+def _refused(subject: ConsentSubject) -> str:
     told = f"{why(subject)} It needs the person's approval: ask them to run `{subject.command}`, then call again"
     return f"refused by the rule {RULE}: {told}"
 
 
-def _declined(subject: Subject) -> str:
+def _declined(subject: ConsentSubject) -> str:
     told = f"the person declined the use of {subject.name} ({subject.command} would allow it)"
     return f"refused by the rule {RULE}: {told}"

@@ -33,7 +33,7 @@ BAR = "│ "
 _PLAIN = rf"[A-Za-z0-9_.-]{{1,{LONGEST_NAME}}}"
 
 
-class Subject(Struct, frozen=True):
+class ConsentSubject(Struct, frozen=True):
     """What is asked about. `differs` names what has changed since it was approved; empty if it never was."""
 
     server: str
@@ -63,12 +63,12 @@ class Subject(Struct, frozen=True):
         return f"weft approvals grant {self.server} {own if plain else fit(f'{self.server}__{own}')}"
 
 
-def question_key(subject: Subject) -> str:
+def question_key(subject: ConsentSubject) -> str:
     """Bound to the text that is asked about: a yes to one definition is none to the next."""
     return f"weft_approve_{subject.pin.removeprefix('sha256:')[:24]}"
 
 
-def question(subject: Subject, arguments: str) -> Question:
+def question(subject: ConsentSubject, arguments: str) -> Question:
     return Question(
         "elicitation/create",
         {
@@ -90,7 +90,7 @@ def question(subject: Subject, arguments: str) -> Question:
     )
 
 
-def _message(subject: Subject, arguments: str) -> str:
+def _message(subject: ConsentSubject, arguments: str) -> str:
     tool, beside = subject.tool, subject.tool.name in CALLED
     more = "" if beside else "\n".join(told_beside(_rest_of(tool)))
     said = [
@@ -111,7 +111,7 @@ def _rest_of(tool: Tool) -> Mapping[str, object]:
     return {name: value for name, value in known.items() if name not in ("name", "description")}
 
 
-def why(subject: Subject) -> str:
+def why(subject: ConsentSubject) -> str:
     """Why somebody has to say something."""
     them = CALLED.get(subject.tool.name)
     if them and subject.differs:
@@ -131,7 +131,7 @@ def _quoted(head: str, text: str) -> Sequence[str]:
     return [head, *(BAR + line for line in cut.splitlines())]
 
 
-def chosen(subject: Subject, answer: Mapping[str, Any]) -> str:
+def chosen(subject: ConsentSubject, answer: Mapping[str, Any]) -> str:
     """The answer the person chose; empty if it was no."""
     content = answer.get("content")
     if answer.get("action") != "accept" or not isinstance(content, dict):

@@ -19,7 +19,7 @@ MAX_PATH_CHARS = 4_096
 """Of a path that is told to editors; the tool itself refuses a longer one."""
 
 
-class Texts(Protocol):
+class EditorTexts(Protocol):
     """What is known about the texts that editors hold."""
 
     def unsaved(self, beneath: str = ".") -> Sequence[str]: ...
@@ -27,8 +27,8 @@ class Texts(Protocol):
     def changed_on_disk(self, path: str | None = None) -> None: ...
 
 
-class Editors:
-    def __init__(self, texts: Callable[[], Texts | None]) -> None:
+class EditorsGuard:
+    def __init__(self, texts: Callable[[], EditorTexts | None]) -> None:
         """`texts` gives None as long as no editor has been used."""
         self._texts = texts
 
@@ -39,7 +39,7 @@ class Editors:
         texts = self._texts()
         return after(call) if texts is None else self._run(call, after, texts)
 
-    async def _run(self, call: Call, after: Next, texts: Texts) -> Reply:
+    async def _run(self, call: Call, after: Next, texts: EditorTexts) -> Reply:
         path = _path_of(call)
         try:
             reply = await after(call)

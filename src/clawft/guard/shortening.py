@@ -23,7 +23,7 @@ SLACK = 64
 _encode = msgspec.json.encode
 
 
-class Place(Struct, frozen=True):
+class CuttableValue(Struct, frozen=True):
     """A text or a list inside of the result, by what holds it."""
 
     holder: Any
@@ -51,12 +51,12 @@ def shorten(raw: bytes, schema: bytes, limit: int) -> bytes | None:
     return shorter if len(shorter) <= limit else None
 
 
-def _places(holder: Any, key: Any, schema: dict[str, Any], top: dict[str, Any]) -> Iterator[Place]:
+def _places(holder: Any, key: Any, schema: dict[str, Any], top: dict[str, Any]) -> Iterator[CuttableValue]:
     """Those that may be cut. Inside of one there are no others."""
     value = holder[key]
     for shape in _shapes(schema, top):
         if KEEPS in shape and isinstance(value, str | list):
-            yield Place(holder, key, shape[KEEPS])
+            yield CuttableValue(holder, key, shape[KEEPS])
         elif isinstance(value, list) and "items" in shape:
             for at in range(len(cast("list[Any]", value))):
                 yield from _places(value, at, shape["items"], top)

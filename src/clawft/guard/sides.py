@@ -17,7 +17,7 @@ from clawft.model import Call, Caller, Capabilities, Origin, Reply, Talk, Tool
 from clawft.policy.beside import PROMPTS
 
 
-class Use(Struct, frozen=True):
+class BesideUse(Struct, frozen=True):
     """A prompt or a resource of somebody that is about to be used; `method` is what has to be approved for it."""
 
     method: str
@@ -52,7 +52,7 @@ class FaceGuard(Protocol):
 class BesideGuard(Protocol):
     """A guard that is asked about what a server has beside its tools, too: its prompts and resources."""
 
-    async def refuses(self, use: Use) -> str:
+    async def refuses(self, use: BesideUse) -> str:
         """Why it may not be used; empty if it may."""
         ...
 
@@ -94,7 +94,7 @@ class Sides:
         notes = (guard.withholds(PROMPTS, origin, caller) for guard in self._beside)
         return next(filter(None, notes), "")
 
-    async def ensure(self, use: Use) -> None:
+    async def ensure(self, use: BesideUse) -> None:
         """Raises NotApproved for what a person has to approve first."""
         for guard in self._beside:
             if why := await guard.refuses(use):

@@ -15,7 +15,7 @@ from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered import Registered, listed_by
-from clawft.guard.sides import Use, unasked
+from clawft.guard.sides import BesideUse, unasked
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
@@ -93,7 +93,7 @@ class Prompts:
         """The whole result. Raises ToolNotFound, NotApproved or TooLarge."""
         found = self.find(caller, name)
         asked = msgspec.json.encode({"name": found.prompt.name, "arguments": Raw(arguments)})
-        await self._sides.ensure(Use(PROMPTS, found.origin, caller, asked, talk))
+        await self._sides.ensure(BesideUse(PROMPTS, found.origin, caller, asked, talk))
         call = Call(caller, found.name, Tool(found.prompt.name, b""), found.origin, arguments, meta, talk, name, more)
         made = await found.provider.get_prompt(call)
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
@@ -153,8 +153,8 @@ class Prompts:
         return spelled is None or spelled.template(template) == template
 
 
-def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> Use:
-    return Use(method, origin, unasked(caller), msgspec.json.encode(ref), SilentTalk())
+def _use(method: str, origin: Origin, caller: Caller, ref: Mapping[str, Any]) -> BesideUse:
+    return BesideUse(method, origin, unasked(caller), msgspec.json.encode(ref), SilentTalk())
 
 
 def _about(ref: Mapping[str, Any], asked: Completing) -> Completing:

@@ -16,7 +16,7 @@ from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFou
 from clawft.gateway.events import Event, Events, ResourceUpdated
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered import Registered, holds, listed_by, tells
-from clawft.guard.sides import Use
+from clawft.guard.sides import BesideUse
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
     Call,
@@ -249,8 +249,8 @@ class Resources:
                 yield known, known.provider
 
 
-def _use(known: Registered, uri: str, by: Reader) -> Use:
-    return Use(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
+def _use(known: Registered, uri: str, by: Reader) -> BesideUse:
+    return BesideUse(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
 
 
 def _as_it_is(uri: str) -> str:
