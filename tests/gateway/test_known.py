@@ -1,6 +1,6 @@
 """Remembered by the very object, and only so many."""
 
-from clawft.gateway.known import Known
+from clawft.gateway.known import ObjectMemo
 from tests.requirements import requirement
 
 
@@ -12,7 +12,7 @@ def test_the_same_object_is_worked_on_once_an_equal_one_again() -> None:
         seen.append(key)
         return sum(key)
 
-    known = Known(make, 8)
+    known = ObjectMemo(make, 8)
     one, other = [1, 2], [1, 2]
     assert [known.of(one), known.of(one), known.of(other)] == [3, 3, 3]
     assert len(seen) == 2
@@ -20,6 +20,6 @@ def test_the_same_object_is_worked_on_once_an_equal_one_again() -> None:
 
 @requirement("QUAL-12")
 def test_what_is_remembered_has_a_bound_and_no_object_is_taken_for_another() -> None:
-    known: Known[list[int], int] = Known(lambda key: key[0], 4)
+    known: ObjectMemo[list[int], int] = ObjectMemo(lambda key: key[0], 4)
     for number in range(100):  # each may get the place in memory of one that was forgotten
         assert known.of([number]) == number

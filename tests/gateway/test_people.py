@@ -22,7 +22,7 @@ from clawft.auth.bearer import Person, Verifier
 from clawft.auth.vault import Vault
 from clawft.auth.web import Web
 from clawft.gateway.http import people, sessions, turnstile
-from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.access import AccessRefusal
 from clawft.gateway.http.people import REMEMBER_SECONDS, People
 from clawft.model import Caller, Grant
 from clawft.policy.grant import GrantRule, grant_for, visible
@@ -288,7 +288,7 @@ class Believing(Verifier):
 
 async def come(known: People, token: str) -> Caller:
     found = known.caller({b"authorization": b"Bearer " + token.encode()})
-    caller = found if isinstance(found, Caller | Refusal) else await found
+    caller = found if isinstance(found, Caller | AccessRefusal) else await found
     assert isinstance(caller, Caller)
     return caller
 

@@ -8,7 +8,7 @@ from mcp_types.methods import validate_server_result
 from msgspec import Raw
 
 from clawft.errors import BadParams
-from clawft.gateway.questions import Opened, Seal, digest_of, given
+from clawft.gateway.questions import AnswersSoFar, Seal, digest_of, given
 from clawft.model import Caller, Question
 from clawft.wire.asking import answers_it
 from tests.gateway.asking import ADA, CAN_FILL, server
@@ -167,5 +167,5 @@ def test_what_counts_as_an_answer() -> None:
 @requirement("GUARD-13", "RES-10")
 def test_an_answer_to_a_question_of_ours_counts_only_if_it_was_asked() -> None:
     yes = {"weft_allow": Raw(b'{"action":"accept","content":{"allow":true}}'), "name": Raw(b'{"action":"decline"}')}
-    assert given(yes, Opened()) == {"name": {"action": "decline"}}
-    assert "weft_allow" in given(yes, Opened(asked=frozenset({"weft_allow"})))
+    assert given(yes, AnswersSoFar()) == {"name": {"action": "decline"}}
+    assert "weft_allow" in given(yes, AnswersSoFar(asked=frozenset({"weft_allow"})))

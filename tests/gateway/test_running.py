@@ -7,7 +7,7 @@ import pytest
 
 from clawft.gateway import running
 from clawft.gateway.core import Gateway
-from clawft.gateway.running import Running
+from clawft.gateway.running import RunningRequests
 from clawft.model import Call, Reply, Tool
 from tests.gateway.support import Demo, Gate, echo, modern, pipe, serving, soon, texts
 from tests.requirements import requirement
@@ -227,7 +227,7 @@ async def test_a_call_that_takes_too_long_ends_with_a_clear_error() -> None:
 @requirement("SHELL-14")
 async def test_nothing_to_drain_is_drained_at_once() -> None:
     async with asyncio.timeout(1):
-        await Running().drain(60)
+        await RunningRequests().drain(60)
 
 
 @requirement("SHELL-13")

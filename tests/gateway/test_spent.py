@@ -6,7 +6,7 @@ import pytest
 
 from clawft.errors import Busy
 from clawft.gateway import spent
-from clawft.gateway.spent import Spent
+from clawft.gateway.spent import SpentStates
 from tests.requirements import requirement
 
 pytestmark = requirement("POOL-18", "QUAL-12")
@@ -18,7 +18,7 @@ def later() -> float:
 
 
 def test_a_state_is_spent_once(later: float) -> None:
-    used = Spent()
+    used = SpentStates()
     assert [used.spend(nonce, "ada", later) for nonce in (b"1", b"2", b"1", b"2")] == [True, True, False, False]
 
 
@@ -27,7 +27,7 @@ def test_where_there_is_no_room_it_is_refused_and_nothing_is_forgotten(
 ) -> None:
     monkeypatch.setattr(spent, "MAX_SPENT", 3)
     monkeypatch.setattr(spent, "MAX_SPENT_OF_ONE", 2)
-    used = Spent()
+    used = SpentStates()
     assert used.spend(b"1", "ada", later)
     assert used.spend(b"2", "ada", later)
     with pytest.raises(Busy):
@@ -40,7 +40,7 @@ def test_where_there_is_no_room_it_is_refused_and_nothing_is_forgotten(
 
 def test_what_is_over_makes_room(later: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spent, "MAX_SPENT_OF_ONE", 1)
-    used = Spent()
+    used = SpentStates()
     assert used.spend(b"1", "ada", time.time() - 1)
     assert used.spend(b"2", "ada", later)
     with pytest.raises(Busy):

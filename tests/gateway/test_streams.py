@@ -11,7 +11,7 @@ from clawft.gateway.http import streams
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.running import Running
+from clawft.gateway.running import RunningRequests
 from clawft.wire import jsonrpc, sse
 from tests.requirements import requirement
 
@@ -61,7 +61,7 @@ class Leaving:
 @requirement("QUAL-12")
 async def test_nothing_is_kept_of_what_was_being_written_when_a_client_left() -> None:
     """The call it belongs to may go on for long."""
-    back = HttpAnswer(cast("Visit", Leaving()), Running(), b"1")
+    back = HttpAnswer(cast("Visit", Leaving()), RunningRequests(), b"1")
     large = jsonrpc.notification("notifications/message", b'{"data":"%b"}' % (b"x" * 2 * PIECE_BYTES))
     before = getrefcount(large)
     back.send(large)

@@ -1,7 +1,7 @@
 """Shares of callers, counted with a clock of our own."""
 
 from clawft.gateway.http import turnstile
-from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.access import AccessRefusal
 from clawft.gateway.http.turnstile import Buckets, Turnstile
 from clawft.model import LOCAL
 from tests.requirements import requirement
@@ -40,7 +40,7 @@ def test_only_so_many_names_are_remembered() -> None:
 def test_a_request_that_left_makes_room_for_the_next() -> None:
     gate = Turnstile()
     assert [gate.enter("ada") for _ in range(turnstile.MAX_IN_FLIGHT)] == [None] * turnstile.MAX_IN_FLIGHT
-    assert isinstance(gate.enter("ada"), Refusal)
+    assert isinstance(gate.enter("ada"), AccessRefusal)
     assert gate.enter("bob") is None
     gate.leave("ada")
     assert gate.enter("ada") is None

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clawft.errors import BadEnvelope, BadParams, ParseError
-from clawft.gateway.dispatch import Target, read_target
+from clawft.gateway.dispatch import CallTarget, read_target
 from clawft.wire import jsonrpc
 from clawft.wire.calls import read_usual
 from tests.props.shapes import IDS, OBJECTS, VALUES
@@ -20,7 +20,7 @@ USUAL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo",
 METAS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(st.just("_meta"), OBJECTS)
 
 
-def read_slowly(line: bytes) -> tuple[bytes, Target] | None:
+def read_slowly(line: bytes) -> tuple[bytes, CallTarget] | None:
     try:
         request = jsonrpc.decode(line)
         return (
@@ -34,7 +34,7 @@ def agrees(line: bytes) -> bool:
     """True if it was read in one go at all."""
     read = read_usual(line)
     if read is not None:
-        assert read_slowly(line) == (read.id, Target("tools/call", read.name, read.arguments, read.meta))
+        assert read_slowly(line) == (read.id, CallTarget("tools/call", read.name, read.arguments, read.meta))
     return read is not None
 
 

@@ -19,7 +19,7 @@ from clawft.config.places import audit_file
 from clawft.config.settings import Settings
 from clawft.errors import InvalidConfig, NotConnected
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import ConversationEnded, Event, RootsChanged
+from clawft.gateway.events import ConversationEnded, GatewayEvent, RootsChanged
 from clawft.guard.approval import ApprovalGuard, OfferedTools
 from clawft.guard.approvals import Approvals
 from clawft.guard.audit import Audit
@@ -339,7 +339,7 @@ def _warn_of_delegates(desk: Desk) -> None:
         log.warning("delegation: %s", one)
 
 
-def _pass_on(event: Event, pool: Pool) -> None:
+def _pass_on(event: GatewayEvent, pool: Pool) -> None:
     """What servers must hear of our callers."""
     if isinstance(event, ConversationEnded):
         pool.private.end(event.session)

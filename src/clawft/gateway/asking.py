@@ -23,7 +23,7 @@ _encode = msgspec.json.encode
 _answer = msgspec.json.Decoder(dict[str, Any])
 
 
-class Asking:
+class OpenQuestions:
     """What was asked and is not answered yet, and where the person was sent. `aside` belongs to no request."""
 
     def __init__(self, aside: Outlet, seconds: float) -> None:

@@ -12,19 +12,19 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from clawft.errors import BadParams, UrlElicitationRequired
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import CALLS, LISTS, Target
+from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
 from clawft.gateway.events import (
     ConversationEnded,
     ElicitationCompleted,
-    Event,
+    GatewayEvent,
     ListChanged,
+    LogMessage,
     RootsChanged,
-    Said,
     TaskChanged,
 )
 from clawft.gateway.offer.resources import Reader
-from clawft.gateway.running import Answer, Running, answered_now
-from clawft.gateway.seen import Seen
+from clawft.gateway.running import Deliver, RunningRequests, answered_now
+from clawft.gateway.seen import SeenLists
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
@@ -36,7 +36,7 @@ from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, the first call, and the first task
-    from clawft.gateway.asking import Asking
+    from clawft.gateway.asking import OpenQuestions
     from clawft.gateway.errand import Errands
     from clawft.gateway.task.older_tasks import OlderTasks
 
@@ -56,10 +56,10 @@ class Conversation:
         self._level: str | UnsetType = UNSET
         self._watched: dict[str, Release] = {}
         self._leave = gateway.events.subscribe(self._tell)
-        self.running = Running()
+        self.running = RunningRequests()
         self.caller = base
         self.opened = False
-        self._seen: Seen | None = None
+        self._seen: SeenLists | None = None
         self._narrows = False
         self._plain_talk: HandshakeTalk | None = None
 
@@ -74,10 +74,10 @@ class Conversation:
         return Errands(self._gateway, self.running, self._shape, self._follow, handshake.error_code)
 
     @cached_property
-    def _asking(self) -> Asking:
-        from clawft.gateway.asking import Asking  # most callers are asked nothing
+    def _asking(self) -> OpenQuestions:
+        from clawft.gateway.asking import OpenQuestions  # most callers are asked nothing
 
-        return Asking(self._aside, self._gateway.question_seconds)
+        return OpenQuestions(self._aside, self._gateway.question_seconds)
 
     @cached_property
     def _tasks(self) -> OlderTasks:
@@ -99,7 +99,7 @@ class Conversation:
         """The bare result."""
         return self._read_and_call(request, outlet) if request.method in CALLS else self._result(request, outlet)
 
-    def start(self, id: bytes, target: Target, deliver: Answer) -> bool:
+    def start(self, id: bytes, target: CallTarget, deliver: Deliver) -> bool:
         """Have a call run without a task, on a pipe; False if it needs one."""
         if target.more or target.task is not UNSET:
             return False
@@ -134,7 +134,7 @@ class Conversation:
         del request  # which may be large, and was read
         return await self.call(target, outlet)
 
-    async def call(self, target: Target, outlet: Outlet) -> bytes:
+    async def call(self, target: CallTarget, outlet: Outlet) -> bytes:
         """The bare result of what may ask back."""
         if target.task is not UNSET and target.method == METHOD and REVISIONS[self.caller.revision].core_tasks:
             return self._tasks.begin(target, self.caller)
@@ -158,7 +158,7 @@ class Conversation:
         narrowed = _NARROWED.get(method) if self._narrows else None
         return reply.result if narrowed is None else narrowed(reply.result, REVISIONS[self.caller.revision])
 
-    def _talk_of(self, target: Target, outlet: Outlet) -> HandshakeTalk:
+    def _talk_of(self, target: CallTarget, outlet: Outlet) -> HandshakeTalk:
         """Raises BadParams for a `_meta` that is none."""
         token = read_meta(target.meta).progress_token if target.meta else UNSET
         if token is UNSET and outlet is self._aside:
@@ -188,7 +188,7 @@ class Conversation:
             base.proof,
         )
         self.opened = True
-        self._seen = Seen(self._gateway, self.caller)
+        self._seen = SeenLists(self._gateway, self.caller)
         self._plain_talk = None
         self._gateway.folders.enter(self)
         revision = REVISIONS[hello.revision]
@@ -247,7 +247,7 @@ class Conversation:
             self._gateway.folders.changed()
             self._gateway.events.publish(RootsChanged())
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: GatewayEvent) -> None:
         if not self.opened:
             return
         match event:
@@ -258,7 +258,7 @@ class Conversation:
                 self._aside.send(jsonrpc.notification("notifications/elicitation/complete", params))
             case TaskChanged(task, _, payload) if task in self._tasks.begun:
                 self._aside.send(jsonrpc.notification("notifications/tasks/status", self._tasks.status(payload)))
-            case Said(level, params, principal) if self._hears(level) and principal == self.caller.principal:
+            case LogMessage(level, params, principal) if self._hears(level) and principal == self.caller.principal:
                 self._aside.send(jsonrpc.notification("notifications/message", params))
             case _:
                 pass

@@ -20,12 +20,12 @@ from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError
 from clawft.gateway.ending import as_reply, told
-from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ResourceUpdated, Said, Topic
+from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.prompts import Prompts
-from clawft.gateway.offer.registered import Registered, is_of
+from clawft.gateway.offer.registered import RegisteredProvider, is_of
 from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
 from clawft.gateway.offer.shared import SharedUris
@@ -47,7 +47,7 @@ from clawft.provider.base import (
 if TYPE_CHECKING:  # loaded with the first wish about logs, the first task, and the first server
     from clawft.gateway.levels import Loudness
     from clawft.gateway.task.handles import Handles
-    from clawft.gateway.task.tasks import Board
+    from clawft.gateway.task.tasks import TaskBoard
     from clawft.upstream.newcomers import Newcomers
 
 SERVER_NAME = "clawft"
@@ -103,7 +103,7 @@ class Gateway:
 
     def register(self, provider: Provider, *, server: str = "", trusted: bool = True) -> None:
         """Offer what this provider has. `server` names the external server behind it, if there is one."""
-        self._roster.add(Registered(provider, Origin(provider.namespace, server, trusted)))
+        self._roster.add(RegisteredProvider(provider, Origin(provider.namespace, server, trusted)))
         if isinstance(provider, Changing):
             provider.watch(self)
         self._announce(provider)
@@ -136,27 +136,27 @@ class Gateway:
         extended = (each.extensions for each in reached if isinstance(each, ExtendedProvider))
         return {name: settings for each in extended for name, settings in each.items()}
 
-    def _reaches(self, known: Registered, caller: Caller) -> bool:
+    def _reaches(self, known: RegisteredProvider, caller: Caller) -> bool:
         return self.tools.reaches(known, caller)
 
     # ── what they tell us ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tools_changed(self, whose: str = "") -> None:
         self.tools.forget(whose)
-        self._lists_changed(Topic.TOOLS, whose)
+        self._lists_changed(ListTopic.TOOLS, whose)
 
     def prompts_changed(self, whose: str = "") -> None:
-        self._lists_changed(Topic.PROMPTS, whose)
+        self._lists_changed(ListTopic.PROMPTS, whose)
 
     def resources_changed(self, whose: str = "") -> None:
         """Tools are told with the pages they are shown with, and such a page may be another's now."""
-        self._lists_changed(Topic.RESOURCES, whose)
+        self._lists_changed(ListTopic.RESOURCES, whose)
         if self.shared.has_pages():
-            self._lists_changed(Topic.TOOLS, whose)
+            self._lists_changed(ListTopic.TOOLS, whose)
 
-    def _lists_changed(self, topic: Topic, whose: str) -> None:
+    def _lists_changed(self, topic: ListTopic, whose: str) -> None:
         self.pages.forget()
-        self.shared.forget(resources=topic is Topic.RESOURCES)
+        self.shared.forget(resources=topic is ListTopic.RESOURCES)
         self.events.publish(ListChanged(topic, whose))
 
     def elicitation_completed(self, id: str) -> None:
@@ -166,7 +166,7 @@ class Gateway:
         self.events.publish(ResourceUpdated(uri))
 
     def log(self, level: LogLevel, params: bytes, principal: str) -> None:
-        self.events.publish(Said(level, params, principal))
+        self.events.publish(LogMessage(level, params, principal))
 
     @cached_property
     def loudness(self) -> Loudness:
@@ -191,11 +191,11 @@ class Gateway:
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @cached_property
-    def tasks(self) -> Board:
+    def tasks(self) -> TaskBoard:
         """Calls of our own tools that outlive their request."""
-        from clawft.gateway.task.tasks import Board  # most callers never begin one
+        from clawft.gateway.task.tasks import TaskBoard  # most callers never begin one
 
-        return Board(self.events, self._may_follow)
+        return TaskBoard(self.events, self._may_follow)
 
     def _may_follow(self, tool: str, owner: Caller, caller: Caller) -> bool:
         """With the rights it was begun with, or others that lead to the same tool of the same provider."""

@@ -13,7 +13,7 @@ from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
 from clawft.gateway.offer.listing import read_cursor
 from clawft.gateway.offer.prompts import NamedPrompt
-from clawft.gateway.offer.resources import Named, Reader, wire_of, wire_of_template
+from clawft.gateway.offer.resources import NamedResource, Reader, wire_of, wire_of_template
 from clawft.model import (
     EMPTY_OBJECT,
     MAX_COMPLETIONS,
@@ -90,11 +90,11 @@ def _prompt(named: NamedPrompt, revision: Revision) -> bytes:
     return narrow.definition(make_visible(rename(wire, named.name)), revision)
 
 
-def _resource(named: Named[Resource | ForeignResource], revision: Revision) -> bytes:
+def _resource(named: NamedResource[Resource | ForeignResource], revision: Revision) -> bytes:
     return narrow.definition(make_visible(wire_of(named)), revision)
 
 
-def _template(named: Named[ResourceTemplate | ForeignTemplate], revision: Revision) -> bytes:
+def _template(named: NamedResource[ResourceTemplate | ForeignTemplate], revision: Revision) -> bytes:
     return narrow.definition(make_visible(wire_of_template(named)), revision)
 
 
@@ -135,7 +135,7 @@ def list_page(
 # ── calls that may ask back ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Target(Struct, frozen=True, gc=False):
+class CallTarget(Struct, frozen=True, gc=False):
     """What tools/call, prompts/get and resources/read have in common: a name, arguments, and the answers of a retry."""
 
     method: str
@@ -173,7 +173,7 @@ _CALL = frozenset(each.encode_name for each in msgspec.structs.fields(_CallParam
 _READ = frozenset(each.encode_name for each in msgspec.structs.fields(_ReadParams))
 
 
-def read_target(method: str, params: bytes) -> Target:
+def read_target(method: str, params: bytes) -> CallTarget:
     """Raises BadParams if there is no name, or the arguments are no object."""
     params = params or EMPTY_OBJECT
     try:
@@ -194,34 +194,34 @@ def _split(params: bytes, names: frozenset[str]) -> tuple[bytes, bytes]:
     return _encode(known), _encode(more) if more else b""
 
 
-def _target(method: str, params: bytes) -> Target:
+def _target(method: str, params: bytes) -> CallTarget:
     if method == "resources/read":
         read = _read_params.decode(params)
         meta = b"" if read.meta is UNSET else bytes(read.meta)
-        return Target(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
+        return CallTarget(method, read.uri, EMPTY_OBJECT, meta, read.responses, read.state)
     told = _call_params.decode(params)
     arguments = EMPTY_OBJECT if told.arguments is UNSET else copied((told.arguments,))
     if arguments[:1] != b"{":
         raise BadParams(f"{method}: arguments must be an object")
     meta = b"" if told.meta is UNSET else copied((told.meta,))
-    return Target(method, told.name, arguments, meta, told.responses, told.state, told.task)
+    return CallTarget(method, told.name, arguments, meta, told.responses, told.state, told.task)
 
 
-def _call_tool(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Awaitable[Reply]:
+def _call_tool(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Awaitable[Reply]:
     return gateway.call(caller, target.name, target.arguments, talk, target.meta, target.more)
 
 
-async def _get_prompt(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+async def _get_prompt(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
     await gateway.settle(caller)
     return Reply(await gateway.prompts.get(caller, target.name, target.arguments, talk, target.meta, target.more))
 
 
-async def _read_resource(gateway: Gateway, caller: Caller, target: Target, talk: Talk) -> Reply:
+async def _read_resource(gateway: Gateway, caller: Caller, target: CallTarget, talk: Talk) -> Reply:
     await gateway.settle(caller)
     return Reply(await gateway.resources.read(target.name, Reader(caller, talk, target.meta, target.more)))
 
 
-CALLS: dict[str, Callable[[Gateway, Caller, Target, Talk], Awaitable[Reply]]] = {
+CALLS: dict[str, Callable[[Gateway, Caller, CallTarget, Talk], Awaitable[Reply]]] = {
     "tools/call": _call_tool,
     "prompts/get": _get_prompt,
     "resources/read": _read_resource,

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import Target
+from clawft.gateway.dispatch import CallTarget
 from clawft.gateway.ending import may_name
-from clawft.gateway.running import Answer, CodeOf, Job, Running, Work, failure_of
+from clawft.gateway.running import CodeOf, Deliver, Job, RunningRequests, Work, failure_of
 from clawft.model import Call, Caller, Next, Reply, SentErrand, Shortcut, Talk
 from clawft.wire import jsonrpc
 
@@ -30,7 +30,9 @@ Follow = Callable[[Callable[[], Awaitable[Reply]]], Work]
 class Errands:
     """Those of one conversation."""
 
-    def __init__(self, gateway: Gateway, running: Running, shape: Shape, follow: Follow, code_of: CodeOf) -> None:
+    def __init__(
+        self, gateway: Gateway, running: RunningRequests, shape: Shape, follow: Follow, code_of: CodeOf
+    ) -> None:
         self.gateway = gateway
         self.find = gateway.tools.find
         self.shared = gateway.shared
@@ -39,7 +41,7 @@ class Errands:
         self.follow = follow
         self.code_of = code_of
 
-    def start(self, id: bytes, caller: Caller, target: Target, talk: Talk, deliver: Answer) -> bool:
+    def start(self, id: bytes, caller: Caller, target: CallTarget, talk: Talk, deliver: Deliver) -> bool:
         """False if this call has to go the long way; nothing has happened then."""
         name = target.name
         entry = self.find(name, caller)
@@ -67,7 +69,7 @@ class Errand(Job):
     sent: SentErrand | None
     """Its way to cancel it; None as soon as it is over, or a matter of workers."""
 
-    def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Answer) -> None:
+    def __init__(self, all: Errands, id: bytes, call: Call, short: Shortcut, deliver: Deliver) -> None:
         self.key = self.id = id
         self.deliver = deliver
         self.cancelled = False

@@ -13,7 +13,7 @@ from clawft.model import LogLevel
 log = logging.getLogger("clawft.events")
 
 
-class Topic(Enum):
+class ListTopic(Enum):
     """Lists that change; the value is their name in methods and filters."""
 
     TOOLS = "tools"
@@ -24,7 +24,7 @@ class Topic(Enum):
 class ListChanged(Struct, frozen=True):
     """`whose`: only what the caller with this proof has."""
 
-    topic: Topic
+    topic: ListTopic
     whose: str = ""
 
 
@@ -38,7 +38,7 @@ class TaskChanged(Struct, frozen=True):
     payload: bytes
 
 
-class Said(Struct, frozen=True):
+class LogMessage(Struct, frozen=True):
     """A log message of a server that belongs to no call."""
 
     level: LogLevel
@@ -64,17 +64,17 @@ class RightsChanged(Struct, frozen=True):
     """What people may do is something else than before."""
 
 
-Event = (
+GatewayEvent = (
     ListChanged
     | ResourceUpdated
     | TaskChanged
-    | Said
+    | LogMessage
     | ConversationEnded
     | RootsChanged
     | ElicitationCompleted
     | RightsChanged
 )
-Listener = Callable[[Event], None]
+Listener = Callable[[GatewayEvent], None]
 
 
 class Events:
@@ -89,7 +89,7 @@ class Events:
         self._listeners[key] = listener
         return lambda: self._listeners.pop(key, None) and None
 
-    def publish(self, event: Event) -> None:
+    def publish(self, event: GatewayEvent) -> None:
         for listener in list(self._listeners.values()):
             try:
                 listener(event)

@@ -14,12 +14,12 @@ from clawft.catalog.snapshot import CatalogEntry
 from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import CALLS, LISTS, Target
-from clawft.gateway.known import Known
+from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
+from clawft.gateway.known import ObjectMemo
 from clawft.gateway.listening import Listen
-from clawft.gateway.questions import Answers, Detached, Opened, digest_of, input_required
+from clawft.gateway.questions import Answers, AnswersSoFar, TaskDetached, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
-from clawft.gateway.task.followed import Followed
+from clawft.gateway.task.followed import FollowedTasks
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of
@@ -43,13 +43,13 @@ _STATELESS, _TASK = Era.STATELESS, Kind.TASK  # found once, and not for each req
 _USUAL = Request(b"", METHOD)
 
 
-class Heard(Struct, frozen=True, gc=False):
+class AdmittedRequest(Struct, frozen=True, gc=False):
     """A request that has passed the ladder."""
 
     request: Request
     caller: Caller
     claims: CallerClaims
-    target: Target | None = None
+    target: CallTarget | None = None
     entry: CatalogEntry | None = None
     """The tool that is called, if there is one of this name."""
 
@@ -62,22 +62,24 @@ class Exchange:
     def __init__(self, gateway: Gateway, base: Caller) -> None:
         self._gateway = gateway
         self._base = base
-        self._callers = Known(self._caller, MAX_CLIENTS)
+        self._callers = ObjectMemo(self._caller, MAX_CLIENTS)
 
-    def read(self, request: Request, headers: Headers | None = None) -> Heard:
+    def read(self, request: Request, headers: Headers | None = None) -> AdmittedRequest:
         """Who calls, and what. Raises what the ladder of the dialect refuses."""
         claims = stateless.read_caller(request, headers)
         caller = self._caller(claims)
         dispatch.check_method(request.method, caller)
         if request.method not in CALLS:
-            return Heard(request, caller, claims)
+            return AdmittedRequest(request, caller, claims)
         target = dispatch.read_target(request.method, request.params)
         entry = self._gateway.tools.find(target.name, caller) if request.method == METHOD else None
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(_USUAL, caller, claims, target, entry)  # all that was asked is in its target
+        return AdmittedRequest(_USUAL, caller, claims, target, entry)  # all that was asked is in its target
 
-    def read_usual(self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None) -> Heard | None:
+    def read_usual(
+        self, usual: UsualCall, headers: Headers | None = None, route: Route | None = None
+    ) -> AdmittedRequest | None:
         """The same for the usual tools/call; None if it is not quite usual, and has to be read like any other.
 
         `route` is what the headers tell of it.
@@ -85,12 +87,12 @@ class Exchange:
         claims = stateless.read_usual_caller(usual.meta)
         if claims is None or (headers is not None and route != (claims.revision, METHOD, usual.name)):
             return None
-        target = Target(METHOD, usual.name, usual.arguments, usual.meta)
+        target = CallTarget(METHOD, usual.name, usual.arguments, usual.meta)
         caller = self._callers.of(claims)
         entry = self._gateway.tools.find(usual.name, caller)
         if headers is not None and entry is not None:
             self._check_params(entry, target, caller, headers)
-        return Heard(_USUAL, caller, claims, target, entry)
+        return AdmittedRequest(_USUAL, caller, claims, target, entry)
 
     def _caller(self, claims: CallerClaims) -> Caller:
         base = self._base
@@ -99,23 +101,23 @@ class Exchange:
             base.principal, base.agent, claims.client, _STATELESS, claims.revision, can, grant, "", base.proof
         )
 
-    def answer(self, heard: Heard, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
+    def answer(self, admitted: AdmittedRequest, outlet: Outlet) -> Coroutine[Any, Any, bytes]:
         """The finished result."""
-        if heard.target is not None:
-            return self._call(heard.target, heard.entry, heard.caller, heard.claims, outlet)
-        if heard.request.method in LISTS:
-            return self._list(heard)
-        return self._others[heard.request.method](self, heard.request, heard.caller, outlet)
+        if admitted.target is not None:
+            return self._call(admitted.target, admitted.entry, admitted.caller, admitted.claims, outlet)
+        if admitted.request.method in LISTS:
+            return self._list(admitted)
+        return self._others[admitted.request.method](self, admitted.request, admitted.caller, outlet)
 
-    async def _list(self, heard: Heard) -> bytes:
-        method = heard.request.method
-        await self._gateway.settle(heard.caller)
-        return dispatch.list_page(self._gateway, heard.caller, method, heard.request.params, self._finish_list)
+    async def _list(self, admitted: AdmittedRequest) -> bytes:
+        method = admitted.request.method
+        await self._gateway.settle(admitted.caller)
+        return dispatch.list_page(self._gateway, admitted.caller, method, admitted.request.params, self._finish_list)
 
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _call(
-        self, target: Target, entry: CatalogEntry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
+        self, target: CallTarget, entry: CatalogEntry | None, caller: Caller, claims: CallerClaims, outlet: Outlet
     ) -> bytes:
         opened = NOT_ASKED if target.state is UNSET else self._open(target, target.state, caller)
         brought = NO_RESPONSES if target.responses is UNSET else target.responses
@@ -126,8 +128,8 @@ class Exchange:
             else:
                 reply = await CALLS[target.method](self._gateway, caller, target, talk)
                 if reply.kind is _TASK:
-                    reply = Followed(self._gateway, caller).begun(reply, target.name)
-        except Detached:
+                    reply = FollowedTasks(self._gateway, caller).begun(reply, target.name)
+        except TaskDetached:
             reply = self._start_task(target, caller, talk.used)
         except InputRequired as asked:
             reply = self._asked(target, caller, talk, asked)
@@ -139,28 +141,28 @@ class Exchange:
         del reply  # see `inplace`
         return await in_turn("", finish)
 
-    def _asked(self, target: Target, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
+    def _asked(self, target: CallTarget, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
         digest = digest_of(target.method, target.name, target.arguments)
         house = () if asked.carry else asked.questions
         return input_required(asked.questions, self._gateway.seal.close(talk.used, caller, digest, house, asked.carry))
 
-    def _open(self, target: Target, state: str, caller: Caller) -> Opened:
+    def _open(self, target: CallTarget, state: str, caller: Caller) -> AnswersSoFar:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))
 
-    def _wants_task(self, entry: CatalogEntry, target: Target, caller: Caller) -> bool:
+    def _wants_task(self, entry: CatalogEntry, target: CallTarget, caller: Caller) -> bool:
         if entry.tool.task in _AT_ONCE or not self._gateway.tools.find_visible(target.name, caller):
             return False
         if not caller.capabilities.tasks and entry.tool.task == "required" and not entry.origin.server:
             raise _needs_tasks(target.name)
         return caller.capabilities.tasks
 
-    def _start_task(self, target: Target, caller: Caller, known: Answers) -> Reply:
+    def _start_task(self, target: CallTarget, caller: Caller, known: Answers) -> Reply:
         def run(task: Talk) -> Awaitable[Reply]:
             return self._gateway.call(caller, target.name, target.arguments, task, target.meta, target.more)
 
         return self._gateway.tasks.start(caller, target.name, run, known)
 
-    def _check_params(self, entry: CatalogEntry, target: Target, caller: Caller, headers: Headers) -> None:
+    def _check_params(self, entry: CatalogEntry, target: CallTarget, caller: Caller, headers: Headers) -> None:
         if b"x-mcp-header" not in entry.tool.wire or not self._gateway.tools.find_visible(target.name, caller):
             return
         found = _mirrors(entry.tool.input_schema)
@@ -187,17 +189,17 @@ class Exchange:
 
     async def _get_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         told = _read_task(request, caller)
-        return self._finish(await Followed(self._gateway, caller).get(told.id))
+        return self._finish(await FollowedTasks(self._gateway, caller).get(told.id))
 
     async def _update_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
         told = _read_task(request, caller)
         if told.responses is UNSET:
             raise BadParams("tasks/update lacks inputResponses")
-        await Followed(self._gateway, caller).update(told.id, told.responses)
+        await FollowedTasks(self._gateway, caller).update(told.id, told.responses)
         return self._finish(EMPTY_OBJECT)
 
     async def _cancel_task(self, request: Request, caller: Caller, outlet: Outlet) -> bytes:
-        await Followed(self._gateway, caller).cancel(_read_task(request, caller).id)
+        await FollowedTasks(self._gateway, caller).cancel(_read_task(request, caller).id)
         return self._finish(EMPTY_OBJECT)
 
     def _finish(self, payload: bytes) -> bytes:

@@ -16,7 +16,7 @@ KEPT_SECONDS = 1.0
 Roots = list[Mapping[str, Any]] | None
 
 
-class Agent(Protocol):
+class ConversingAgent(Protocol):
     """Somebody in conversation with us."""
 
     caller: Caller
@@ -28,15 +28,15 @@ class Folders:
     """Only where there is one agent can its folders be meant; what several have is none of each other's business."""
 
     def __init__(self) -> None:
-        self._agents: dict[Agent, None] = {}
+        self._agents: dict[ConversingAgent, None] = {}
         self._asking: asyncio.Task[Roots] | None = None
         """Whoever asks now, or has asked a moment ago."""
 
-    def enter(self, agent: Agent) -> None:
+    def enter(self, agent: ConversingAgent) -> None:
         self._agents[agent] = None
         self.changed()
 
-    def leave(self, agent: Agent) -> None:
+    def leave(self, agent: ConversingAgent) -> None:
         self._agents.pop(agent, None)
         self.changed()
 

@@ -9,7 +9,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Known(Generic[K, V]):
+class ObjectMemo(Generic[K, V]):
     """For things that cost more to compare than to make. Holds them, so that their place in memory stays theirs."""
 
     def __init__(self, make: Callable[[K], V], most: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.registered import RegisteredProvider
 from clawft.provider.base import HeedingProvider
 from clawft.wire.meta import RANK
 
@@ -13,7 +13,7 @@ from clawft.wire.meta import RANK
 class Loudness:
     """One level for each conversation that has set one; servers are told the lowest."""
 
-    def __init__(self, providers: Iterable[Registered]) -> None:
+    def __init__(self, providers: Iterable[RegisteredProvider]) -> None:
         self._providers = providers
         self._wanted: dict[object, str] = {}
 

@@ -14,11 +14,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, ListChanged, RightsChanged, Topic
+from clawft.gateway.events import GatewayEvent, ListChanged, ListTopic, RightsChanged
 from clawft.gateway.offer.resources import Reader
-from clawft.gateway.seen import Seen
+from clawft.gateway.seen import SeenLists
 from clawft.gateway.talk import Outlet
-from clawft.gateway.task.followed import Followed
+from clawft.gateway.task.followed import FollowedTasks
 from clawft.guard.sides import unasked
 from clawft.model import LOCAL, Caller, SilentTalk
 from clawft.wire import jsonrpc
@@ -37,7 +37,7 @@ log = logging.getLogger("clawft.gateway")
 _encode = msgspec.json.encode
 
 
-class Filter(Struct, rename="camel", omit_defaults=True):
+class ListenFilter(Struct, rename="camel", omit_defaults=True):
     """What a listen asks for; written back as the part we honour."""
 
     tools_list_changed: bool = False
@@ -48,10 +48,10 @@ class Filter(Struct, rename="camel", omit_defaults=True):
 
 
 class _ListenParams(Struct):
-    notifications: Filter
+    notifications: ListenFilter
 
 
-def read_filter(params: bytes) -> Filter:
+def read_filter(params: bytes) -> ListenFilter:
     try:
         wanted = msgspec.json.decode(params, type=_ListenParams).notifications
     except msgspec.DecodeError as wrong:
@@ -83,7 +83,7 @@ class Listen:
         """
         try:
             await self._watch_all()
-            self._seen = Seen(self._gateway, self._caller)
+            self._seen = SeenLists(self._gateway, self._caller)
             self._acknowledge()
             self._releases.append(self._gateway.events.subscribe(self._tell))
             await self._end(until)
@@ -113,7 +113,7 @@ class Listen:
             self._wanted.task_ids = await _few_at_a_time(self._follow, ids)
 
     async def _follow(self, id: str) -> str:
-        release = await Followed(self._gateway, self._caller).watch(id, self._task_changed)
+        release = await FollowedTasks(self._gateway, self._caller).watch(id, self._task_changed)
         self._releases += [] if release is None else [release]
         return "" if release is None else id
 
@@ -142,7 +142,7 @@ class Listen:
         params = told[:-1] + b"," + meta + b"}"
         self._outlet.send(jsonrpc.notification("notifications/resources/updated", params))
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: GatewayEvent) -> None:
         match event:
             case ListChanged(topic) if _wants(self._wanted, topic) and self._seen.differs(event):
                 method = f"notifications/{topic.value}/list_changed"
@@ -169,9 +169,9 @@ async def _few_at_a_time(watch: Callable[[str], Awaitable[str]], names: list[str
     return watched
 
 
-def _wants(wanted: Filter, topic: Topic) -> bool:
+def _wants(wanted: ListenFilter, topic: ListTopic) -> bool:
     return {
-        Topic.TOOLS: wanted.tools_list_changed,
-        Topic.PROMPTS: wanted.prompts_list_changed,
-        Topic.RESOURCES: wanted.resources_list_changed,
+        ListTopic.TOOLS: wanted.tools_list_changed,
+        ListTopic.PROMPTS: wanted.prompts_list_changed,
+        ListTopic.RESOURCES: wanted.resources_list_changed,
     }[topic]

@@ -22,8 +22,8 @@ from clawft.errors import (
 )
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import Target, read_target
-from clawft.gateway.running import Answer, CodeOf, Running, Work
+from clawft.gateway.dispatch import CallTarget, read_target
+from clawft.gateway.running import CodeOf, Deliver, RunningRequests, Work
 from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc
@@ -76,7 +76,7 @@ class PipeCaller:
         return Exchange(self._gateway, self._base)
 
     @property
-    def running(self) -> Running:
+    def running(self) -> RunningRequests:
         return self._running
 
     # ── as an outlet: everything goes down the one pipe ──────────────────────────────────────────────────────────────
@@ -126,7 +126,7 @@ class PipeCaller:
             return
         usual = read_usual(line) if self._settled else None
         if usual is not None and not (usual.meta and may_name_version(usual.meta)):
-            self._call(usual.id, Target(METHOD, usual.name, usual.arguments, usual.meta), len(line))
+            self._call(usual.id, CallTarget(METHOD, usual.name, usual.arguments, usual.meta), len(line))
             return
         try:
             message = jsonrpc.decode(line)
@@ -181,7 +181,7 @@ class PipeCaller:
         else:
             self._call(request.id, target, size)
 
-    def _call(self, id: bytes, target: Target, size: int) -> None:
+    def _call(self, id: bytes, target: CallTarget, size: int) -> None:
         if size > LARGE or not self._conversation.start(id, target, self._deliver):
             self._start(id, self._conversation.call(target, self), size)
 
@@ -195,7 +195,7 @@ class PipeCaller:
         else:
             self._running.start(id, work, code_of, back)
 
-    def _way_back(self, load: Load, deliver: Answer) -> Answer:
+    def _way_back(self, load: Load, deliver: Deliver) -> Deliver:
         def put_down(answer: bytes) -> None:
             load.put_down()
             deliver(answer)

@@ -23,7 +23,7 @@ from clawft.model import Caller, Kind, Question, Reply
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first answer to a question
-    from clawft.gateway.spent import Spent
+    from clawft.gateway.spent import SpentStates
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
@@ -32,7 +32,7 @@ NONCE_BYTES = 12
 Answers = Mapping[str, Mapping[str, Any]]
 
 
-class Detached(BaseException):
+class TaskDetached(BaseException):
     """Ends the run of a tool that goes on as a task; it is run again there. Not an error either."""
 
 
@@ -54,7 +54,7 @@ def _allows_nothing() -> bool:
     return False
 
 
-class Opened(Struct, frozen=True):
+class AnswersSoFar(Struct, frozen=True):
     """The answers so far, and which questions the caller was asked."""
 
     answers: Answers = {}
@@ -68,7 +68,7 @@ OURS = "weft_"
 """Keys of questions that the house itself asks, about what a tool may do."""
 
 
-def given(raw: Mapping[str, Raw], opened: Opened) -> Answers:
+def given(raw: Mapping[str, Raw], opened: AnswersSoFar) -> Answers:
     """Known and new answers. One to a question of ours counts only if we have asked: nobody allows itself a thing.
 
     Where something is carried the new ones answer whoever carries it, and nobody else.
@@ -88,10 +88,10 @@ class Seal:
         self._lifetime = lifetime
 
     @cached_property
-    def _spent(self) -> Spent:
-        from clawft.gateway.spent import Spent  # loaded with the first answer to a question
+    def _spent(self) -> SpentStates:
+        from clawft.gateway.spent import SpentStates  # loaded with the first answer to a question
 
-        return Spent()
+        return SpentStates()
 
     def close(
         self, answers: Answers, caller: Caller, digest: str, asked: Iterable[str] = (), carry: bytes = b""
@@ -114,7 +114,7 @@ class Seal:
             raise ProtocolFailure(f"the state of this call has {len(sealed)} bytes; {MAX_STATE_BYTES} can be carried")
         return sealed
 
-    def open(self, state: str, caller: Caller, digest: str) -> Opened:
+    def open(self, state: str, caller: Caller, digest: str) -> AnswersSoFar:
         """What is inside. Raises BadParams if altered, late, another caller's or another call's."""
         read = self._read(state)
         if read is None:
@@ -124,7 +124,7 @@ class Seal:
         if (read.principal, read.proof, read.digest) != (caller.principal, caller.proof, digest):
             raise BadParams("requestState belongs to another call")
         spend = partial(self._spent.spend, read.nonce, read.principal, read.expires)
-        return Opened(read.answers, frozenset(read.asked), read.carry, spend)
+        return AnswersSoFar(read.answers, frozenset(read.asked), read.carry, spend)
 
     def _read(self, state: str) -> _State | None:
         if len(state) > MAX_STATE_BYTES:

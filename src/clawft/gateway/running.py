@@ -22,7 +22,7 @@ log = logging.getLogger("clawft.gateway")
 
 Work = Coroutine[Any, Any, bytes]
 """Gives the bare result of a request, or raises."""
-Answer = Callable[[bytes], None]
+Deliver = Callable[[bytes], None]
 CodeOf = Callable[[ClawftError], int]
 """The code of an error in the caller's dialect."""
 
@@ -35,7 +35,7 @@ class Job:
 
     __slots__ = ("cancelled", "code_of", "deliver", "id", "key", "task", "work")
 
-    def __init__(self, key: bytes, id: bytes, work: Work, code_of: CodeOf, deliver: Answer | None = None) -> None:
+    def __init__(self, key: bytes, id: bytes, work: Work, code_of: CodeOf, deliver: Deliver | None = None) -> None:
         self.key = key
         self.id = id
         self.work = work
@@ -51,7 +51,7 @@ class Job:
                 self.task.cancel()
 
 
-class Running:
+class RunningRequests:
     """Runs requests and gives exactly one answer for each, unless it was cancelled.
 
     Requests from a pipe are handed to workers: tasks that live on, because starting a task costs more than most calls
@@ -101,7 +101,7 @@ class Running:
 
     # ── from a pipe ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def start(self, id: bytes, work: Work, code_of: CodeOf, deliver: Answer) -> None:
+    def start(self, id: bytes, work: Work, code_of: CodeOf, deliver: Deliver) -> None:
         """Have it run soon. Delivered is its answer, the refusal to run it, or NOTHING if it was cancelled."""
         refusal = self.refusal(id)
         if refusal is not None:

@@ -13,25 +13,25 @@ from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import all_of, audience_of
-from clawft.gateway.events import ListChanged, Topic
+from clawft.gateway.events import ListChanged, ListTopic
 from clawft.model import LOCAL, Caller
 
 log = logging.getLogger("clawft.gateway")
 
 _METHODS = {
-    Topic.TOOLS: ("tools/list",),
-    Topic.PROMPTS: ("prompts/list",),
-    Topic.RESOURCES: ("resources/list", "resources/templates/list"),
+    ListTopic.TOOLS: ("tools/list",),
+    ListTopic.PROMPTS: ("prompts/list",),
+    ListTopic.RESOURCES: ("resources/list", "resources/templates/list"),
 }
 
 
-class Seen:
+class SeenLists:
     """The lists of one caller, from now on."""
 
     def __init__(self, gateway: Gateway, caller: Caller) -> None:
         self._gateway = gateway
         self._caller = caller
-        self._faces = {topic: self._face(topic) for topic in Topic} if caller.principal != LOCAL else None
+        self._faces = {topic: self._face(topic) for topic in ListTopic} if caller.principal != LOCAL else None
 
     def differs(self, event: ListChanged) -> bool:
         """Is it another list for this caller than when it was last asked about?"""
@@ -41,7 +41,7 @@ class Seen:
         self._faces[event.topic] = now
         return now != before
 
-    def _face(self, topic: Topic) -> bytes:
+    def _face(self, topic: ListTopic) -> bytes:
         """A digest of the whole list; made once for all conversations of this audience."""
         whole = partial(_digest, self._gateway, self._caller, topic)
         try:
@@ -51,7 +51,7 @@ class Seen:
             return b""
 
 
-def _digest(gateway: Gateway, caller: Caller, topic: Topic, _begin: int) -> Iterator[bytes]:
+def _digest(gateway: Gateway, caller: Caller, topic: ListTopic, _begin: int) -> Iterator[bytes]:
     whole = hashlib.sha256()
     for method in _METHODS[topic]:
         for item in all_of(gateway, caller, method):

@@ -12,7 +12,7 @@ MAX_SPENT = 20_000
 MAX_SPENT_OF_ONE = 2_000
 
 
-class Spent:
+class SpentStates:
     """Remembers a state from its use to its end. Nothing gives way: what is forgotten could be used again."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from clawft.gateway.questions import OURS, Answers, Detached, Opened, given, read_answers
+from clawft.gateway.questions import OURS, Answers, AnswersSoFar, TaskDetached, given, read_answers
 from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
 from clawft.wire.asking import answers_it, require
@@ -19,7 +19,7 @@ from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible
 
 OURSELVES = "clawft/"
-NOT_ASKED = Opened()
+NOT_ASKED = AnswersSoFar()
 NO_RESPONSES: Mapping[str, Raw] = {}
 NO_ANSWERS: Answers = {}
 
@@ -39,7 +39,7 @@ class Outlet(Protocol):
     def hang_up(self, retry_ms: int) -> None: ...
 
 
-class Reports:
+class ReportingTalk:
     """Progress and log messages; both eras send the same notifications."""
 
     carried = b""
@@ -85,7 +85,7 @@ class Reports:
         self._outlet.send(jsonrpc.notification(method, make_visible(msgspec.json.encode(params))))
 
 
-class HandshakeTalk(Reports):
+class HandshakeTalk(ReportingTalk):
     """Questions go out as requests of ours, on the stream of the call they belong to."""
 
     __slots__ = ("_asker",)
@@ -93,7 +93,7 @@ class HandshakeTalk(Reports):
     def __init__(
         self, caller: Caller, outlet: Outlet, token: Raw | UnsetType, level: str | UnsetType, asker: Asker
     ) -> None:
-        Reports.__init__(self, caller, outlet, token, level)
+        ReportingTalk.__init__(self, caller, outlet, token, level)
         self._asker = asker
 
     async def ask(self, questions: Mapping[str, Question], carry: bytes = b"") -> Answers:
@@ -116,7 +116,7 @@ class HandshakeTalk(Reports):
         return await self._asker(self._outlet, question)
 
 
-class StatelessTalk(Reports):
+class StatelessTalk(ReportingTalk):
     """Questions end the run unless the caller has brought the answers along."""
 
     def __init__(
@@ -125,7 +125,7 @@ class StatelessTalk(Reports):
         outlet: Outlet,
         token: Raw | UnsetType,
         level: str | UnsetType,
-        opened: Opened = NOT_ASKED,
+        opened: AnswersSoFar = NOT_ASKED,
         responses: Mapping[str, Raw] = NO_RESPONSES,
     ) -> None:
         super().__init__(caller, outlet, token, level)
@@ -157,7 +157,7 @@ class StatelessTalk(Reports):
 
     def detach(self) -> None:
         if self._caller.capabilities.tasks:
-            raise Detached
+            raise TaskDetached
 
     def _answered(self, key: str, question: Question) -> bool:
         known = key in self._answers and answers_it(question, self._answers[key])

@@ -25,7 +25,7 @@ from clawft.builtin.ide.model import (
 from clawft.builtin.ide.provider import IdeProvider
 from clawft.errors import IdeFailed, IdeFileNotFound, IdeNotConnected, IdeTimeout, ToolNotFound
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, ListChanged
+from clawft.gateway.events import GatewayEvent, ListChanged
 from clawft.model import Caller
 from tests.builtin.ide.conftest import MAIN, Ask, text_of
 from tests.requirements import requirement
@@ -163,7 +163,7 @@ async def test_an_unknown_tool_is_unknown(provider: IdeProvider) -> None:
 
 @requirement("F8-T12", "F8-A05", "IDE-15", "PROV-04", "PROV-05")
 async def test_an_editor_that_comes_and_goes_changes_no_list(provider: IdeProvider, workspace: Path) -> None:
-    gateway, heard = Gateway(), list[Event]()
+    gateway, heard = Gateway(), list[GatewayEvent]()
     gateway.register(provider)
     before = [entry.canonical for entry in gateway.tools.entries]
     assert before[:5] == [f"ide__{name}" for name in FIVE]

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from functools import partial
 
-from clawft.gateway.task.retelling import Retelling
+from clawft.gateway.task.retelling import TaskNews
 from clawft.link.share.workshop import LARGE_WORK
 from tests.requirements import requirement
 
@@ -22,7 +22,7 @@ class Listener:
         self.threads: list[threading.Thread] = []
         self.told = asyncio.Event()
         self.began, self.go_on = threading.Event(), threading.Event()
-        self.retelling = Retelling("server", partial(partial, self._finish), self._hear)
+        self.retelling = TaskNews("server", partial(partial, self._finish), self._hear)
 
     def _finish(self, shape: bytes) -> bytes:
         self.threads.append(threading.current_thread())

@@ -15,7 +15,7 @@ from clawft.wire.headers import Headers
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class Refusal(Struct, frozen=True):
+class AccessRefusal(Struct, frozen=True):
     status: int
     message: str
     challenge: str = ""
@@ -24,8 +24,8 @@ class Refusal(Struct, frozen=True):
     """Seconds after which it may go better; the connection is closed until then."""
 
 
-Answered = Caller | Refusal | Awaitable[Caller | Refusal]
-Authenticate = Callable[[Headers], Answered | None]
+AccessAnswer = Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]
+Authenticate = Callable[[Headers], AccessAnswer | None]
 """The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
 REALM = 'Bearer realm="clawft"'
 
@@ -44,14 +44,14 @@ class Access:
         self._hosts = hosts
         self.metadata = metadata
 
-    def check_place(self, headers: Headers) -> Refusal | None:
+    def check_place(self, headers: Headers) -> AccessRefusal | None:
         """Against DNS rebinding and pages of other sites. The usual case costs two look-ups."""
         host = _without_port(headers.get(b"host", b""))
         if self._hosts is not None and host not in self._hosts:
-            return Refusal(421, f"this gateway does not answer to the host {host[:100]!r}")
+            return AccessRefusal(421, f"this gateway does not answer to the host {host[:100]!r}")
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
-            return Refusal(403, "requests from this origin are refused")
+            return AccessRefusal(403, "requests from this origin are refused")
         return None
 
     def _is_own(self, origin: bytes, host: str) -> bool:
@@ -61,10 +61,10 @@ class Access:
         name = _without_port(place)
         return name in self._hosts if self._hosts is not None else name == host
 
-    def caller(self, headers: Headers) -> Answered:
+    def caller(self, headers: Headers) -> AccessAnswer:
         found = self._authenticate(headers)
         if found is None:
-            return Refusal(401, "a bearer token is required; `weft gateway` prints the line that has it", REALM)
+            return AccessRefusal(401, "a bearer token is required; `weft gateway` prints the line that has it", REALM)
         return found
 
 

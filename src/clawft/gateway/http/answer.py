@@ -9,7 +9,7 @@ from contextlib import suppress
 from clawft.errors import Busy
 from clawft.gateway.http.streams import EventStream
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.running import CodeOf, Running, Work
+from clawft.gateway.running import CodeOf, RunningRequests, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.link.share.load import ANSWERS, Load
@@ -28,7 +28,7 @@ class HttpAnswer:
     __slots__ = ("_gone", "_key", "_new_stream", "_pump", "_reader", "_running", "_stream", "_visit", "over")
 
     def __init__(
-        self, visit: Visit, running: Running, key: bytes, new_stream: Callable[[], EventStream] = EventStream
+        self, visit: Visit, running: RunningRequests, key: bytes, new_stream: Callable[[], EventStream] = EventStream
     ) -> None:
         """It is known among those that run by its `key`."""
         self._visit = visit

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 from clawft.errors import BadEnvelope, Busy, LinkClosed, MessageTooLong, ParseError, WireError
 from clawft.gateway.core import Gateway
-from clawft.gateway.http.access import Access, Answered, Refusal, bearer_of
+from clawft.gateway.http.access import Access, AccessAnswer, AccessRefusal, bearer_of
 from clawft.gateway.http.session_door import SessionDoor
 from clawft.gateway.http.stateless_door import StatelessDoor
 from clawft.gateway.http.status import Status
 from clawft.gateway.http.turnstile import Turnstile
-from clawft.gateway.http.visit import Look, Visit
+from clawft.gateway.http.visit import HeaderLook, Visit
 from clawft.link import asgi
 from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
@@ -81,11 +81,11 @@ class HttpApp:
             return self._enter(Visit(arrival, look, caller))
         return self._ask_in(arrival, look, caller)
 
-    async def _ask_in(self, arrival: Arrival, look: Look, caller: Answered) -> None:
+    async def _ask_in(self, arrival: Arrival, look: HeaderLook, caller: AccessAnswer) -> None:
         """Who it is takes a moment to find out, or may not come in at once."""
-        if not isinstance(caller, Caller | Refusal):
+        if not isinstance(caller, Caller | AccessRefusal):
             caller = await caller
-        if isinstance(caller, Refusal):
+        if isinstance(caller, AccessRefusal):
             await _refuse(arrival.send, self._in_doubt(arrival, look, caller))
         else:
             await self._enter_in_turn(Visit(arrival, look, caller))
@@ -94,7 +94,7 @@ class HttpApp:
         """New requests are refused, running ones get `grace` seconds, streams end."""
         await asyncio.gather(self._stateless.drain(grace), self._sessions.drain(grace))
 
-    def _in_doubt(self, arrival: Arrival, look: Look, refusal: Refusal) -> Refusal:
+    def _in_doubt(self, arrival: Arrival, look: HeaderLook, refusal: AccessRefusal) -> AccessRefusal:
         """Who shows no token wants to know where to get one; who shows a wrong one may be guessing."""
         if refusal.status != UNAUTHORIZED or not bearer_of(look.headers):
             return refusal
@@ -197,13 +197,13 @@ class HttpApp:
             return self._stateless.post(visit, message)
         return self._sessions.post(visit, message)
 
-    def _look(self, pairs: Sequence[Header]) -> Look:
+    def _look(self, pairs: Sequence[Header]) -> HeaderLook:
         headers = dict(pairs)
         accepted = [value for name, value in pairs if name == b"accept"]
         if len(accepted) > 1:
             headers[b"accept"] = b", ".join(accepted)
         repeated = headers_of.repeated(pairs)
-        return Look(
+        return HeaderLook(
             headers,
             stateless=_is_stateless(headers),
             repeated=repeated,
@@ -219,20 +219,20 @@ def _is_stateless(headers: Headers) -> bool:
     return version is not None and version.decode("latin-1").strip() not in HANDSHAKE
 
 
-def _ambiguous(pairs: Sequence[Header]) -> Refusal | None:
+def _ambiguous(pairs: Sequence[Header]) -> AccessRefusal | None:
     """Of two tokens, or two origins, the one in front of us may have looked at the other."""
     counted = Counter(name for name, _ in pairs if name in SINGLE)
     twice = next((name for name, count in counted.items() if count > 1), b"").decode()
-    return Refusal(400, f"the header {twice} occurs twice") if twice else None
+    return AccessRefusal(400, f"the header {twice} occurs twice") if twice else None
 
 
-def _unfit(headers: Headers) -> Refusal | None:
+def _unfit(headers: Headers) -> AccessRefusal | None:
     if not _is_json(headers.get(b"content-type", b"")):
-        return Refusal(415, "the body must be application/json, in UTF-8")
+        return AccessRefusal(415, "the body must be application/json, in UTF-8")
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        return Refusal(415, "send the body as it is, not compressed")
+        return AccessRefusal(415, "send the body as it is, not compressed")
     if not _accepts(headers.get(b"accept", b"*/*")):
-        return Refusal(406, "accept application/json and text/event-stream")
+        return AccessRefusal(406, "accept application/json and text/event-stream")
     return None
 
 
@@ -257,7 +257,7 @@ async def refuse_message(send: Send, error: WireError | Busy) -> None:
     await asgi.answer(send, error.status, jsonrpc.failure_of(id, error), [JSON])
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(send: Send, refusal: AccessRefusal) -> None:
     more: list[Header] = [(b"www-authenticate", refusal.challenge.encode())] if refusal.challenge else []
     if refusal.retry_s:
         more += [(b"retry-after", b"%d" % refusal.retry_s), (b"connection", b"close")]

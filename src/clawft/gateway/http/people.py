@@ -15,7 +15,7 @@ import msgspec
 from clawft.auth.bearer import BadToken, Person, Verifier, metadata_place
 from clawft.auth.proofs import Proofs
 from clawft.errors import LoginFailed
-from clawft.gateway.http.access import Authenticate, Refusal, bearer_of
+from clawft.gateway.http.access import AccessRefusal, Authenticate, bearer_of
 from clawft.model import Caller
 from clawft.policy.grant import GrantRule, grant_for
 from clawft.wire.headers import Headers
@@ -62,33 +62,33 @@ class People:
     def behind(self, first: Authenticate) -> Authenticate:
         """Ask `first` (the token of the person at this machine), and then us."""
 
-        def authenticate(headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
+        def authenticate(headers: Headers) -> Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]:
             found = first(headers)
             return self.caller(headers) if found is None else found
 
         return authenticate
 
-    def caller(self, headers: Headers) -> Caller | Refusal | Awaitable[Caller | Refusal]:
+    def caller(self, headers: Headers) -> Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]:
         token = bearer_of(headers)
         if not token:
-            return Refusal(401, "a bearer token is required", self._challenge())
+            return AccessRefusal(401, "a bearer token is required", self._challenge())
         digest = hashlib.sha256(token).digest()
         known = self._known.get(digest)
         if known is not None and time.monotonic() < known[1] and time.time() < known[0].until:
             return known[0]
         return self._verify(token, digest)
 
-    async def _verify(self, token: bytes, digest: bytes) -> Caller | Refusal:
+    async def _verify(self, token: bytes, digest: bytes) -> Caller | AccessRefusal:
         try:
             person = await self._verifier.verify(token.decode("ascii"))
         except UnicodeDecodeError:
-            return Refusal(401, "the token is not valid", self._challenge("invalid_token"))
+            return AccessRefusal(401, "the token is not valid", self._challenge("invalid_token"))
         except BadToken as bad:
-            return Refusal(401, bad.message, self._challenge("invalid_token"))
+            return AccessRefusal(401, bad.message, self._challenge("invalid_token"))
         except LoginFailed:
-            return Refusal(503, "the keys of the issuer cannot be had; try again")
+            return AccessRefusal(503, "the keys of the issuer cannot be had; try again")
         if not person.scopes.issuperset(self._scopes):
-            return Refusal(
+            return AccessRefusal(
                 403, f"the token lacks the scope {' '.join(self._scopes)}", self._challenge("insufficient_scope")
             )
         caller = self._caller_of(person, token.decode("ascii"))

@@ -8,7 +8,7 @@ from functools import partial
 from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
 from clawft.gateway.batch import Batch
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, RightsChanged
+from clawft.gateway.events import GatewayEvent, RightsChanged
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.sessions import Session, Sessions
 from clawft.gateway.http.streams import EventStream, read_event_id
@@ -31,7 +31,7 @@ class SessionDoor:
         self.sessions = Sessions(gateway)
         gateway.events.subscribe(self._tell)
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: GatewayEvent) -> None:
         """The streams of people end with the rules they were opened under; calls that were let in are answered."""
         if isinstance(event, RightsChanged):
             for session in self.sessions:

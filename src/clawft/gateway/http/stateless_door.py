@@ -8,11 +8,11 @@ from functools import partial
 
 from clawft.errors import BadEnvelope, ClawftError, HeaderMismatch
 from clawft.gateway.core import Gateway
-from clawft.gateway.exchange import Exchange, Heard
+from clawft.gateway.exchange import AdmittedRequest, Exchange
 from clawft.gateway.http.answer import LoneAnswer
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.known import Known
-from clawft.gateway.running import Running
+from clawft.gateway.known import ObjectMemo
+from clawft.gateway.running import RunningRequests
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.wire import jsonrpc, stateless
@@ -28,8 +28,8 @@ LISTEN = "subscriptions/listen"
 
 class StatelessDoor:
     def __init__(self, gateway: Gateway) -> None:
-        self.running = Running(MAX_IN_FLIGHT)
-        self._exchanges = Known(partial(Exchange, gateway), MAX_PRINCIPALS)
+        self.running = RunningRequests(MAX_IN_FLIGHT)
+        self._exchanges = ObjectMemo(partial(Exchange, gateway), MAX_PRINCIPALS)
         self._keys = itertools.count(1)
 
     def post(self, visit: Visit, message: Message) -> Awaitable[None]:
@@ -53,15 +53,15 @@ class StatelessDoor:
         """The same for the usual tools/call; None if it has to be read like any other request."""
         exchange = self._exchanges.of(visit.caller)
         try:
-            heard = exchange.read_usual(usual, visit.headers, visit.look.route)
+            admitted = exchange.read_usual(usual, visit.headers, visit.look.route)
         except ClawftError as wrong:
             return _refuse(visit.send, usual.id, wrong)
-        return None if heard is None else self._answer(visit, usual.id, exchange, heard)
+        return None if admitted is None else self._answer(visit, usual.id, exchange, admitted)
 
-    def _answer(self, visit: Visit, id: bytes, exchange: Exchange, heard: Heard) -> Awaitable[None]:
+    def _answer(self, visit: Visit, id: bytes, exchange: Exchange, admitted: AdmittedRequest) -> Awaitable[None]:
         key = b"%d" % next(self._keys)  # ids of different callers may be equal
         back = LoneAnswer(visit, self.running, key)
-        return back.serve(id, exchange.answer(heard, back), stateless.error_code)
+        return back.serve(id, exchange.answer(admitted, back), stateless.error_code)
 
     async def drain(self, grace: float) -> None:
         await self.running.drain(grace)

@@ -49,7 +49,7 @@ class _Event:
         return (self.begin, self.framed, sse.END) if self.begin else (self.framed,)
 
 
-class Shelf:
+class EventShelf:
     """All events there are in memory: many streams that are each within their bounds may still be too much."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Shelf:
         event.begin = event.framed = b""
 
 
-SHELF = Shelf()
+SHELF = EventShelf()
 ATTIC.lend(SHELF)
 
 

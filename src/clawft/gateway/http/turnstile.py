@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.access import AccessRefusal
 from clawft.link.households import household
 from clawft.model import LOCAL
 
@@ -62,14 +62,16 @@ class Turnstile:
         """Is there nothing to count?"""
         return self._rate is None and principal == LOCAL
 
-    def enter(self, principal: str) -> Refusal | None:
+    def enter(self, principal: str) -> AccessRefusal | None:
         """Let a request in, until `leave`; or say why not."""
         inside = self._inside.get(principal, 0)
         if inside >= MAX_IN_FLIGHT and principal != LOCAL:
-            return Refusal(429, f"busy: {inside} of your requests are in flight; wait for some answers", retry_s=1)
+            return AccessRefusal(
+                429, f"busy: {inside} of your requests are in flight; wait for some answers", retry_s=1
+            )
         wait = self._rate.take(principal) if self._rate is not None else 0
         if wait:
-            return Refusal(429, "too many requests a second (gateway.rate)", retry_s=math.ceil(wait))
+            return AccessRefusal(429, "too many requests a second (gateway.rate)", retry_s=math.ceil(wait))
         self._inside[principal] = inside + 1
         return None
 
@@ -78,11 +80,11 @@ class Turnstile:
         if inside:
             self._inside[principal] = inside
 
-    def slow_down(self, address: str, refusal: Refusal) -> Refusal:
+    def slow_down(self, address: str, refusal: AccessRefusal) -> AccessRefusal:
         """Too many wrong tokens from one address are not worth an answer each. A right one is never refused here."""
         wait = self._wrong.take(household(address))
         if not wait:
             return refusal
         if not self._told.take("all"):
             log.warning("wrong tokens come from %s, and are answered more slowly: somebody may be guessing", address)
-        return Refusal(429, "too many wrong tokens from this address", refusal.challenge, math.ceil(wait))
+        return AccessRefusal(429, "too many wrong tokens from this address", refusal.challenge, math.ceil(wait))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from clawft.gateway.http.access import Refusal
+from clawft.gateway.http.access import AccessRefusal
 from clawft.link import asgi
 from clawft.link.arrival import Arrival
 from clawft.link.asgi import Header, Send
@@ -16,7 +16,7 @@ from clawft.model import Caller
 from clawft.wire.headers import Headers, Route
 
 
-class Look(Struct, frozen=True):
+class HeaderLook(Struct, frozen=True):
     """What the headers of a request tell before anything else of it is looked at."""
 
     headers: Headers
@@ -25,16 +25,16 @@ class Look(Struct, frozen=True):
     """A header that routes and occurs twice."""
     route: Route | None
     """Where they lead, if they say so in the usual way."""
-    out_of_place: Refusal | None
+    out_of_place: AccessRefusal | None
     """Why this host or origin is refused."""
-    unfit: Refusal | None
+    unfit: AccessRefusal | None
     """Why a message cannot be posted with these."""
 
 
 class Visit:
     __slots__ = ("_arrival", "caller", "headers", "look")
 
-    def __init__(self, arrival: Arrival, look: Look, caller: Caller) -> None:
+    def __init__(self, arrival: Arrival, look: HeaderLook, caller: Caller) -> None:
         self.look = look
         self.headers = look.headers
         self.caller = caller

@@ -9,7 +9,7 @@ from clawft.catalog import names
 from clawft.catalog.names import NameForm
 from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
-from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.registered import RegisteredProvider
 from clawft.model import Caller, Tool
 from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider
@@ -17,7 +17,7 @@ from clawft.provider.base import PersonalProvider, Provider
 _MAX_BUILT = 256
 
 
-class Personal:
+class PersonalOffers:
     """Empty for nearly everybody, and then asked nothing."""
 
     def __init__(self, form: NameForm) -> None:
@@ -31,7 +31,7 @@ class Personal:
     def __bool__(self) -> bool:
         return bool(self._providers)
 
-    def add(self, known: Registered) -> None:
+    def add(self, known: RegisteredProvider) -> None:
         if isinstance(known.provider, PersonalProvider):
             self._providers[known.origin.namespace] = known.provider
             self._heads[known.origin.namespace] = names.accepted(known.origin, Tool("", b""))
@@ -40,7 +40,7 @@ class Personal:
         self._providers.pop(namespace, None)
         self._heads.pop(namespace, None)
 
-    def has(self, known: Registered) -> bool:
+    def has(self, known: RegisteredProvider) -> bool:
         return known.origin.namespace in self._providers
 
     def seen(self, provider: Provider, caller: Caller) -> Provider:
@@ -48,10 +48,10 @@ class Personal:
         personal = self._providers.get(provider.namespace)
         return provider if personal is None else personal.of(caller) or provider
 
-    def all_seen(self, known: Iterable[Registered], caller: Caller) -> Iterator[Registered]:
+    def all_seen(self, known: Iterable[RegisteredProvider], caller: Caller) -> Iterator[RegisteredProvider]:
         for each in known:
             seen = self.seen(each.provider, caller)
-            yield each if seen is each.provider else Registered(seen, each.origin)
+            yield each if seen is each.provider else RegisteredProvider(seen, each.origin)
 
     def snapshot(self, caller: Caller, build: Callable[[], Snapshot]) -> Snapshot:
         """What this caller has, built when somebody looks."""
@@ -78,7 +78,9 @@ class Personal:
         """Bare names do not tell whose they are."""
         return self._form is NameForm.BARE or may_see_some(self._heads[namespace], caller.grant)
 
-    def refusal(self, known: Registered, caller: Caller, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
+    def refusal(
+        self, known: RegisteredProvider, caller: Caller, name: str
+    ) -> tuple[tuple[str, ...], ClawftError | None]:
         """Every spelling of a tool of this provider, if `name` is one of them, and why the caller does not have it."""
         personal = self._providers.get(known.origin.namespace)
         tool = Tool(name.partition(f"{known.owner}__")[2], b"")

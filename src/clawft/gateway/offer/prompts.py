@@ -14,7 +14,7 @@ from clawft.catalog.names import SURELY_FIT
 from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import Registered, listed_by
+from clawft.gateway.offer.registered import RegisteredProvider, listed_by
 from clawft.guard.sides import BesideUse, unasked
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -131,7 +131,7 @@ class Prompts:
             return known
         return ForeignCompletion(known.values, await self._sides.passing("the completion", origin, known.raw))
 
-    def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[Registered]:
+    def _completing(self, caller: Caller, ref: Mapping[str, Any], owner: str) -> list[RegisteredProvider]:
         """Those who may know values for a template, or the one who owns it, where that is said."""
         reached = (
             known
@@ -147,7 +147,7 @@ class Prompts:
             or (isinstance(known.provider, InformedCompletion) and known.provider.completes(ref))
         ]
 
-    def _is_spelled(self, known: Registered, caller: Caller, template: str) -> bool:
+    def _is_spelled(self, known: RegisteredProvider, caller: Caller, template: str) -> bool:
         """So, if it has such a template? Another's is none of its business."""
         spelled = self._shared.spelled(known.origin, caller)
         return spelled is None or spelled.template(template) == template

@@ -16,7 +16,7 @@ T = TypeVar("T")
 log = logging.getLogger("clawft.gateway")
 
 
-class Registered(Struct, frozen=True, dict=True):
+class RegisteredProvider(Struct, frozen=True, dict=True):
     """What it can do is found out once: to ask whether a provider is of some kind takes longer than many a call."""
 
     provider: Provider
@@ -38,7 +38,7 @@ class Registered(Struct, frozen=True, dict=True):
         return self.origin.server or self.origin.namespace
 
 
-Reaches = Callable[[Registered, Caller], bool]
+Reaches = Callable[[RegisteredProvider, Caller], bool]
 """May this caller have what a provider has beside its tools and prompts? What it may not have does not exist."""
 
 

@@ -13,9 +13,9 @@ from msgspec import Raw, Struct
 
 from clawft.catalog import uris
 from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFound
-from clawft.gateway.events import Event, Events, ResourceUpdated
+from clawft.gateway.events import Events, GatewayEvent, ResourceUpdated
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import Registered, holds, listed_by, tells
+from clawft.gateway.offer.registered import RegisteredProvider, holds, listed_by, tells
 from clawft.guard.sides import BesideUse
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -54,7 +54,7 @@ class Reader(Struct, frozen=True):
 T = TypeVar("T", Resource | ForeignResource, ResourceTemplate | ForeignTemplate)
 
 
-class Named(Struct, Generic[T], frozen=True):
+class NamedResource(Struct, Generic[T], frozen=True):
     """A resource, or a template, under the URI it is listed by, and whose it is."""
 
     uri: str
@@ -75,24 +75,24 @@ class Resources:
         self._of_one: Counter[str] = Counter()
         events.subscribe(self._heard)
 
-    def named(self, caller: Caller) -> list[Named[Resource | ForeignResource]]:
+    def named(self, caller: Caller) -> list[NamedResource[Resource | ForeignResource]]:
         """All of them. Those of which another before has the URI are wrapped."""
         self._shared.look(caller)
-        named: list[Named[Resource | ForeignResource]] = []
+        named: list[NamedResource[Resource | ForeignResource]] = []
         for known, provider in self._known(caller):
             spell = self._shared.spelled(known.origin, caller) or _as_it_is
             listed = listed_by(known.owner, "resources", provider.list_resources)
-            named += [Named(spell(item.uri), known.owner, item) for item in listed]
+            named += [NamedResource(spell(item.uri), known.owner, item) for item in listed]
         return named
 
-    def named_templates(self, caller: Caller) -> list[Named[ResourceTemplate | ForeignTemplate]]:
+    def named_templates(self, caller: Caller) -> list[NamedResource[ResourceTemplate | ForeignTemplate]]:
         self._shared.look(caller)
-        named: list[Named[ResourceTemplate | ForeignTemplate]] = []
+        named: list[NamedResource[ResourceTemplate | ForeignTemplate]] = []
         for known, provider in self._known(caller):
             spelled = self._shared.spelled(known.origin, caller)
             spell = _as_it_is if spelled is None else spelled.template
             listed = listed_by(known.owner, "templates", provider.list_templates)
-            named += [Named(spell(item.uri_template), known.owner, item) for item in listed]
+            named += [NamedResource(spell(item.uri_template), known.owner, item) for item in listed]
         return named
 
     def owned(self, caller: Caller) -> Iterator[tuple[str, Resource]]:
@@ -126,7 +126,7 @@ class Resources:
                 return await self._sides.passing(f"the resource {native} of {known.owner}", known.origin, read)
         raise ResourceNotFound(uri)
 
-    def _spell(self, known: Registered, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
+    def _spell(self, known: RegisteredProvider, caller: Caller, native: str, asked: str) -> Callable[[str], str] | None:
         """How what a provider names is told; what was asked for by a wrapping of ours, by the same one."""
         spelled = self._shared.spelled(known.origin, caller)
         if not asked:
@@ -171,7 +171,7 @@ class Resources:
         whose, native = wrapped or ("", uri)
         asked = "" if wrapped is None else uri
 
-        def heard(known: Registered, changed_uri: str, more: Mapping[str, Raw]) -> None:
+        def heard(known: RegisteredProvider, changed_uri: str, more: Mapping[str, Raw]) -> None:
             """What is watched, or a part of it; spelled as it is now."""
             spell = self._spell(known, by.caller, native, asked) or _as_it_is
             changed(spell(changed_uri), more)
@@ -206,7 +206,7 @@ class Resources:
 
         return release
 
-    def _heard(self, event: Event) -> None:
+    def _heard(self, event: GatewayEvent) -> None:
         if isinstance(event, ResourceUpdated):
             for caller, changed in list(self._watched.get(event.uri, {}).values()):
                 if not self._is_hidden(event.uri, caller):
@@ -222,7 +222,7 @@ class Resources:
         )
 
     async def _contents(
-        self, known: Registered, provider: ResourceProvider, uri: str
+        self, known: RegisteredProvider, provider: ResourceProvider, uri: str
     ) -> Sequence[ResourceContent] | bytes | None:
         """Of a provider that breaks, nothing: the next may have it."""
         try:
@@ -233,7 +233,7 @@ class Resources:
             log.exception("the provider %s could not read %s", known.owner, uri[:MAX_TOLD])
             return None
 
-    async def _read(self, known: Registered, provider: ResourceProvider, uri: str, by: Reader) -> bytes | None:
+    async def _read(self, known: RegisteredProvider, provider: ResourceProvider, uri: str, by: Reader) -> bytes | None:
         if not isinstance(provider, AskingResources):
             contents = await self._contents(known, provider, uri)
             return contents if isinstance(contents, bytes | None) else msgspec.json.encode({"contents": contents})
@@ -243,13 +243,13 @@ class Resources:
         call = Call(by.caller, uri, Tool(uri, b""), known.origin, meta=by.meta, talk=by.talk, more=by.more)
         return await provider.read_resource_for(call)
 
-    def _known(self, caller: Caller) -> Iterator[tuple[Registered, ResourceProvider]]:
+    def _known(self, caller: Caller) -> Iterator[tuple[RegisteredProvider, ResourceProvider]]:
         for known in self._roster.of(caller):
             if holds(known.provider) and self._reaches(known, caller):
                 yield known, known.provider
 
 
-def _use(known: Registered, uri: str, by: Reader) -> BesideUse:
+def _use(known: RegisteredProvider, uri: str, by: Reader) -> BesideUse:
     return BesideUse(RESOURCES, known.origin, by.caller, msgspec.json.encode({"uri": uri}), by.talk)
 
 
@@ -257,14 +257,14 @@ def _as_it_is(uri: str) -> str:
     return uri
 
 
-def wire_of(named: Named[Resource | ForeignResource]) -> bytes:
+def wire_of(named: NamedResource[Resource | ForeignResource]) -> bytes:
     """As its server said it, where it has one: what we do not know of it is not lost."""
     item = named.item
     wire = item.raw if isinstance(item, ForeignResource) else msgspec.json.encode(item)
     return wire if item.uri == named.uri else _with(wire, "uri", named.uri)
 
 
-def wire_of_template(named: Named[ResourceTemplate | ForeignTemplate]) -> bytes:
+def wire_of_template(named: NamedResource[ResourceTemplate | ForeignTemplate]) -> bytes:
     item = named.item
     wire = item.raw if isinstance(item, ForeignTemplate) else msgspec.json.encode(item)
     return wire if item.uri_template == named.uri else _with(wire, "uriTemplate", named.uri)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from clawft.catalog.names import NameForm
 from clawft.errors import InvalidConfig
-from clawft.gateway.offer.personal import Personal
-from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.personal import PersonalOffers
+from clawft.gateway.offer.registered import RegisteredProvider
 from clawft.model import Caller
 from clawft.provider.base import Provider
 
@@ -16,14 +16,14 @@ class Roster:
     """One provider for each namespace."""
 
     def __init__(self, form: NameForm) -> None:
-        self.personal = Personal(form)
+        self.personal = PersonalOffers(form)
         """What single people have of its own, where a provider is not the same for all."""
-        self._known: dict[str, Registered] = {}
+        self._known: dict[str, RegisteredProvider] = {}
 
-    def __iter__(self) -> Iterator[Registered]:
+    def __iter__(self) -> Iterator[RegisteredProvider]:
         return iter(self._known.values())
 
-    def add(self, known: Registered) -> None:
+    def add(self, known: RegisteredProvider) -> None:
         """Raises InvalidConfig if its namespace is taken."""
         namespace = known.origin.namespace
         if namespace in self._known:
@@ -31,7 +31,7 @@ class Roster:
         self._known[namespace] = known
         self.personal.add(known)
 
-    def remove(self, namespace: str) -> Registered | None:
+    def remove(self, namespace: str) -> RegisteredProvider | None:
         self.personal.remove(namespace)
         return self._known.pop(namespace, None)
 
@@ -40,7 +40,7 @@ class Roster:
         for namespace in namespaces:
             self._known[namespace] = self._known.pop(namespace)
 
-    def of(self, caller: Caller) -> Iterable[Registered]:
+    def of(self, caller: Caller) -> Iterable[RegisteredProvider]:
         """All of them, as this caller has them."""
         return self.personal.all_seen(self, caller) if self.personal else self
 

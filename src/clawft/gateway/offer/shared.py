@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from msgspec import Struct
 
 from clawft.catalog.held import Holdings, UriSpelling, is_shared, roots_of
-from clawft.gateway.offer.registered import Reaches, Registered, has_pages, holds, listed_by
+from clawft.gateway.offer.registered import Reaches, RegisteredProvider, has_pages, holds, listed_by
 from clawft.gateway.offer.roster import Roster
 from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
 
@@ -20,32 +20,34 @@ _MAX_SPELLED = 4_096
 """Pairs of a caller and a provider."""
 _NO_PAGES: frozenset[str] = frozenset()
 
-Lists = tuple[tuple[Resource | ForeignResource, ...], tuple[ResourceTemplate | ForeignTemplate, ...], frozenset[str]]
+OwnerLists = tuple[
+    tuple[Resource | ForeignResource, ...], tuple[ResourceTemplate | ForeignTemplate, ...], frozenset[str]
+]
 """Resources, templates, and pages of tools."""
 
 
 class _Seen(Struct, frozen=True):
     """The lists of a provider, and what they come to."""
 
-    lists: Lists
+    lists: OwnerLists
     held: Holdings
 
 
 class _Crowd:
     """All providers of resources in their order, as one person has them, or nobody in particular."""
 
-    def __init__(self, members: Sequence[Registered], seen: Sequence[_Seen]) -> None:
+    def __init__(self, members: Sequence[RegisteredProvider], seen: Sequence[_Seen]) -> None:
         self.members = members
         self.held = held = [each.held for each in seen]
         self.is_shared = is_shared(held)
         self._at = {member.origin.namespace: at for at, member in enumerate(members)}
-        self._rivals: dict[str, list[tuple[Registered, Holdings]]] = {}
+        self._rivals: dict[str, list[tuple[RegisteredProvider, Holdings]]] = {}
 
     def held_by(self, namespace: str) -> Holdings | None:
         at = self._at.get(namespace)
         return self.held[at] if at is not None else None
 
-    def before(self, namespace: str) -> list[tuple[Registered, Holdings]]:
+    def before(self, namespace: str) -> list[tuple[RegisteredProvider, Holdings]]:
         """Those that come first with something it may have, too."""
         rivals = self._rivals.get(namespace)
         if rivals is None:
@@ -141,7 +143,7 @@ class SharedUris:
         return crowd
 
 
-def _look_at(known: Registered, earlier: _Seen | None, *, listed: bool) -> _Seen:
+def _look_at(known: RegisteredProvider, earlier: _Seen | None, *, listed: bool) -> _Seen:
     """What it has is the same object as before, if it is no other: what was worked out with it holds on.
 
     Servers have their lists ready. The others may have to make theirs: not again, if they are `listed` already.
@@ -158,7 +160,7 @@ def _look_at(known: Registered, earlier: _Seen | None, *, listed: bool) -> _Seen
     return _Seen(lists, earlier.held if earlier is not None and earlier.held == held else held)
 
 
-def _lists_of(known: Registered) -> Lists:
+def _lists_of(known: RegisteredProvider) -> OwnerLists:
     provider = known.provider
     if not holds(provider):
         return (), (), _NO_PAGES

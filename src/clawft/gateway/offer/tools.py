@@ -23,7 +23,7 @@ from clawft.catalog.snapshot import (
 )
 from clawft.catalog.surface import Surface, without_finders
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import Registered, listed_by
+from clawft.gateway.offer.registered import RegisteredProvider, listed_by
 from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Caller, Grant, Origin, Tool
@@ -77,7 +77,7 @@ class Tools:
             self._built = self._before = built
         return self._built
 
-    def _offer(self, known: Registered, caller: Caller = _ANYONE) -> ProviderOffer:
+    def _offer(self, known: RegisteredProvider, caller: Caller = _ANYONE) -> ProviderOffer:
         ways = Ways(self._pipeline, known, self._basis.shared)
         tools = _tools_of(self._personal.seen(known.provider, caller), of_server=bool(known.origin.server))
         return ProviderOffer(known.origin, tools, ways.bind, ways.shorten)
@@ -161,7 +161,7 @@ class Tools:
             index = self._indexes[audience] = Index(without_finders(self.visible(caller)))
         return index.search(query, limit)
 
-    def reaches(self, known: Registered, caller: Caller) -> bool:
+    def reaches(self, known: RegisteredProvider, caller: Caller) -> bool:
         """May this caller have what a provider has beside its tools and prompts?
 
         Resources have no names that rules could match: they go with any tool of theirs, or with `resources`.

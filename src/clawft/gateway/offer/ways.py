@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clawft.gateway.ending import able, as_reply
-from clawft.gateway.offer.registered import Registered
+from clawft.gateway.offer.registered import RegisteredProvider
 from clawft.gateway.offer.shared import SharedUris
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Capabilities, Next, Shortcut, Tool
@@ -14,7 +14,7 @@ _NO_NEEDS = Capabilities()
 class Ways:
     """Composed when the first tool wants one. A server may have thousands of tools, and a way is many steps."""
 
-    def __init__(self, pipeline: Pipeline, known: Registered, shared: SharedUris) -> None:
+    def __init__(self, pipeline: Pipeline, known: RegisteredProvider, shared: SharedUris) -> None:
         self._pipeline = pipeline
         self._known = known
         self._shared = shared

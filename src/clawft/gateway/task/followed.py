@@ -11,10 +11,10 @@ from msgspec import Raw
 from clawft.catalog.held import UriSpelling
 from clawft.errors import ClawftError, ExecutionFailed
 from clawft.gateway.core import Gateway
-from clawft.gateway.events import Event, TaskChanged
+from clawft.gateway.events import GatewayEvent, TaskChanged
 from clawft.gateway.questions import read_answers
 from clawft.gateway.task.handles import MAX_HANDLE_BYTES, Handle, is_handle, unknown_task
-from clawft.gateway.task.retelling import Retelling
+from clawft.gateway.task.retelling import TaskNews
 from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Kind, Reply
 from clawft.provider.base import TaskProvider
@@ -24,7 +24,7 @@ from clawft.wire.visible import make_visible
 _encode = msgspec.json.encode
 
 
-class Followed:
+class FollowedTasks:
     """One caller's view of its tasks."""
 
     def __init__(self, gateway: Gateway, caller: Caller) -> None:
@@ -70,7 +70,7 @@ class Followed:
                 self._gateway.tasks.get(self._caller, id)
                 return self._gateway.events.subscribe(_only(id, changed))
             handle, provider = await self._open(id)
-            retelling = Retelling(handle.namespace, partial(self._guarding, id=id, handle=handle), changed)
+            retelling = TaskNews(handle.namespace, partial(self._guarding, id=id, handle=handle), changed)
             release = await provider.watch_task(handle.id, self._caller, retelling.hear)
             return partial(_end_both, release, retelling.end)
         except ClawftError:
@@ -114,8 +114,8 @@ def _end_both(one: Callable[[], None], other: Callable[[], None]) -> None:
     other()
 
 
-def _only(id: str, changed: Callable[[bytes], None]) -> Callable[[Event], None]:
-    def heard(event: Event) -> None:
+def _only(id: str, changed: Callable[[bytes], None]) -> Callable[[GatewayEvent], None]:
+    def heard(event: GatewayEvent) -> None:
         if isinstance(event, TaskChanged) and event.task == id:
             changed(event.payload)
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, field
 
 from clawft.errors import BadParams, UnknownMethod
 from clawft.gateway.core import Gateway
-from clawft.gateway.dispatch import Target
+from clawft.gateway.dispatch import CallTarget
 from clawft.gateway.task.tasks import Task
 from clawft.model import Caller, Question, Reply
 from clawft.wire.jsonrpc import Request
@@ -23,7 +23,7 @@ from clawft.wire.tasks import FINAL, RELATED, milliseconds, older, related
 MAX_BEGUN = 1_000
 """Tasks of one conversation whose changes it is told of."""
 
-Ask = Callable[[Question], Awaitable[Mapping[str, Any]]]
+AskQuestion = Callable[[Question], Awaitable[Mapping[str, Any]]]
 """Puts a question to the agent, on the stream of the request that is being answered."""
 
 _encode = msgspec.json.encode
@@ -44,7 +44,7 @@ class OlderTasks:
         self._gateway = gateway
         self.begun: set[str] = set()
 
-    def begin(self, target: Target, caller: Caller) -> bytes:
+    def begin(self, target: CallTarget, caller: Caller) -> bytes:
         entry = self._gateway.tools.find_visible(target.name, caller)
         if entry is not None and entry.tool.task == "forbidden":
             raise UnknownMethod(f"{target.name} cannot run as a task", hint="call it without `task`")
@@ -61,7 +61,7 @@ class OlderTasks:
         """What the agent is told when one of them has changed."""
         return _encode(older(shape))
 
-    async def answer(self, request: Request, caller: Caller, ask: Ask) -> bytes:
+    async def answer(self, request: Request, caller: Caller, ask: AskQuestion) -> bytes:
         board = self._gateway.tasks
         if request.method == "tasks/list":
             return _encode({"tasks": [older(task.shape()) for task in board.of(caller)]})
@@ -74,7 +74,7 @@ class OlderTasks:
             board.cancel(caller, task.id)
         return _encode(older(task.shape()))
 
-    async def _result(self, task: Task, ask: Ask) -> bytes:
+    async def _result(self, task: Task, ask: AskQuestion) -> bytes:
         """Waits. What the task wants to know meanwhile is asked here."""
         while task.status not in FINAL:
             if task.questions:
@@ -85,7 +85,7 @@ class OlderTasks:
             return related(task.result, task.id)
         raise task.failure or BadParams(f"the task was {task.status}")
 
-    async def _ask(self, task: Task, ask: Ask) -> None:
+    async def _ask(self, task: Task, ask: AskQuestion) -> None:
         for key, question in list(task.questions.items()):
             told = {**question.params, "_meta": {**question.params.get("_meta", {}), RELATED: {"taskId": task.id}}}
             answer = await _while_asked(task, key, ask(Question(question.method, told)))
@@ -110,7 +110,7 @@ async def _while_asked(task: Task, key: str, answered: Awaitable[Mapping[str, An
         await asyncio.gather(asking, return_exceptions=True)
 
 
-def _read_wish(target: Target) -> int | None:
+def _read_wish(target: CallTarget) -> int | None:
     """How long the task is to be kept, if the agent said so."""
     try:
         ttl = None if target.task is UNSET else msgspec.json.decode(target.task, type=_Wish).ttl

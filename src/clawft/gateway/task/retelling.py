@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from clawft.link.share.workshop import in_turn, is_light
 
-Work = Callable[[], bytes]
+ReshapeWork = Callable[[], bytes]
 
 
-class Retelling:
+class TaskNews:
     """For one listener. A shape of a task says all there is: one that is overtaken is of no interest."""
 
-    def __init__(self, whose: str, work: Callable[[bytes], Work], tell: Callable[[bytes], None]) -> None:
+    def __init__(self, whose: str, work: Callable[[bytes], ReshapeWork], tell: Callable[[bytes], None]) -> None:
         """`whose`: the name of the server whose task it is. `work` gives what is still to do, anywhere, to a shape."""
         self._whose = whose
         self._work_on = work

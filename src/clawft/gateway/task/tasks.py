@@ -36,7 +36,7 @@ MAX_OF_ONE = 500
 
 log = logging.getLogger("clawft.tasks")
 
-Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 _NONE_YET: Answers = {}
 _UNTOLD = TaskStanding()
 
@@ -45,7 +45,7 @@ class _Shape(Struct, rename="camel", omit_defaults=True):
     """A task on the wire: flat, the same in every answer about it."""
 
     task_id: str
-    status: Status
+    status: TaskStatus
     created_at: str
     last_updated_at: str
     ttl_ms: int
@@ -68,7 +68,7 @@ class Task(BackgroundTalk):
         self.caller = caller
         self.tool = tool
         self.wished_ms = wished_ms
-        self.status: Status = "working"
+        self.status: TaskStatus = "working"
         self._standing = _UNTOLD
         self.created = time.time()
         self.updated = self.created
@@ -160,7 +160,7 @@ class Task(BackgroundTalk):
         elif standing.status not in FINAL:
             self.move(self.status)
 
-    def move(self, status: Status) -> None:
+    def move(self, status: TaskStatus) -> None:
         """Final states stay."""
         if self.status in FINAL:
             return
@@ -202,7 +202,7 @@ MayFollow = Callable[[str, Caller, Caller], bool]
 """Whether what somebody began with this tool is for the other to see, who is the same person."""
 
 
-class Board:
+class TaskBoard:
     """All tasks there are; each ends by itself, is cancelled, or is forgotten after its time."""
 
     def __init__(self, events: Events, may_follow: MayFollow) -> None:
