@@ -10,10 +10,10 @@ from typing import Any
 
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.delegate.endpoint import Endpoint
-from clawft.delegate.events import Event
+from clawft.delegate.events import RunEvent
 from clawft.delegate.executor import ExecutionContext
 from clawft.delegate.scenario import Scenario, parse
-from clawft.delegate.turns import Entry
+from clawft.delegate.turns import HistoryEntry
 from clawft.errors import ExecutionFailed
 from clawft.gateway.core import Gateway
 from clawft.guard.permission import Permission
@@ -66,11 +66,11 @@ class Listener:
     """Keeps what it hears."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.kept: list[Entry] = []
+        self.events: list[RunEvent] = []
+        self.kept: list[HistoryEntry] = []
         self._news = asyncio.Event()
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: RunEvent) -> None:
         self.events.append(event)
         self._news.set()
 
@@ -80,7 +80,7 @@ class Listener:
             self._news.clear()
             await self._news.wait()
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: HistoryEntry) -> None:
         self.kept.append(entry)
 
     def of(self, kind: type[Any]) -> list[Any]:

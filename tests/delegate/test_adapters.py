@@ -12,15 +12,24 @@ from typing import Any
 
 import pytest
 
-from clawft.delegate.budget import Bounds, End
+from clawft.delegate.budget import RunBounds, RunEnd
 from clawft.delegate.claude import Claude
-from clawft.delegate.events import Called, Outcome, Retrying, Said
+from clawft.delegate.events import CallEnded, Outcome, RetryAnnounced, TextPiece
 from clawft.delegate.executor import live
-from clawft.delegate.key import Key
+from clawft.delegate.key import ApiKey
 from clawft.delegate.loop import Loop, checked
 from clawft.delegate.openai import OpenAI
 from clawft.delegate.toolbox import NameMap, spec_of
-from clawft.delegate.turns import Answer, Model, Request, Results, Stop, Task, ToolResult, ToolSpec
+from clawft.delegate.turns import (
+    Model,
+    ModelAnswer,
+    ModelRequest,
+    StopReason,
+    TaskText,
+    ToolResult,
+    ToolResults,
+    ToolSpec,
+)
 from clawft.errors import DelegationFailed
 from tests import peers
 from tests.delegate.support import CONTEXT, Listener, gateway, scripted_api
@@ -32,8 +41,8 @@ KEY = "sk-ant-very-secret-1234567890"
 Make = Callable[[str], Model]
 
 MAKERS: dict[str, Make] = {
-    "claude": lambda url: Claude("sonnet", Key(KEY), url),
-    "openai": lambda url: OpenAI("some-model", Key(KEY), f"{url}/v1"),
+    "claude": lambda url: Claude("sonnet", ApiKey(KEY), url),
+    "openai": lambda url: OpenAI("some-model", ApiKey(KEY), f"{url}/v1"),
 }
 SCRIPT = """
 [[turns]]
@@ -50,12 +59,12 @@ def make(request: pytest.FixtureRequest) -> Make:
     return MAKERS[request.param]
 
 
-async def looped(model: Model, listener: Listener, bounds: Bounds = Bounds()) -> Outcome:  # noqa: B008 - frozen
+async def looped(model: Model, listener: Listener, bounds: RunBounds = RunBounds()) -> Outcome:  # noqa: B008 - frozen
     made = gateway()
     tools = [spec_of(entry) for entry in made.tools.visible(CONTEXT.caller)]
     loop = Loop(model, live(made), CONTEXT, bounds, tell=listener.tell, record=listener.record)
     try:
-        return await loop.run([Task("say hi")], "Be kind.", tools)
+        return await loop.run([TaskText("say hi")], "Be kind.", tools)
     finally:
         await model.close()
 
@@ -65,19 +74,19 @@ async def test_tools_are_called_and_their_results_go_back(make: Make) -> None:
     listener = Listener()
     async with scripted_api(SCRIPT) as (url, requests):
         outcome = await looped(make(url), listener)
-    assert (outcome.state, outcome.text, outcome.spent.turns, outcome.calls) == (End.DONE, "It said hi.", 2, 3)
-    assert sorted((called.use.name, called.verdict) for called in listener.of(Called)) == [
+    assert (outcome.state, outcome.text, outcome.spent.turns, outcome.calls) == (RunEnd.DONE, "It said hi.", 2, 3)
+    assert sorted((called.use.name, called.verdict) for called in listener.of(CallEnded)) == [
         ("demo__echo", "ok"),
         ("demo__fail", "error"),
         ("made_up", "not_found"),
     ]
     answer, results, last = listener.kept
-    assert isinstance(answer, Answer)
-    assert isinstance(results, Results)
+    assert isinstance(answer, ModelAnswer)
+    assert isinstance(results, ToolResults)
     assert [result.is_error for result in results.results] == [False, True, True]
-    assert isinstance(last, Answer)
+    assert isinstance(last, ModelAnswer)
     assert len(requests) == 2
-    assert "".join(said.text for said in listener.of(Said)) == "I will look.It said hi."
+    assert "".join(said.text for said in listener.of(TextPiece)) == "I will look.It said hi."
     assert outcome.spent.usage.total > 0
 
 
@@ -110,8 +119,8 @@ async def test_what_may_pass_is_tried_again(make: Make) -> None:
     listener = Listener()
     async with scripted_api(script) as (url, requests):
         outcome = await looped(make(url), listener)
-    assert (outcome.state, outcome.text) == (End.DONE, "at last, all of it")
-    assert len(listener.of(Retrying)) == 4
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, "at last, all of it")
+    assert len(listener.of(RetryAnnounced)) == 4
     assert len(requests) == 5
 
 
@@ -121,7 +130,7 @@ async def test_a_refused_key_ends_it_without_showing_the_key(make: Make) -> None
     async with scripted_api("[[turns]]\nfails = [401]\n") as (url, requests):
         model = make(url)
         outcome = await looped(model, listener)
-    assert outcome.state is End.FAILED
+    assert outcome.state is RunEnd.FAILED
     assert "401" in outcome.reason
     assert len(requests) == 1
     with pytest.raises(DelegationFailed, match="401"):
@@ -148,8 +157,8 @@ async def test_a_server_that_echoes_the_key_does_not_make_us_show_it(make: Make)
 
 @requirement("DELEG-16", "DELEG-23")
 async def test_nobody_there_is_told_with_the_way_out(make: Make) -> None:
-    outcome = await looped(make("http://127.0.0.1:9"), Listener(), Bounds(seconds=2))
-    assert outcome.state in (End.FAILED, End.TIME)
+    outcome = await looped(make("http://127.0.0.1:9"), Listener(), RunBounds(seconds=2))
+    assert outcome.state in (RunEnd.FAILED, RunEnd.TIME)
     assert outcome.hint
 
 
@@ -157,17 +166,17 @@ async def test_nobody_there_is_told_with_the_way_out(make: Make) -> None:
 async def test_it_ends_after_the_last_turn(make: Make) -> None:
     script = '[[turns]]\nrepeat = true\ncalls = [{ tool = "demo__echo", input = { text = "{{n}}" } }]\n'
     async with scripted_api(script) as (url, _):
-        outcome = await looped(make(url), Listener(), Bounds(turns=2))
-    assert outcome.state is End.TURNS
+        outcome = await looped(make(url), Listener(), RunBounds(turns=2))
+    assert outcome.state is RunEnd.TURNS
     with pytest.raises(DelegationFailed, match="2 turns"):
         checked(outcome)
 
 
 @pytest.mark.parametrize(
     ("stop", "end"),
-    [("max_tokens", End.CUT), ("refusal", End.REFUSED), ("model_context_window_exceeded", End.FULL)],
+    [("max_tokens", RunEnd.CUT), ("refusal", RunEnd.REFUSED), ("model_context_window_exceeded", RunEnd.FULL)],
 )
-async def test_every_reason_to_stop_has_its_end(stop: str, end: End) -> None:
+async def test_every_reason_to_stop_has_its_end(stop: str, end: RunEnd) -> None:
     async with scripted_api(f'[[turns]]\nrepeat = true\ntext = "part "\nstop = "{stop}"\n') as (url, _):
         outcome = await looped(MAKERS["claude"](url), Listener())
     assert outcome.state is end
@@ -178,7 +187,7 @@ async def test_a_paused_turn_goes_on() -> None:
     script = '[[turns]]\ntext = "wait"\nstop = "pause_turn"\n[[turns]]\ntext = "done"\n'
     async with scripted_api(script) as (url, requests):
         outcome = await looped(MAKERS["claude"](url), Listener())
-    assert (outcome.state, outcome.text) == (End.DONE, "done")
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, "done")
     assert [message["role"] for message in requests[1][1]["messages"]] == ["user", "assistant"]
 
 
@@ -187,16 +196,16 @@ async def test_an_answer_that_was_cut_is_continued(vendor: str) -> None:
     script = '[[turns]]\ntext = "one "\nstop = "max_tokens"\n[[turns]]\nwhen = "Go on"\ntext = "two"\n'
     async with scripted_api(script) as (url, _):
         outcome = await looped(MAKERS[vendor](url), Listener())
-    assert (outcome.state, outcome.text) == (End.DONE, "one two")
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, "one two")
 
 
 @requirement("DELEG-17", "T-11.5", "S3-E12")
 async def test_without_tools_it_answers_in_text(make: Make) -> None:
     async with scripted_api('[[turns]]\ntext = "just words"\n') as (url, requests):
         model = make(url)
-        answer = await model.answer(Request([Task("x")]), lambda text: None)
+        answer = await model.answer(ModelRequest([TaskText("x")]), lambda text: None)
         await model.close()
-    assert (answer.text, answer.stop) == ("just words", Stop.DONE)
+    assert (answer.text, answer.stop) == ("just words", StopReason.DONE)
     assert not requests[0][1].get("tools")
     if requests[0][0] == "/v1/messages":
         assert requests[0][1]["tools"] == []
@@ -207,7 +216,7 @@ async def test_odd_names_are_spelled_for_the_api_and_back(make: Make) -> None:
     script = '[[turns]]\ncalls = [{ tool = "SPELLED" }]\n'.replace("SPELLED", NameMap([name]).there(name))
     async with scripted_api(script) as (url, requests):
         model = make(url)
-        answer = await model.answer(Request([Task("x")], [ToolSpec(name, "", {})]), lambda text: None)
+        answer = await model.answer(ModelRequest([TaskText("x")], [ToolSpec(name, "", {})]), lambda text: None)
         await model.close()
     tool = requests[0][1]["tools"][0]
     spelled = tool.get("name") or tool["function"]["name"]
@@ -217,11 +226,11 @@ async def test_odd_names_are_spelled_for_the_api_and_back(make: Make) -> None:
 
 async def test_a_history_of_one_vendor_goes_on_with_the_other(make: Make) -> None:
     """`--resume` with another model than before."""
-    other = Answer("looking", (), Stop.TOOLS, vendor="somebody", raw={"odd": 1})
+    other = ModelAnswer("looking", (), StopReason.TOOLS, vendor="somebody", raw={"odd": 1})
     async with scripted_api('[[turns]]\nrepeat = true\ntext = "fine"\n') as (url, requests):
         model = make(url)
-        history = [Task("x"), other, Results((ToolResult("1", "ok"),))]
-        await model.answer(Request([*history[:2], Task("and?")]), lambda text: None)
+        history = [TaskText("x"), other, ToolResults((ToolResult("1", "ok"),))]
+        await model.answer(ModelRequest([*history[:2], TaskText("and?")]), lambda text: None)
         await model.close()
     assert "looking" in json.dumps(requests[0][1])
 
@@ -276,8 +285,8 @@ async def test_the_same_script_on_an_api_that_is_not_ours(make: Make, tmp_path: 
     listener = Listener()
     async with aimock(tmp_path) as url:
         outcome = await looped(make(url), listener)
-    assert (outcome.state, outcome.text, outcome.spent.turns, outcome.calls) == (End.DONE, "It said hi.", 2, 3)
-    assert sorted(called.verdict for called in listener.of(Called)) == ["error", "not_found", "ok"]
+    assert (outcome.state, outcome.text, outcome.spent.turns, outcome.calls) == (RunEnd.DONE, "It said hi.", 2, 3)
+    assert sorted(called.verdict for called in listener.of(CallEnded)) == ["error", "not_found", "ok"]
 
 
 @asynccontextmanager

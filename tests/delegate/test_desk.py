@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from clawft.catalog.surface import FINDERS
-from clawft.delegate.budget import End
-from clawft.delegate.desk import Desk, House, Job
+from clawft.delegate.budget import RunEnd
+from clawft.delegate.desk import DelegateJob, Desk, House
 from clawft.delegate.events import Outcome
-from clawft.delegate.prompt import Connected, system_prompt
-from clawft.delegate.scripted import Scripted
+from clawft.delegate.prompt import ConnectedServer, system_prompt
+from clawft.delegate.scripted import ScriptedModel
 from clawft.delegate.tool import delegate_provider
-from clawft.delegate.turns import Request, Say
+from clawft.delegate.turns import ModelRequest, Say
 from clawft.errors import DelegationFailed
 from clawft.gateway.core import Gateway
 from clawft.model import Caller, Grant, Reply, SilentTalk
@@ -29,14 +29,14 @@ from tests.requirements import requirement
 DONE = '[[turns]]\ntext = "done"\n'
 
 
-class Watched(Scripted):
+class Watched(ScriptedModel):
     """A scripted model that remembers what it was asked."""
 
     def __init__(self, script: str) -> None:
         super().__init__(scenario(script))
-        self.requests: list[Request] = []
+        self.requests: list[ModelRequest] = []
 
-    async def answer(self, request: Request, say: Say) -> Any:
+    async def answer(self, request: ModelRequest, say: Say) -> Any:
         self.requests.append(request)
         return await super().answer(request, say)
 
@@ -45,13 +45,13 @@ class Watched(Scripted):
         return [tool.name for tool in self.requests[0].tools]
 
 
-def desk_of(made: Gateway, config: DelegationConfig, connected: Sequence[Connected] = ()) -> Desk:
+def desk_of(made: Gateway, config: DelegationConfig, connected: Sequence[ConnectedServer] = ()) -> Desk:
     house = House(made, lambda: None, lambda: connected, Path("/workspace"))
     return Desk(config, house)
 
 
-def job(task: str, listener: Listener, **more: Any) -> Job:
-    return Job(task, more.pop("caller", Caller()), listener.tell, listener.record, **more)
+def job(task: str, listener: Listener, **more: Any) -> DelegateJob:
+    return DelegateJob(task, more.pop("caller", Caller()), listener.tell, listener.record, **more)
 
 
 # ── who ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,7 +148,7 @@ async def test_a_rules_tools_are_all_that_can_be_called() -> None:
     model = Watched(script)
     outcome = await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=model, tools=("demo__echo",)))
     assert model.tools == ["demo__echo"]
-    assert outcome.state is End.DONE
+    assert outcome.state is RunEnd.DONE
 
 
 @requirement("DELEG-03", "DELEG-21")
@@ -159,7 +159,7 @@ async def test_whoever_hands_in_a_task_cannot_ask_for_more_than_its_rule_leaves(
     model = Watched(DONE)
     run = Desk.run
 
-    async def with_a_script(desk: Desk, handed_in: Job) -> Outcome:
+    async def with_a_script(desk: Desk, handed_in: DelegateJob) -> Outcome:
         return await run(desk, msgspec.structs.replace(handed_in, model=model))
 
     monkeypatch.setattr(Desk, "run", with_a_script)
@@ -190,7 +190,7 @@ async def test_a_delegate_does_not_delegate_again() -> None:
     asked: list[str] = []
 
     class Nested(Watched):
-        async def answer(self, request: Request, say: Say) -> Any:
+        async def answer(self, request: ModelRequest, say: Say) -> Any:
             with pytest.raises(DelegationFailed, match="depth 1"):
                 await desk.run(job("inner", Listener(), model=Watched(DONE)))
             asked.append("inner")
@@ -229,7 +229,9 @@ async def _ping() -> str:
 @requirement("AGENT-12")
 def test_the_prompt_speaks_of_servers_only_if_there_are_some() -> None:
     assert "MCP" not in system_prompt("/w", [], searching=False)
-    told = system_prompt("/w", [Connected("far", "Be  gentle.\nPlease."), Connected("near")], searching=False)
+    told = system_prompt(
+        "/w", [ConnectedServer("far", "Be  gentle.\nPlease."), ConnectedServer("near")], searching=False
+    )
     assert "- far: Be gentle. Please.\n- near" in told
 
 

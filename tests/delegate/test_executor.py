@@ -8,12 +8,12 @@ import pytest
 
 from clawft.delegate.executor import (
     BuiltinExecutor,
-    Disabled,
+    DisabledExecutor,
     ExecutionContext,
+    ExecutionMode,
     McpExecutor,
-    Mock,
     MockAnswer,
-    Mode,
+    MockExecutor,
     ToolCallSpec,
     ToolExecutor,
     live,
@@ -81,13 +81,18 @@ async def test_a_failed_call_is_an_error_result(name: str, said: str) -> None:
 
 @requirement("AGENT-02")
 async def test_disabled_answers_every_call_as_disabled() -> None:
-    assert await result(Disabled(), "demo__echo") == ("error", "demo__echo: tool calls are disabled in this run")
-    assert [mode.value for mode in Mode] == ["disabled", "mock", "live"]
+    assert await result(DisabledExecutor(), "demo__echo") == (
+        "error",
+        "demo__echo: tool calls are disabled in this run",
+    )
+    assert [mode.value for mode in ExecutionMode] == ["disabled", "mock", "live"]
 
 
 @requirement("AGENT-02")
 async def test_mock_answers_from_the_script() -> None:
-    mock = Mock([MockAnswer("x", "one", input={"n": "1"}), MockAnswer("x", "any"), MockAnswer("y", "bad", error=True)])
+    mock = MockExecutor(
+        [MockAnswer("x", "one", input={"n": "1"}), MockAnswer("x", "any"), MockAnswer("y", "bad", error=True)]
+    )
     assert await result(mock, "x", n="1") == ("success", "one")
     assert await result(mock, "server__x", n="2") == ("success", "any")
     assert await result(mock, "y") == ("error", "bad")

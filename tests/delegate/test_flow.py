@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from clawft.delegate import flow
-from clawft.delegate.budget import End
-from clawft.delegate.desk import Desk, House, Job
-from clawft.delegate.events import Called
+from clawft.delegate.budget import RunEnd
+from clawft.delegate.desk import DelegateJob, Desk, House
+from clawft.delegate.events import CallEnded
 from clawft.gateway.core import Gateway
 from clawft.model import Caller
 from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
@@ -57,24 +57,24 @@ async def test_the_task_goes_to_the_server_and_its_record_comes_back(monkeypatch
     desk = desk_of(gateway)
     assert desk.decide("send the swarm", Caller()).target is Target.FLOW
     listener = Listener()
-    outcome = await desk.run(Job("send the swarm", Caller(), listener.tell, listener.record, Target.FLOW))
-    assert outcome.state is End.DONE
+    outcome = await desk.run(DelegateJob("send the swarm", Caller(), listener.tell, listener.record, Target.FLOW))
+    assert outcome.state is RunEnd.DONE
     assert json.loads(outcome.text)["status"] == "completed"
     assert asked == [{"type": "feature", "description": "send the swarm"}]
-    assert [called.verdict for called in listener.of(Called)] == ["ok"] * 3
+    assert [called.verdict for called in listener.of(CallEnded)] == ["ok"] * 3
 
 
 @requirement("DELEG-19")
 async def test_a_task_that_only_waits_there_is_handed_over() -> None:
     gateway, _ = made("pending")
-    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
-    assert (outcome.state, outcome.calls) == (End.DONE, 1)
+    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert (outcome.state, outcome.calls) == (RunEnd.DONE, 1)
 
 
 async def test_a_failed_task_fails() -> None:
     gateway, _ = made("failed")
-    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
-    assert outcome.state is End.FAILED
+    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert outcome.state is RunEnd.FAILED
     assert "failed" in outcome.reason
 
 
@@ -89,8 +89,8 @@ async def test_a_record_that_is_none_ends_the_task_and_not_the_run(record: str) 
     gateway = Gateway()
     provider = FunctionProvider("mcp:ruflo", [task_create], workspace=Path.cwd(), store=MemoryStore())
     gateway.register(provider, server="ruflo")
-    outcome = await desk_of(gateway).run(Job("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
-    assert (outcome.state, outcome.text) == (End.DONE, record)
+    outcome = await desk_of(gateway).run(DelegateJob("x", Caller(), Listener().tell, Listener().record, Target.FLOW))
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, record)
 
 
 @requirement("DELEG-23")

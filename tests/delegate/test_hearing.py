@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from clawft.delegate import desk, sdk
-from clawft.delegate.budget import Bounds, End
-from clawft.delegate.events import Called
+from clawft.delegate.budget import RunBounds, RunEnd
+from clawft.delegate.events import CallEnded
 from clawft.delegate.hearing import BESIDE_BYTES, TOKEN_BYTES
-from clawft.delegate.key import Key
+from clawft.delegate.key import ApiKey
 from clawft.errors import DelegationFailed
 from clawft.policy.delegation import DelegationConfig, Target
 from tests.delegate.support import Listener, gateway
@@ -30,7 +30,7 @@ Pieces = Callable[[], Iterable[bytes]]
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
 PACKED = STREAM.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
 WRONG = STREAM.replace(b"200 OK", b"400 Bad Request")
-SHORT = Bounds(answer_tokens=100)
+SHORT = RunBounds(answer_tokens=100)
 MOST = BESIDE_BYTES + 100 * TOKEN_BYTES
 
 
@@ -77,7 +77,7 @@ def endless(first: bytes) -> Pieces:
 async def test_an_answer_without_end_is_heard_no_longer_than_one_can_be(make: Make, first: bytes) -> None:
     async with saying(endless(first)) as (url, sent):
         outcome = await looped(make(url), Listener(), SHORT)
-    assert (outcome.state, outcome.reason) == (End.FAILED, f"the answer is longer than {MOST} bytes")
+    assert (outcome.state, outcome.reason) == (RunEnd.FAILED, f"the answer is longer than {MOST} bytes")
     assert len(sent) == 1
     assert sent[0] < 16 * MOST  # and what the kernel keeps of it
 
@@ -87,7 +87,7 @@ async def test_a_packed_answer_is_not_unpacked(make: Make) -> None:
     bomb = gzip.compress(b"data: " + b"a" * 10_000_000)
     async with saying(lambda: [PACKED, bomb]) as (url, sent):
         outcome = await looped(make(url), Listener())
-    assert (outcome.state, outcome.reason) == (End.FAILED, "the answer is packed although we ask for plain ones")
+    assert (outcome.state, outcome.reason) == (RunEnd.FAILED, "the answer is packed although we ask for plain ones")
     assert len(sent) == 1
 
 
@@ -97,7 +97,7 @@ async def test_nothing_follows_to_another_address(make: Make) -> None:
         moved = f"HTTP/1.1 307 Moved\r\nlocation: {elsewhere.replace('127.0.0.1', 'localhost')}/v1/messages\r\n"
         async with saying(lambda: [moved.encode() + b"content-length: 0\r\n\r\n"]) as (url, _):
             outcome = await looped(make(url), Listener())
-    assert outcome.state is End.FAILED
+    assert outcome.state is RunEnd.FAILED
     assert "307" in outcome.reason
     assert "the key is not taken there" in outcome.hint
     assert taken == []
@@ -153,7 +153,7 @@ async def test_a_call_that_is_none_is_a_failure_like_any_other(
     monkeypatch.setattr("clawft.delegate.retry.MAX_TRIES", 1)
     async with saying(messages(block)) as (url, _):
         outcome = await looped(MAKERS["claude"](url), Listener())
-    assert outcome.state is End.FAILED
+    assert outcome.state is RunEnd.FAILED
     assert outcome.reason.startswith("the model asks for a call that is none: Expected")
 
 
@@ -165,16 +165,16 @@ async def test_a_call_with_half_its_arguments_is_not_made(given: str, monkeypatc
     listener = Listener()
     async with saying(messages(use(input=given))) as (url, _):
         outcome = await looped(MAKERS["claude"](url), listener)
-    assert (outcome.state, outcome.calls) == (End.FAILED, 0)
+    assert (outcome.state, outcome.calls) == (RunEnd.FAILED, 0)
     assert outcome.reason.startswith("the arguments for a call are no JSON object")
-    assert listener.of(Called) == []
+    assert listener.of(CallEnded) == []
 
 
 @requirement("DELEG-15")
 async def test_a_count_beyond_reckoning_ends_it_as_too_many_tokens() -> None:
     async with saying(messages(use(), usage=10**400)) as (url, _):
         outcome = await looped(MAKERS["claude"](url), Listener())
-    assert (outcome.state, outcome.calls) == (End.TOKENS, 1)
+    assert (outcome.state, outcome.calls) == (RunEnd.TOKENS, 1)
 
 
 @requirement("DELEG-15")
@@ -182,7 +182,7 @@ async def test_a_count_beyond_reckoning_ends_it_as_too_many_tokens() -> None:
 async def test_what_is_no_count_of_tokens_is_none(usage: Any) -> None:
     async with saying(messages({"type": "text", "text": "hi"}, usage=usage)) as (url, _):
         outcome = await looped(MAKERS["claude"](url), Listener())
-    assert (outcome.state, outcome.text, outcome.spent.usage.total) == (End.DONE, "hi", 0)
+    assert (outcome.state, outcome.text, outcome.spent.usage.total) == (RunEnd.DONE, "hi", 0)
 
 
 @requirement("DELEG-15")
@@ -190,7 +190,7 @@ async def test_half_a_character_costs_no_answer() -> None:
     listener = Listener()
     async with saying(messages({"type": "text", "text": "x\ud83dy"})) as (url, _):
         outcome = await looped(MAKERS["claude"](url), listener)
-    assert (outcome.state, outcome.text) == (End.DONE, "x\ufffdy")
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, "x\ufffdy")
 
 
 # ── beside the loop ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,9 +206,9 @@ async def test_a_first_task_delays_nobody_while_its_library_is_loaded_and_its_ke
         threads.append(threading.current_thread())
         raise DelegationFailed("far enough")
 
-    def read_key(reference: str) -> Key:
+    def read_key(reference: str) -> ApiKey:
         threads.append(threading.current_thread())
-        return Key(KEY)
+        return ApiKey(KEY)
 
     monkeypatch.setattr(sdk, "load", load)
     monkeypatch.setattr(desk, "read_key", read_key)

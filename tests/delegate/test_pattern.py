@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawft.delegate.pattern import MAX_STATES, Pattern, Unusable, compiled
+from clawft.delegate.pattern import MAX_STATES, Pattern, UnusablePattern, compiled
 from tests.requirements import requirement
 
 PATTERNS = [
@@ -39,5 +39,5 @@ def test_no_pattern_hangs(pattern: str) -> None:
 )
 def test_what_has_no_bounded_form_is_refused_with_a_reason(pattern: str) -> None:
     refused = compiled(pattern)
-    assert isinstance(refused, Unusable)
+    assert isinstance(refused, UnusablePattern)
     assert refused.reason

@@ -2,9 +2,9 @@
 
 import pytest
 
-from clawft.delegate.executor import Mode
-from clawft.delegate.scenario import Message, Seen, offered, parse, pick
-from clawft.delegate.turns import Stop
+from clawft.delegate.executor import ExecutionMode
+from clawft.delegate.scenario import ChatMessage, ConversationView, offered, parse, pick
+from clawft.delegate.turns import StopReason
 from clawft.errors import InvalidConfig, ModelFailed
 from tests.delegate.support import scenario
 from tests.requirements import requirement
@@ -25,18 +25,18 @@ text = "sunny"
 
 def picked(script: str, *texts: str) -> int | None:
     """Texts take turns, the user's first."""
-    messages = [Message("assistant" if at % 2 else "user", text) for at, text in enumerate(texts)]
-    found = pick(scenario(script), Seen(messages))
+    messages = [ChatMessage("assistant" if at % 2 else "user", text) for at, text in enumerate(texts)]
+    found = pick(scenario(script), ConversationView(messages))
     return found[0] if found else None
 
 
 @requirement("AGENT-09", "AGENT-02")
 def test_a_script_is_read_whole() -> None:
     told = scenario(SCRIPT)
-    assert told.mode is Mode.MOCK
-    assert (told.turns[0].ends, told.turns[1].ends) == (Stop.TOOLS, Stop.DONE)
+    assert told.mode is ExecutionMode.MOCK
+    assert (told.turns[0].ends, told.turns[1].ends) == (StopReason.TOOLS, StopReason.DONE)
     assert told.mocks[0].text == "sunny"
-    assert scenario("").mode is Mode.LIVE
+    assert scenario("").mode is ExecutionMode.LIVE
 
 
 @requirement("AGENT-09")
@@ -58,8 +58,8 @@ def test_a_result_that_was_not_expected_fails_the_run() -> None:
 
 def test_tools_and_system_are_looked_at_too() -> None:
     script = '[[turns]]\nwhen_tool = "^mcp__"\nwhen_system = "coder"\ntext = "x"\n'
-    assert pick(scenario(script), Seen([Message("user", "hi")], "a coder", ["mcp__x"])) is not None
-    assert pick(scenario(script), Seen([Message("user", "hi")], "a coder", ["x"])) is None
+    assert pick(scenario(script), ConversationView([ChatMessage("user", "hi")], "a coder", ["mcp__x"])) is not None
+    assert pick(scenario(script), ConversationView([ChatMessage("user", "hi")], "a coder", ["x"])) is None
 
 
 def test_a_host_may_have_its_own_prefix() -> None:

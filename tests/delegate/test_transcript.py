@@ -5,15 +5,31 @@ from pathlib import Path
 
 import pytest
 
-from clawft.delegate.budget import End
+from clawft.delegate.budget import RunEnd
 from clawft.delegate.events import Outcome
 from clawft.delegate.transcript import MAX_KEPT, NoTranscript, Transcript, find, history_of
-from clawft.delegate.turns import Answer, Entry, Results, Stop, Task, ToolResult, ToolUse, Usage
+from clawft.delegate.turns import (
+    HistoryEntry,
+    ModelAnswer,
+    StopReason,
+    TaskText,
+    TokenUsage,
+    ToolResult,
+    ToolResults,
+    ToolUse,
+)
 
-HISTORY: list[Entry] = [
-    Task("do it"),
-    Answer("looking", (ToolUse("1", "x", {"a": [1]}),), Stop.TOOLS, Usage(1, 2), "anthropic", [{"type": "thinking"}]),
-    Results((ToolResult("1", "fine"),)),
+HISTORY: list[HistoryEntry] = [
+    TaskText("do it"),
+    ModelAnswer(
+        "looking",
+        (ToolUse("1", "x", {"a": [1]}),),
+        StopReason.TOOLS,
+        TokenUsage(1, 2),
+        "anthropic",
+        [{"type": "thinking"}],
+    ),
+    ToolResults((ToolResult("1", "fine"),)),
 ]
 
 
@@ -26,7 +42,7 @@ def kept(folder: Path) -> Transcript:
 
 def test_what_was_kept_comes_back(tmp_path: Path) -> None:
     transcript = kept(tmp_path)
-    transcript.keep(Outcome(End.DONE, "done"))
+    transcript.keep(Outcome(RunEnd.DONE, "done"))
     assert history_of(transcript.file) == HISTORY
     assert stat.S_IMODE(transcript.file.stat().st_mode) == 0o600
     transcript.close()
@@ -46,9 +62,9 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_is_whole(tmp_path: Pat
     whole = transcript.file.read_bytes()
     transcript.file.write_bytes(whole + b'{"type":"answer","te')
     again = Transcript(transcript.file)
-    again.keep(Task("go on"))
+    again.keep(TaskText("go on"))
     again.close()
-    assert history_of(transcript.file) == [*HISTORY, Task("go on")]
+    assert history_of(transcript.file) == [*HISTORY, TaskText("go on")]
 
 
 def test_the_newest_is_found_and_an_unknown_one_is_named(tmp_path: Path) -> None:

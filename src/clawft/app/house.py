@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.config.edited import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
-    from clawft.delegate.prompt import Connected
+    from clawft.delegate.prompt import ConnectedServer
     from clawft.link.base import Credentials, Link
     from clawft.link.process import Said
     from clawft.upstream.pool import Pool
@@ -215,15 +215,15 @@ class App:
         house = House(self.gateway, self._own.offer_search, self._connected, self.settings.workspace)
         return Desk(self.settings.delegation, house)
 
-    def _connected(self) -> list[Connected]:
+    def _connected(self) -> list[ConnectedServer]:
         """Servers a delegate hears of; what one tells every model counts only where it is trusted."""
-        from clawft.delegate.prompt import Connected  # loaded with the desk
+        from clawft.delegate.prompt import ConnectedServer  # loaded with the desk
 
         pool = self.pool if "pool" in self.__dict__ else ()
         running = [upstream for upstream in pool if upstream.state.value in RUNNING]
         heard = {one.spec.name: one.answers for one in running if one.spec.trust == "trusted"}
         names = [one.spec.name for one in running]
-        return [Connected(name, said.instructions if (said := heard.get(name)) else "") for name in names]
+        return [ConnectedServer(name, said.instructions if (said := heard.get(name)) else "") for name in names]
 
     # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

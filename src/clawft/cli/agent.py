@@ -19,7 +19,7 @@ from clawft.config.places import agent_folder
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
     from clawft.cli.agent_screen import Screen
-    from clawft.delegate.desk import Desk, Job
+    from clawft.delegate.desk import DelegateJob, Desk
     from clawft.delegate.events import Tell
     from clawft.delegate.executor import ToolExecutor
     from clawft.delegate.rules import Decision
@@ -200,9 +200,9 @@ def _about(app: App, options: Options, decision: Decision) -> dict[str, Any]:
 
 def _both(screen: Screen, transcript: Transcript) -> Tell:
     """What ends is kept before it is shown: nobody may be left to show it to."""
-    from clawft.delegate.events import Event, Outcome  # loaded with the desk
+    from clawft.delegate.events import Outcome, RunEvent  # loaded with the desk
 
-    def both(event: Event) -> None:
+    def both(event: RunEvent) -> None:
         if isinstance(event, Outcome):
             transcript.keep(event)
         screen.show(event)
@@ -212,19 +212,19 @@ def _both(screen: Screen, transcript: Transcript) -> Tell:
 
 def _job(
     app: App, options: Options, scenario: Scenario | None, decision: Decision, tell: Tell, transcript: Transcript
-) -> Job:
+) -> DelegateJob:
     from clawft.cli.asking import Asking, can_ask  # loaded with the desk
-    from clawft.delegate.desk import Job
-    from clawft.delegate.scripted import Scripted
+    from clawft.delegate.desk import DelegateJob
+    from clawft.delegate.scripted import ScriptedModel
 
-    return Job(
+    return DelegateJob(
         options.task,
         app.caller,
         tell,
         transcript.keep,
         decision.target,
         tuple(options.tools or ()) or decision.tools,
-        model=Scripted(scenario) if scenario else None,
+        model=ScriptedModel(scenario) if scenario else None,
         executor=_executor(app, options.execution, scenario),
         asker=Asking("weft agent") if can_ask() else None,
         why=decision.reason,
@@ -233,15 +233,15 @@ def _job(
 
 def _executor(app: App, asked: str | None, scenario: Scenario | None) -> ToolExecutor:
     """By the command line, else as the scenario says; real calls where nobody says anything."""
-    from clawft.delegate.executor import Disabled, Mock, Mode, live  # loaded with the desk
+    from clawft.delegate.executor import DisabledExecutor, ExecutionMode, MockExecutor, live  # loaded with the desk
 
-    mode = Mode(asked) if asked else scenario.mode if scenario else Mode.LIVE
+    mode = ExecutionMode(asked) if asked else scenario.mode if scenario else ExecutionMode.LIVE
     match mode:
-        case Mode.DISABLED:
-            return Disabled()
-        case Mode.MOCK:
-            return Mock(scenario.mocks if scenario else ())
-        case Mode.LIVE:
+        case ExecutionMode.DISABLED:
+            return DisabledExecutor()
+        case ExecutionMode.MOCK:
+            return MockExecutor(scenario.mocks if scenario else ())
+        case ExecutionMode.LIVE:
             return live(app.gateway)
 
 

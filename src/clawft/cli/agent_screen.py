@@ -12,8 +12,8 @@ import msgspec
 from clawft.cli.parser import Options
 from clawft.cli.screen import is_terminal, one_line, paint, safe, tell, width
 from clawft.cli.table import cells, cut
-from clawft.delegate.budget import End
-from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
+from clawft.delegate.budget import RunEnd
+from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
 from clawft.delegate.turns import ToolUse
 
 MAX_SHOWN = 160
@@ -25,7 +25,7 @@ SMALLEST = 16
 class Screen(Protocol):
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None: ...
 
-    def show(self, event: Event) -> None: ...
+    def show(self, event: RunEvent) -> None: ...
 
 
 def screen_for(options: Options, id: str) -> Screen:
@@ -43,27 +43,27 @@ class InOrder:
     """Calls in the order they were made in, whichever of them ends first."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Called | None] = {}
+        self._made: dict[str, CallEnded | None] = {}
 
-    def take(self, event: Calling | Called) -> list[Called]:
+    def take(self, event: CallStarted | CallEnded) -> list[CallEnded]:
         """Those that can be told now."""
-        if isinstance(event, Called) and event.use.id not in self._made:
+        if isinstance(event, CallEnded) and event.use.id not in self._made:
             return [event]
-        self._made[event.use.id] = event if isinstance(event, Called) else None
+        self._made[event.use.id] = event if isinstance(event, CallEnded) else None
         return self._without(takewhile(_has_ended, self._made.values()))
 
-    def rest(self) -> list[Called]:
+    def rest(self) -> list[CallEnded]:
         """Those that ended although one before them did not."""
         return self._without(filter(_has_ended, self._made.values()))
 
-    def _without(self, calls: Iterable[Called | None]) -> list[Called]:
+    def _without(self, calls: Iterable[CallEnded | None]) -> list[CallEnded]:
         told = [call for call in calls if call is not None]
         for call in told:
             del self._made[call.use.id]
         return told
 
 
-def _has_ended(call: Called | None) -> bool:
+def _has_ended(call: CallEnded | None) -> bool:
     return call is not None
 
 
@@ -89,19 +89,19 @@ class Text:
         if is_terminal(sys.stderr) and not self._quiet:
             tell(paint(f"{who}: {one_line(reason)}", "dim", sys.stderr))
 
-    def show(self, event: Event) -> None:
+    def show(self, event: RunEvent) -> None:
         match event:
-            case Said(text) if not self._quiet:
+            case TextPiece(text) if not self._quiet:
                 self._write(text)
-            case Answered() if not self._quiet:
+            case AnswerEnded() if not self._quiet:
                 self._end_line()
-            case Calling(use) if not self._quiet:
+            case CallStarted(use) if not self._quiet:
                 self._show_running(_shown_name(use))
                 self._calls.take(event)
-            case Called() if not self._quiet:
+            case CallEnded() if not self._quiet:
                 for call in [event] if self._live else self._calls.take(event):
                     self._show_call(call)
-            case Retrying(reason, seconds):
+            case RetryAnnounced(reason, seconds):
                 self._end_line()
                 tell(paint(f"{one_line(reason)}; again in {seconds:.1f} s", "yellow", sys.stderr))
             case Outcome():
@@ -109,7 +109,7 @@ class Text:
             case _:
                 pass
 
-    def _show_call(self, event: Called) -> None:
+    def _show_call(self, event: CallEnded) -> None:
         """One line, which fits the terminal if there is one."""
         self._end_line()
         took = f"  {event.seconds:.2f} s" if self._live else ""
@@ -133,7 +133,7 @@ class Text:
         for call in [] if self._live else self._calls.rest():
             self._show_call(call)
         self._end_line()
-        if outcome.state is End.DONE:
+        if outcome.state is RunEnd.DONE:
             if self._quiet:
                 print(safe(outcome.text) if self._live else outcome.text)
         else:
@@ -142,10 +142,10 @@ class Text:
             tell(paint(f"{summary(outcome)}; {self._id}", "dim", sys.stderr))
 
     def _show_failure(self, outcome: Outcome) -> None:
-        if outcome.state is End.REFUSED and outcome.text:
+        if outcome.state is RunEnd.REFUSED and outcome.text:
             tell(safe(outcome.text))
         tell(f"weft: {safe(outcome.reason)}")
-        hint = f"weft agent --resume {self._id} goes on" if outcome.state is End.CANCELLED else outcome.hint
+        hint = f"weft agent --resume {self._id} goes on" if outcome.state is RunEnd.CANCELLED else outcome.hint
         if hint:
             tell(f"hint: {hint}")
 
@@ -192,7 +192,7 @@ class Stream:
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
         self._print({"type": "start", "id": self._id, "target": who, "because": reason, "skipped": list(skipped)})
 
-    def show(self, event: Event) -> None:
+    def show(self, event: RunEvent) -> None:
         self._print(told(event, self._id))
 
     def _print(self, members: dict[str, Any]) -> None:
@@ -205,13 +205,13 @@ class Document:
     def __init__(self, id: str) -> None:
         self._id = id
         self._order = InOrder()
-        self._calls: list[Called] = []
+        self._calls: list[CallEnded] = []
 
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:
         self._begun = {"target": who, "because": reason}
 
-    def show(self, event: Event) -> None:
-        if isinstance(event, Calling | Called):
+    def show(self, event: RunEvent) -> None:
+        if isinstance(event, CallStarted | CallEnded):
             self._calls += self._order.take(event)
         if isinstance(event, Outcome):
             calls = [told(call, self._id) for call in (*self._calls, *self._order.rest())]
@@ -219,19 +219,19 @@ class Document:
             print(msgspec.json.format(msgspec.json.encode(members), indent=2).decode(), flush=True)
 
 
-def told(event: Event, id: str) -> dict[str, Any]:
+def told(event: RunEvent, id: str) -> dict[str, Any]:
     """An event as programs get it."""
     match event:
-        case Said(text):
+        case TextPiece(text):
             return {"type": "text", "text": text}
-        case Calling(use):
+        case CallStarted(use):
             return {"type": "tool_call", "id": use.id, "name": use.name, "input": use.input}
-        case Called(use, result, seconds, verdict):
+        case CallEnded(use, result, seconds, verdict):
             known = {"type": "tool_result", "id": use.id, "name": use.name, "input": use.input}
             return {**known, "verdict": verdict, "text": result.text, "ms": round(seconds * 1000, 1)}
-        case Answered(turn, text, usage):
+        case AnswerEnded(turn, text, usage):
             return {"type": "answer", "turn": turn, "text": text, "usage": usage}
-        case Retrying(reason, seconds, attempt):
+        case RetryAnnounced(reason, seconds, attempt):
             return {"type": "retry", "reason": reason, "ms": round(seconds * 1000), "attempt": attempt}
         case Outcome():
             return _told_end(event, id)
@@ -247,7 +247,7 @@ def _told_end(outcome: Outcome, id: str) -> dict[str, Any]:
     return {
         "type": "end",
         "state": outcome.state.value,
-        "is_error": outcome.state is not End.DONE,
+        "is_error": outcome.state is not RunEnd.DONE,
         "result": outcome.text,
         "reason": outcome.reason,
         "hint": outcome.hint,

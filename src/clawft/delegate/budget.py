@@ -7,13 +7,13 @@ from enum import Enum
 
 from msgspec import Struct
 
-from clawft.delegate.turns import Usage
+from clawft.delegate.turns import TokenUsage
 from clawft.policy.delegation import DelegationConfig, Price
 
 MILLION = 1_000_000
 
 
-class End(Enum):
+class RunEnd(Enum):
     """How a run ended."""
 
     DONE = "done"
@@ -29,7 +29,7 @@ class End(Enum):
     FAILED = "failed"
 
 
-class Bounds(Struct, frozen=True):
+class RunBounds(Struct, frozen=True):
     turns: int = 10
     answer_tokens: int = 4096
     tokens: int = 1_000_000
@@ -39,7 +39,7 @@ class Bounds(Struct, frozen=True):
     parallel: int = 8
 
     @classmethod
-    def of(cls, config: DelegationConfig) -> Bounds:
+    def of(cls, config: DelegationConfig) -> RunBounds:
         return cls(
             config.max_turns,
             config.max_tokens,
@@ -51,55 +51,55 @@ class Bounds(Struct, frozen=True):
         )
 
 
-class Spent(Struct, frozen=True):
+class Spending(Struct, frozen=True):
     turns: int = 0
-    usage: Usage = Usage()
+    usage: TokenUsage = TokenUsage()
     cost: float | None = None
     """In US dollars; None if nobody knows the price of this model."""
 
-    def plus(self, usage: Usage, price: Price | None) -> Spent:
+    def plus(self, usage: TokenUsage, price: Price | None) -> Spending:
         cost = None if price is None else (self.cost or 0.0) + cost_of(usage, price)
-        return Spent(self.turns + 1, self.usage + usage, cost)
+        return Spending(self.turns + 1, self.usage + usage, cost)
 
 
-def exceeded(bounds: Bounds, spent: Spent) -> End | None:
+def exceeded(bounds: RunBounds, spent: Spending) -> RunEnd | None:
     """The bound that keeps another answer from being asked for."""
     if spent.turns >= bounds.turns:
-        return End.TURNS
+        return RunEnd.TURNS
     if spent.usage.total >= bounds.tokens:
-        return End.TOKENS
+        return RunEnd.TOKENS
     if spent.cost is not None and spent.cost >= bounds.cost:
-        return End.COST
+        return RunEnd.COST
     return None
 
 
-def room(bounds: Bounds, spent: Spent) -> int:
+def room(bounds: RunBounds, spent: Spending) -> int:
     """Tokens the next answer may have."""
     return max(1, min(bounds.answer_tokens, bounds.tokens - spent.usage.total))
 
 
-def why(end: End, bounds: Bounds) -> tuple[str, str]:
+def why(end: RunEnd, bounds: RunBounds) -> tuple[str, str]:
     """What happened, and what to do next."""
     match end:
-        case End.TURNS:
+        case RunEnd.TURNS:
             return f"not done after {bounds.turns} turns", "raise delegation.max_turns, or ask for less"
-        case End.TOKENS:
+        case RunEnd.TOKENS:
             return f"more than {bounds.tokens} tokens are used", "raise delegation.max_total_tokens, or ask for less"
-        case End.COST:
+        case RunEnd.COST:
             return f"it has cost ${bounds.cost:g}", "raise delegation.max_cost_usd, or ask for less"
-        case End.TIME:
+        case RunEnd.TIME:
             return f"not done within {bounds.seconds:g} s", "raise delegation.max_seconds, or ask for less"
-        case End.CUT:
+        case RunEnd.CUT:
             return f"the answer does not fit {bounds.answer_tokens} tokens", "raise delegation.max_tokens"
-        case End.REFUSED:
+        case RunEnd.REFUSED:
             return "the model refused", "say the task in other words"
-        case End.FULL:
+        case RunEnd.FULL:
             return "the conversation is longer than the model can read", "begin anew with a smaller task"
-        case End.LOOPING:
+        case RunEnd.LOOPING:
             return "the model made the same call again and again", "say the task in other words, or give it other tools"
-        case End.CANCELLED:
+        case RunEnd.CANCELLED:
             return "interrupted", "weft agent --resume goes on"
-        case End.DONE | End.FAILED:
+        case RunEnd.DONE | RunEnd.FAILED:
             return "", ""
 
 
@@ -133,7 +133,7 @@ def price_of(model: str, told: Mapping[str, Price]) -> Price | None:
     return PRICES[max(known, key=len)] if known else None
 
 
-def cost_of(usage: Usage, price: Price) -> float:
+def cost_of(usage: TokenUsage, price: Price) -> float:
     return (
         usage.input * price.input
         + usage.output * price.output

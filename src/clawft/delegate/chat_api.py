@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from clawft.delegate.messages_api import text_of
-from clawft.delegate.scenario import Message, Seen
+from clawft.delegate.scenario import ChatMessage, ConversationView
 from clawft.delegate.scripted import pieces
-from clawft.delegate.turns import Answer, Stop
+from clawft.delegate.turns import ModelAnswer, StopReason
 
 LAST = b"data: [DONE]\n\n"
 
-_STOPS = {Stop.TOOLS: "tool_calls", Stop.CUT: "length", Stop.REFUSED: "content_filter"}
+_STOPS = {StopReason.TOOLS: "tool_calls", StopReason.CUT: "length", StopReason.REFUSED: "content_filter"}
 
 
 class _Told(Struct):
@@ -36,25 +36,25 @@ class _Body(Struct):
     tools: list[_Tool] = []
 
 
-def read(body: dict[str, Any]) -> Seen:
+def read(body: dict[str, Any]) -> ConversationView:
     """Results are messages of their own here; those in a row are one to a script. Raises msgspec.ValidationError."""
     told = msgspec.convert(body, _Body)
     system: list[str] = []
-    messages: list[Message] = []
+    messages: list[ChatMessage] = []
     joins = False
     for one in told.messages:
         text = text_of(one.content)
         if one.role in ("system", "developer"):
             system.append(text)
         elif one.role == "tool" and joins:
-            messages[-1] = Message("user", f"{messages[-1].text}\n{text}")
+            messages[-1] = ChatMessage("user", f"{messages[-1].text}\n{text}")
         else:
-            messages.append(Message("assistant" if one.role == "assistant" else "user", text))
+            messages.append(ChatMessage("assistant" if one.role == "assistant" else "user", text))
         joins = one.role == "tool"
-    return Seen(messages, "\n".join(system), [tool.function.name for tool in told.tools])
+    return ConversationView(messages, "\n".join(system), [tool.function.name for tool in told.tools])
 
 
-def whole(answer: Answer, thinking: str, model: str, id: str) -> dict[str, Any]:
+def whole(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.uses:
         message["tool_calls"] = [_call(answer, at) for at in range(len(answer.uses))]
@@ -62,7 +62,7 @@ def whole(answer: Answer, thinking: str, model: str, id: str) -> dict[str, Any]:
     return _object("chat.completion", model, id, choices=[choice], usage=_usage(answer))
 
 
-def frames(answer: Answer, thinking: str, model: str, id: str) -> Iterator[bytes]:
+def frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
     yield _chunk(model, id, {"role": "assistant", "content": ""})
     for piece in pieces(answer.text):
         yield _chunk(model, id, {"content": piece})
@@ -77,17 +77,17 @@ def frames(answer: Answer, thinking: str, model: str, id: str) -> Iterator[bytes
     yield LAST
 
 
-def _call(answer: Answer, at: int) -> dict[str, Any]:
+def _call(answer: ModelAnswer, at: int) -> dict[str, Any]:
     use = answer.uses[at]
     function = {"name": use.name, "arguments": msgspec.json.encode(use.input).decode()}
     return {"id": use.id, "type": "function", "function": function}
 
 
-def _finish(answer: Answer) -> str:
+def _finish(answer: ModelAnswer) -> str:
     return _STOPS.get(answer.stop, "stop")
 
 
-def _usage(answer: Answer) -> dict[str, Any]:
+def _usage(answer: ModelAnswer) -> dict[str, Any]:
     usage = answer.usage
     read_in = usage.input + usage.cache_write + usage.cache_read
     return {

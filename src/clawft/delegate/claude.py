@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
 from clawft.delegate.hearing import Hearing
-from clawft.delegate.key import Key
+from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
-from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolSpec, Usage, counted
+from clawft.delegate.turns import (
+    HistoryEntry,
+    ModelAnswer,
+    ModelRequest,
+    Say,
+    StopReason,
+    TaskText,
+    TokenUsage,
+    ToolResults,
+    ToolSpec,
+    counted,
+)
 from clawft.errors import ModelFailed
 from clawft.model.encoded import whole
 from clawft.policy.delegation import ALIASES
@@ -32,7 +43,7 @@ _CACHED = {"cache_control": {"type": "ephemeral"}}
 class Claude:
     """A Model. Tries nothing twice: the loop does that, and tells of it."""
 
-    def __init__(self, model: str, key: Key, url: str = "") -> None:
+    def __init__(self, model: str, key: ApiKey, url: str = "") -> None:
         library = sdk.load(VENDOR, EXTRA)
         self.name = ALIASES.get(model, model)
         self._key = key
@@ -49,10 +60,10 @@ class Claude:
         )
         self._messages = self._client.messages  # loads the other half of the library
 
-    async def answer(self, request: Request, say: Say) -> Answer:
+    async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
         self._hearing.await_answer(request.max_tokens)
-        heard = Heard(say)
+        heard = ClaudeStream(say)
         try:
             async with self._messages.stream(**body_of(request, self.name, names)) as stream:
                 async for event in stream:
@@ -78,7 +89,7 @@ class Claude:
 # ── there ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def body_of(request: Request, model: str, names: NameMap) -> dict[str, Any]:
+def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]:
     """With marks for the prompt cache behind the tools, the system text and the newest message."""
     body = {
         "model": model,
@@ -99,7 +110,7 @@ def _tools(tools: Sequence[ToolSpec], names: NameMap) -> list[Block]:
     return [*told[:-1], told[-1] | _CACHED] if told else []
 
 
-def _messages(history: Sequence[Entry], names: NameMap) -> list[Block]:
+def _messages(history: Sequence[HistoryEntry], names: NameMap) -> list[Block]:
     """Users and assistants take turns: what comes from the same side in a row is one message."""
     messages: list[Block] = []
     for entry in history:
@@ -114,17 +125,17 @@ def _messages(history: Sequence[Entry], names: NameMap) -> list[Block]:
     return messages
 
 
-def _content(entry: Entry, names: NameMap) -> tuple[str, list[Block]]:
+def _content(entry: HistoryEntry, names: NameMap) -> tuple[str, list[Block]]:
     match entry:
-        case Task(text):
+        case TaskText(text):
             return "user", [{"type": "text", "text": text}]
-        case Results(results):
+        case ToolResults(results):
             return "user", [tool_result(each.id, each.text, is_error=each.is_error) for each in results]
-        case Answer():
+        case ModelAnswer():
             return "assistant", _said(entry, names)
 
 
-def _said(answer: Answer, names: NameMap) -> list[Block]:
+def _said(answer: ModelAnswer, names: NameMap) -> list[Block]:
     """As it came, thinking and signatures too; rebuilt where another vendor's model said it."""
     if answer.vendor == VENDOR:
         return list(cast("list[Block]", answer.raw))
@@ -138,7 +149,7 @@ def _said(answer: Answer, names: NameMap) -> list[Block]:
 # ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Heard:
+class ClaudeStream:
     """One answer while it comes. The library makes do with arguments that break off; we do not."""
 
     def __init__(self, say: Say) -> None:
@@ -157,12 +168,12 @@ class Heard:
             read_arguments("".join(pieces), "a call")
 
 
-def answer_of(message: dict[str, Any], names: NameMap) -> Answer:
+def answer_of(message: dict[str, Any], names: NameMap) -> ModelAnswer:
     stop = _stop(message["stop_reason"])
     blocks: list[Block] = [_sendable(block) for block in message.get("content", [])]
-    if stop is Stop.CUT:  # a call that was cut off has no whole arguments
+    if stop is StopReason.CUT:  # a call that was cut off has no whole arguments
         blocks = [block for block in blocks if block["type"] != "tool_use"]
-    return Answer(
+    return ModelAnswer(
         "".join(block.get("text", "") for block in blocks if block["type"] == "text"),
         tuple(made_use(block, names) for block in blocks if block["type"] == "tool_use"),
         stop,
@@ -177,16 +188,16 @@ def _sendable(block: Block) -> Block:
     return {name: value for name, value in block.items() if name not in ("parsed_output", "caller")}
 
 
-def _stop(told: str) -> Stop:
+def _stop(told: str) -> StopReason:
     """A reason we do not know, such as a stop sequence, is an end like any other."""
     try:
-        return Stop(told)
+        return StopReason(told)
     except ValueError:
-        return Stop.DONE
+        return StopReason.DONE
 
 
-def _usage(told: dict[str, Any]) -> Usage:
-    return Usage(
+def _usage(told: dict[str, Any]) -> TokenUsage:
+    return TokenUsage(
         counted(told.get("input_tokens")),
         counted(told.get("output_tokens")),
         counted(told.get("cache_creation_input_tokens")),

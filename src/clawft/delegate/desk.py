@@ -15,18 +15,17 @@ from msgspec import Struct
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface, SurfaceForm
 from clawft.delegate import rules, sdk
-from clawft.delegate.budget import Bounds
+from clawft.delegate.budget import RunBounds
 from clawft.delegate.events import Outcome, Tell
-from clawft.delegate.executor import ExecutionContext, Served, ToolExecutor, live
-from clawft.delegate.flow import Flow, entry_tool
-from clawft.delegate.key import Key, read_key
-from clawft.delegate.local import Local
+from clawft.delegate.executor import ExecutionContext, GatewayView, ToolExecutor, live
+from clawft.delegate.flow import ClaudeFlow, entry_tool
+from clawft.delegate.key import ApiKey, read_key
+from clawft.delegate.local import LocalModel
 from clawft.delegate.loop import Loop, Record
-from clawft.delegate.prompt import Connected, system_prompt
+from clawft.delegate.prompt import ConnectedServer, system_prompt
 from clawft.delegate.rules import Decision
 from clawft.delegate.toolbox import filter_tools, spec_of
-from clawft.delegate.turns import Entry as Kept
-from clawft.delegate.turns import Model, Task
+from clawft.delegate.turns import HistoryEntry, Model, TaskText
 from clawft.errors import ClawftError, DelegationFailed
 from clawft.model import Caller, Capabilities, Era, Grant, LogLevel, Question, SilentTalk, Talk
 from clawft.policy.delegation import DelegationConfig, Target
@@ -38,13 +37,13 @@ _depth: ContextVar[int] = ContextVar("delegation_depth", default=0)
 class House(Struct, frozen=True):
     """What a desk needs to know of the house it stands in."""
 
-    gateway: Served
+    gateway: GatewayView
     offer_search: Callable[[], None]
-    connected: Callable[[], Sequence[Connected]]
+    connected: Callable[[], Sequence[ConnectedServer]]
     workspace: Path
 
 
-class Job(Struct, frozen=True):
+class DelegateJob(Struct, frozen=True):
     """One task on its way. `model` and `executor` take the place of those the target would get."""
 
     task: str
@@ -55,7 +54,7 @@ class Job(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     within: tuple[str, ...] = ()
     """What a rule leaves of them; nobody who asks for more gets it."""
-    history: Sequence[Kept] = ()
+    history: Sequence[HistoryEntry] = ()
     model: Model | None = None
     executor: ToolExecutor | None = None
     talk: Talk = SilentTalk()
@@ -69,7 +68,7 @@ class Desk:
     def __init__(self, config: DelegationConfig, house: House) -> None:
         self._config = config
         self._house = house
-        self._bounds = Bounds.of(config)
+        self._bounds = RunBounds.of(config)
 
     # ── who ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,7 +131,7 @@ class Desk:
 
     # ── the work ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def run(self, job: Job) -> Outcome:
+    async def run(self, job: DelegateJob) -> Outcome:
         """To its end, by the target the job names. Raises DelegationFailed if that one cannot take it."""
         if _depth.get() >= self._config.max_depth:
             raise DelegationFailed(
@@ -147,11 +146,11 @@ class Desk:
             context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker))
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
-                return await Flow(server, self._house.gateway, context, self._bounds, job.tell).run(job.task)
+                return await ClaudeFlow(server, self._house.gateway, context, self._bounds, job.tell).run(job.task)
             model = job.model or await asyncio.to_thread(self._model, job, context, lacking)  # a library loads slowly
             return await self._looped(job, context, model)
 
-    async def _looped(self, job: Job, context: ExecutionContext, model: Model) -> Outcome:
+    async def _looped(self, job: DelegateJob, context: ExecutionContext, model: Model) -> Outcome:
         try:
             executor = job.executor or live(self._house.gateway)
             loop = Loop(
@@ -165,7 +164,7 @@ class Desk:
             )
             entries, searching = self._given(context.caller)
             system = system_prompt(str(self._house.workspace), self._house.connected(), searching=searching)
-            task = Task(job.task)
+            task = TaskText(job.task)
             job.record(task)
             return await loop.run([*job.history, task], system, [spec_of(entry) for entry in entries])
         finally:
@@ -180,7 +179,7 @@ class Desk:
             entries = self._house.gateway.tools.visible(caller)
         return surface.listed(entries, lambda entry: False), surface.searches(entries)
 
-    def _model(self, job: Job, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
+    def _model(self, job: DelegateJob, context: ExecutionContext, lacking: dict[Target, str]) -> Model:
         told = self._config
         match job.target:
             case Target.CLAUDE:
@@ -194,15 +193,15 @@ class Desk:
             case _:
                 return self._local(job, context.caller, lacking)
 
-    def _local(self, job: Job, caller: Caller, lacking: dict[Target, str]) -> Local:
-        return Local(
+    def _local(self, job: DelegateJob, caller: Caller, lacking: dict[Target, str]) -> LocalModel:
+        return LocalModel(
             lambda query, limit: self._house.gateway.tools.search(caller, query, limit),
             lambda name: self._house.gateway.tools.find_visible(name, caller) is not None,
             job.why,
             {target.value: fault for target, fault in lacking.items()},
         )
 
-    def _delegate(self, job: Job) -> Caller:
+    def _delegate(self, job: DelegateJob) -> Caller:
         """Somebody of its own for the guards and the audit, who may do no more than whoever handed in the task."""
         parent = job.caller
         unwanted = self._config.excluded_tools
@@ -246,14 +245,14 @@ def _fault(library: str, extra: str, key: str) -> str:
     return ""
 
 
-def _key_or_none(reference: str, url: str) -> Key:
+def _key_or_none(reference: str, url: str) -> ApiKey:
     """A server of one's own may need no key."""
     try:
         return read_key(reference)
     except ClawftError:
         if not url:
             raise
-        return Key("")
+        return ApiKey("")
 
 
 class DelegateTalk(SilentTalk):

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from clawft.delegate import chat_api, messages_api
-from clawft.delegate.scenario import Scenario, Seen, Turn, offered, pick, said_by
-from clawft.delegate.scripted import CHARACTERS_PER_TOKEN, Faults, no_turn, usage_of
-from clawft.delegate.turns import Answer, ToolUse
+from clawft.delegate.scenario import ConversationView, Scenario, ScriptedTurn, offered, pick, said_by
+from clawft.delegate.scripted import CHARACTERS_PER_TOKEN, ScriptedFaults, no_turn, usage_of
+from clawft.delegate.turns import ModelAnswer, ToolUse
 from clawft.errors import ClawftError, ModelFailed
 from clawft.link.asgi import EVENTS, JSON, Receive, Scope, Send, answer, read_body, stream
 
@@ -28,7 +28,7 @@ _object = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Reply(Struct, frozen=True):
-    answer: Answer
+    answer: ModelAnswer
     thinking: str = ""
     cut: bool = False
 
@@ -39,7 +39,7 @@ class Endpoint:
     def __init__(self, scenario: Scenario, log: Log) -> None:
         self._scenario = scenario
         self._log = log
-        self._faults = Faults()
+        self._faults = ScriptedFaults()
         self._ids = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,12 +86,12 @@ class Endpoint:
             whole = msgspec.json.encode(api.whole(*told))
             await answer(send, 200, whole[: len(whole) // 2] if reply.cut else whole, [JSON])
 
-    async def _reply(self, seen: Seen) -> _Reply:
+    async def _reply(self, seen: ConversationView) -> _Reply:
         picked = pick(self._scenario, seen)
         if picked is None:
             if not self._scenario.otherwise:
                 raise no_turn()
-            return _Reply(Answer(self._scenario.otherwise))
+            return _Reply(ModelAnswer(self._scenario.otherwise))
         number, turn = picked
         fault = self._faults.next_of(turn, number, seen)
         await asyncio.sleep(turn.wait_ms / 1000)
@@ -99,13 +99,13 @@ class Endpoint:
             raise ModelFailed("scripted", http_status=fault, wait=turn.retry_after)
         return _Reply(self._answer(number, turn, seen), turn.thinking, cut=fault == "cut")
 
-    def _answer(self, number: int, turn: Turn, seen: Seen) -> Answer:
+    def _answer(self, number: int, turn: ScriptedTurn, seen: ConversationView) -> ModelAnswer:
         text = said_by(turn, seen)
         uses = tuple(
             ToolUse(f"toolu_{number}_{at}_{len(seen.messages)}", offered(call.tool, seen.tools), call.input)
             for at, call in enumerate(turn.calls, 1)
         )
-        return Answer(text, uses, turn.ends, usage_of(turn, seen, text))
+        return ModelAnswer(text, uses, turn.ends, usage_of(turn, seen, text))
 
     async def _refuse(self, send: Send, api: ModuleType, status: int, message: str, wait: float | None = None) -> None:
         headers = [JSON] if wait is None else [JSON, (b"retry-after", f"{wait:g}".encode())]

@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from clawft.delegate.budget import End, Spent
-from clawft.delegate.turns import ToolResult, ToolUse, Usage
+from clawft.delegate.budget import RunEnd, Spending
+from clawft.delegate.turns import TokenUsage, ToolResult, ToolUse
 
 
-class Said(Struct, frozen=True, tag="text"):
+class TextPiece(Struct, frozen=True, tag="text"):
     """A piece of the answer."""
 
     text: str
 
 
-class Calling(Struct, frozen=True, tag="tool_call"):
+class CallStarted(Struct, frozen=True, tag="tool_call"):
     use: ToolUse
 
 
-class Called(Struct, frozen=True, tag="tool_result"):
+class CallEnded(Struct, frozen=True, tag="tool_result"):
     use: ToolUse
     result: ToolResult
     seconds: float
@@ -28,15 +28,15 @@ class Called(Struct, frozen=True, tag="tool_result"):
     """ok, error or not_found."""
 
 
-class Answered(Struct, frozen=True, tag="answer"):
+class AnswerEnded(Struct, frozen=True, tag="answer"):
     """One whole answer of the model."""
 
     turn: int
     text: str
-    usage: Usage
+    usage: TokenUsage
 
 
-class Retrying(Struct, frozen=True, tag="retry"):
+class RetryAnnounced(Struct, frozen=True, tag="retry"):
     reason: str
     seconds: float
     attempt: int
@@ -45,14 +45,14 @@ class Retrying(Struct, frozen=True, tag="retry"):
 class Outcome(Struct, frozen=True, tag="end"):
     """How it ended. `reason` and `hint` are empty if all went well."""
 
-    state: End
+    state: RunEnd
     text: str = ""
-    spent: Spent = Spent()
+    spent: Spending = Spending()
     calls: int = 0
     seconds: float = 0.0
     reason: str = ""
     hint: str = ""
 
 
-Event = Said | Calling | Called | Answered | Retrying | Outcome
-Tell = Callable[[Event], None]
+RunEvent = TextPiece | CallStarted | CallEnded | AnswerEnded | RetryAnnounced | Outcome
+Tell = Callable[[RunEvent], None]

@@ -19,7 +19,7 @@ from clawft.provider.texts import texts_of
 log = logging.getLogger("clawft.delegate")
 
 
-class Mode(Enum):
+class ExecutionMode(Enum):
     DISABLED = "disabled"
     MOCK = "mock"
     LIVE = "live"
@@ -60,7 +60,7 @@ class ToolExecutor(Protocol):
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult: ...
 
 
-class Tools(Protocol):
+class ToolCatalog(Protocol):
     """The tools of each caller."""
 
     def visible(self, caller: Caller) -> list[CatalogEntry]: ...
@@ -70,11 +70,11 @@ class Tools(Protocol):
     def search(self, caller: Caller, query: str, limit: int) -> list[CatalogEntry]: ...
 
 
-class Served(Protocol):
+class GatewayView(Protocol):
     """What a delegate sees of the gateway: those, and the one way every call takes."""
 
     @property
-    def tools(self) -> Tools: ...
+    def tools(self) -> ToolCatalog: ...
 
     async def call(self, caller: Caller, name: str, arguments: bytes = ..., talk: Talk | None = None) -> Reply: ...
 
@@ -82,7 +82,7 @@ class Served(Protocol):
 # ── no calls, and scripted ones ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class Disabled:
+class DisabledExecutor:
     name = "disabled"
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
@@ -98,7 +98,7 @@ class MockAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     input: dict[str, Any] | UnsetType = UNSET
 
 
-class Mock:
+class MockExecutor:
     name = "mock"
 
     def __init__(self, answers: Sequence[MockAnswer]) -> None:
@@ -120,7 +120,7 @@ class McpExecutor:
 
     name = "mcp"
 
-    def __init__(self, gateway: Served) -> None:
+    def __init__(self, gateway: GatewayView) -> None:
         self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
@@ -142,7 +142,7 @@ class BuiltinExecutor:
 
     name = "builtin"
 
-    def __init__(self, gateway: Served) -> None:
+    def __init__(self, gateway: GatewayView) -> None:
         self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
@@ -157,14 +157,14 @@ class UnknownExecutor:
 
     name = "unknown"
 
-    def __init__(self, gateway: Served) -> None:
+    def __init__(self, gateway: GatewayView) -> None:
         self._gateway = gateway
 
     async def execute(self, spec: ToolCallSpec, tool_use_id: str, ctx: ExecutionContext) -> ToolExecutionResult:
         return await _called(self._gateway, None, spec, ctx)
 
 
-class Live:
+class LiveExecutor:
     """One executor after the other, until one knows the tool."""
 
     name = "live"
@@ -180,8 +180,8 @@ class Live:
         return not_found(spec.tool)
 
 
-def live(gateway: Served) -> Live:
-    return Live([McpExecutor(gateway), BuiltinExecutor(gateway), UnknownExecutor(gateway)])
+def live(gateway: GatewayView) -> LiveExecutor:
+    return LiveExecutor([McpExecutor(gateway), BuiltinExecutor(gateway), UnknownExecutor(gateway)])
 
 
 def not_found(tool: str) -> ToolExecutionResult:
@@ -189,7 +189,7 @@ def not_found(tool: str) -> ToolExecutionResult:
 
 
 async def _called(
-    gateway: Served, entry: CatalogEntry | None, spec: ToolCallSpec, ctx: ExecutionContext
+    gateway: GatewayView, entry: CatalogEntry | None, spec: ToolCallSpec, ctx: ExecutionContext
 ) -> ToolExecutionResult:
     name, server = (entry.canonical, entry.origin.server) if entry else (spec.tool, spec.tool)
     try:

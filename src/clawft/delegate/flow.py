@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from clawft.delegate.budget import Bounds, End, why
-from clawft.delegate.events import Called, Calling, Outcome, Tell
-from clawft.delegate.executor import ExecutionContext, McpExecutor, Served, ToolCallSpec
+from clawft.delegate.budget import RunBounds, RunEnd, why
+from clawft.delegate.events import CallEnded, CallStarted, Outcome, Tell
+from clawft.delegate.executor import ExecutionContext, GatewayView, McpExecutor, ToolCallSpec
 from clawft.delegate.turns import ToolResult, ToolUse
 
 CREATE, STATUS = "task_create", "task_status"
@@ -34,10 +34,12 @@ def entry_tool(server: str) -> str:
     return f"mcp:{server}__{CREATE}"
 
 
-class Flow:
+class ClaudeFlow:
     """Hands a task over and, as long as somebody over there works on it, waits for its end."""
 
-    def __init__(self, server: str, gateway: Served, context: ExecutionContext, bounds: Bounds, tell: Tell) -> None:
+    def __init__(
+        self, server: str, gateway: GatewayView, context: ExecutionContext, bounds: RunBounds, tell: Tell
+    ) -> None:
         self._server = server
         self._executor = McpExecutor(gateway)
         self._context = context
@@ -51,34 +53,38 @@ class Flow:
             async with asyncio.timeout(self._bounds.seconds):
                 state, text, reason = await self._handed_over(task)
         except TimeoutError:
-            state, (reason, _), text = End.TIME, why(End.TIME, self._bounds), ""
-        hint = "" if state is End.DONE else f"weft servers status {self._server}"
+            state, (reason, _), text = RunEnd.TIME, why(RunEnd.TIME, self._bounds), ""
+        hint = "" if state is RunEnd.DONE else f"weft servers status {self._server}"
         outcome = Outcome(state, text, calls=self._calls, seconds=time.monotonic() - started, reason=reason, hint=hint)
         self._tell(outcome)
         return outcome
 
-    async def _handed_over(self, task: str) -> tuple[End, str, str]:
+    async def _handed_over(self, task: str) -> tuple[RunEnd, str, str]:
         result = await self._call(CREATE, {"type": KIND, "description": task})
         if result.is_error:
-            return End.FAILED, "", result.text
+            return RunEnd.FAILED, "", result.text
         told = _read(result.text)
         while told.status in RUNNING and told.id is not None:
             await asyncio.sleep(POLL_SECONDS)
             result = await self._call(STATUS, {"taskId": told.id})
             if result.is_error:
-                return End.FAILED, "", result.text
+                return RunEnd.FAILED, "", result.text
             told = _read(result.text)
         failed = told.status == "failed"
-        return (End.FAILED if failed else End.DONE), result.text, "claude-flow says that it failed" if failed else ""
+        return (
+            (RunEnd.FAILED if failed else RunEnd.DONE),
+            result.text,
+            "claude-flow says that it failed" if failed else "",
+        )
 
     async def _call(self, tool: str, given: dict[str, Any]) -> ToolResult:
         self._calls += 1
         use = ToolUse(f"flow_{self._calls}", f"mcp:{self._server}__{tool}", given)
-        self._tell(Calling(use))
+        self._tell(CallStarted(use))
         started = time.monotonic()
         done = await self._executor.execute(ToolCallSpec(use.name, given), use.id, self._context)
         result = done.to(use.id)
-        self._tell(Called(use, result, time.monotonic() - started, done.verdict))
+        self._tell(CallEnded(use, result, time.monotonic() - started, done.verdict))
         return result
 
 

@@ -8,14 +8,14 @@ from clawft.store.secrets import resolve
 HIDDEN = "***"
 
 
-class Key:
+class ApiKey:
     __slots__ = ("_secret",)
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
 
     def __repr__(self) -> str:
-        return f"Key({HIDDEN})"
+        return f"ApiKey({HIDDEN})"
 
     def reveal(self) -> str:
         """For the one place that sends it."""
@@ -26,9 +26,9 @@ class Key:
         return text.replace(self._secret, HIDDEN) if self._secret else text
 
 
-def read_key(reference: str) -> Key:
+def read_key(reference: str) -> ApiKey:
     """Raises InvalidConfig, which names the reference and never the secret."""
     secret = resolve(reference).strip() if reference else ""
     if reference and not secret:
         raise InvalidConfig(f"{reference} is empty", hint="put the key there")
-    return Key(secret)
+    return ApiKey(secret)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.delegate.turns import Answer, Request, Results, Say, Stop, Task, ToolUse
+from clawft.delegate.turns import ModelAnswer, ModelRequest, Say, StopReason, TaskText, ToolResults, ToolUse
 from clawft.errors import ModelFailed
 
 SUGGESTED = 5
@@ -18,7 +18,7 @@ Search = Callable[[str, int], Sequence[CatalogEntry]]
 Knows = Callable[[str], bool]
 
 
-class Local:
+class LocalModel:
     """A Model without a model: `git__status repo_path=.` is a call, everything else is a question for a person."""
 
     name = "local"
@@ -30,14 +30,14 @@ class Local:
         self._why = why
         self._missing = missing
 
-    async def answer(self, request: Request, say: Say) -> Answer:
+    async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         last = request.history[-1]
-        if isinstance(last, Results):
+        if isinstance(last, ToolResults):
             return _said("\n".join(result.text for result in last.results), say)
-        task = last.text if isinstance(last, Task) else ""
+        task = last.text if isinstance(last, TaskText) else ""
         use = read_call(task, self._knows)
         if use is not None:
-            return Answer(uses=(use,), stop=Stop.TOOLS)
+            return ModelAnswer(uses=(use,), stop=StopReason.TOOLS)
         once = "weft agent --target claude -p … asks Claude this once; " if "claude" in self._missing else ""
         raise ModelFailed(
             self._advice(task), hint=f"{once}weft agent --explain -p … says who would get a task, and why"
@@ -62,9 +62,9 @@ def _first_line(entry: CatalogEntry) -> str:
     return entry.tool.description.strip().partition("\n")[0]
 
 
-def _said(text: str, say: Say) -> Answer:
+def _said(text: str, say: Say) -> ModelAnswer:
     say(text)
-    return Answer(text)
+    return ModelAnswer(text)
 
 
 def read_call(task: str, knows: Knows) -> ToolUse | None:

@@ -7,20 +7,20 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from clawft.delegate.budget import Bounds, End, Spent, exceeded, price_of, room, why
-from clawft.delegate.events import Answered, Called, Calling, Outcome, Retrying, Said, Tell
+from clawft.delegate.budget import RunBounds, RunEnd, Spending, exceeded, price_of, room, why
+from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, Tell, TextPiece
 from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, ToolExecutor
 from clawft.delegate.retry import pause
 from clawft.delegate.turns import (
-    Answer,
-    Entry,
+    HistoryEntry,
     Model,
-    Request,
-    Results,
+    ModelAnswer,
+    ModelRequest,
     Say,
-    Stop,
-    Task,
+    StopReason,
+    TaskText,
     ToolResult,
+    ToolResults,
     ToolSpec,
     ToolUse,
     length_of,
@@ -41,7 +41,7 @@ MAX_CONVERSATION = 4_000_000
 """Characters of a conversation: more than models can read, whatever they say that they have counted."""
 GO_ON = "Go on exactly where you stopped."
 
-Record = Callable[[Entry], None]
+Record = Callable[[HistoryEntry], None]
 """Keeps an entry of the history, before anything else happens."""
 
 
@@ -53,7 +53,7 @@ class Loop:
         model: Model,
         executor: ToolExecutor,
         context: ExecutionContext,
-        bounds: Bounds = Bounds(),  # noqa: B008 - frozen, safe to share
+        bounds: RunBounds = RunBounds(),  # noqa: B008 - frozen, safe to share
         *,
         tell: Tell,
         record: Record,
@@ -66,14 +66,14 @@ class Loop:
         self._tell = tell
         self._record = record
         self._price = price_of(model.name, prices or {})
-        self._spent = Spent(cost=None if self._price is None else 0.0)
-        self._history: list[Entry] = []
+        self._spent = Spending(cost=None if self._price is None else 0.0)
+        self._history: list[HistoryEntry] = []
         self._length = 0
         self._calls = 0
         self._started = 0.0
 
-    async def run(self, history: Sequence[Entry], system: str, tools: Sequence[ToolSpec]) -> Outcome:
-        """Ends in one of the states of `End`; raises only if it is cancelled itself."""
+    async def run(self, history: Sequence[HistoryEntry], system: str, tools: Sequence[ToolSpec]) -> Outcome:
+        """Ends in one of the states of `RunEnd`; raises only if it is cancelled itself."""
         self._history = list(history)
         self._length = sum(map(length_of, history))
         self._started = time.monotonic()
@@ -81,49 +81,49 @@ class Loop:
             async with asyncio.timeout(self._bounds.seconds):
                 return self._ended(await self._turns(system, tools))
         except TimeoutError:
-            return self._ended(End.TIME)
+            return self._ended(RunEnd.TIME)
         except DelegationFailed as failed:
-            return self._ended(End.FAILED, failed.message, failed.hint)
+            return self._ended(RunEnd.FAILED, failed.message, failed.hint)
         except asyncio.CancelledError:
-            self._ended(End.CANCELLED)
+            self._ended(RunEnd.CANCELLED)
             raise
 
-    async def _turns(self, system: str, tools: Sequence[ToolSpec]) -> End:
+    async def _turns(self, system: str, tools: Sequence[ToolSpec]) -> RunEnd:
         continued = same = 0
         before: object = None
         while True:
-            over = End.FULL if self._length > MAX_CONVERSATION else exceeded(self._bounds, self._spent)
+            over = RunEnd.FULL if self._length > MAX_CONVERSATION else exceeded(self._bounds, self._spent)
             if over is not None:
                 return over
             answer = await self._answer(system, tools)
-            if answer.stop is Stop.CUT:
+            if answer.stop is StopReason.CUT:
                 continued += 1
                 if continued > MAX_CONTINUED or not answer.text:
-                    return End.CUT
-                self._keep(Task(GO_ON))
+                    return RunEnd.CUT
+                self._keep(TaskText(GO_ON))
                 continue
             end = _END_OF.get(answer.stop)
-            if end is not None or not (answer.uses or answer.stop is Stop.PAUSED):
-                return end or End.DONE
+            if end is not None or not (answer.uses or answer.stop is StopReason.PAUSED):
+                return end or RunEnd.DONE
             if answer.uses:
                 now = await self._carried_out(answer.uses)
                 same = same + 1 if now == before else 1
                 before = now
                 if same >= MAX_SAME:
-                    return End.LOOPING
+                    return RunEnd.LOOPING
 
     # ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _answer(self, system: str, tools: Sequence[ToolSpec]) -> Answer:
-        request = Request(self._history, tools, system, room(self._bounds, self._spent))
+    async def _answer(self, system: str, tools: Sequence[ToolSpec]) -> ModelAnswer:
+        request = ModelRequest(self._history, tools, system, room(self._bounds, self._spent))
         answer = await self._tried(request)
         self._spent = self._spent.plus(answer.usage, self._price)
         if answer.text or answer.uses or answer.raw:
             self._keep(answer)
-        self._tell(Answered(self._spent.turns, answer.text, answer.usage))
+        self._tell(AnswerEnded(self._spent.turns, answer.text, answer.usage))
         return answer
 
-    async def _tried(self, request: Request) -> Answer:
+    async def _tried(self, request: ModelRequest) -> ModelAnswer:
         """Again and again, as far as what goes wrong may pass by itself."""
         attempt = 0
         while True:
@@ -134,7 +134,7 @@ class Loop:
                 wait = pause(attempt, failed.wait, random.random()) if failed.passing else None  # noqa: S311 - jitter
                 if wait is None:
                     raise
-                self._tell(Retrying(failed.message, wait, attempt))
+                self._tell(RetryAnnounced(failed.message, wait, attempt))
             await asyncio.sleep(wait)
 
     def _listener(self) -> Say:
@@ -147,7 +147,7 @@ class Loop:
             heard += len(text)
             if heard > MAX_ANSWER:
                 raise ModelFailed(f"the answer is longer than {MAX_ANSWER} characters and has no end")
-            self._tell(Said(text))
+            self._tell(TextPiece(text))
 
         return say
 
@@ -166,16 +166,16 @@ class Loop:
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(one(at, use)) for at, use in enumerate(uses)]
         results = tuple(task.result() for task in running)
-        self._keep(Results(results))
+        self._keep(ToolResults(results))
         return [(use.name, use.input, result.text) for use, result in zip(uses, results, strict=True)]
 
     async def _called(self, use: ToolUse) -> ToolResult:
         self._calls += 1
-        self._tell(Calling(use))
+        self._tell(CallStarted(use))
         started = time.monotonic()
         done = await self._executed(use)
         result = done.to(use.id)
-        self._tell(Called(use, result, time.monotonic() - started, done.verdict))
+        self._tell(CallEnded(use, result, time.monotonic() - started, done.verdict))
         return result
 
     async def _executed(self, use: ToolUse) -> ToolExecutionResult:
@@ -189,12 +189,12 @@ class Loop:
 
     # ── what is kept ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: HistoryEntry) -> None:
         self._record(entry)
         self._history.append(entry)
         self._length += length_of(entry)
 
-    def _ended(self, end: End, reason: str = "", hint: str = "") -> Outcome:
+    def _ended(self, end: RunEnd, reason: str = "", hint: str = "") -> Outcome:
         told, next_step = why(end, self._bounds)
         seconds = time.monotonic() - self._started
         text = self._last_text()
@@ -206,21 +206,21 @@ class Loop:
         """The text of the last answer; one that was continued counts as a whole."""
         parts: list[str] = []
         for entry in reversed(self._history):
-            if isinstance(entry, Answer):
+            if isinstance(entry, ModelAnswer):
                 parts.append(entry.text)
-                if entry.stop is not Stop.CUT and len(parts) > 1:
+                if entry.stop is not StopReason.CUT and len(parts) > 1:
                     parts.pop()
                     break
-            elif entry != Task(GO_ON):
+            elif entry != TaskText(GO_ON):
                 break
         return "".join(reversed(parts))
 
 
-_END_OF = {Stop.DONE: End.DONE, Stop.REFUSED: End.REFUSED, Stop.FULL: End.FULL}
+_END_OF = {StopReason.DONE: RunEnd.DONE, StopReason.REFUSED: RunEnd.REFUSED, StopReason.FULL: RunEnd.FULL}
 
 
 def checked(outcome: Outcome) -> Outcome:
     """Raises DelegationFailed unless the task is done."""
-    if outcome.state is not End.DONE:
+    if outcome.state is not RunEnd.DONE:
         raise DelegationFailed(outcome.reason, hint=outcome.hint)
     return outcome

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawft.delegate.scenario import Message, Seen
+from clawft.delegate.scenario import ChatMessage, ConversationView
 from clawft.delegate.scripted import pieces
-from clawft.delegate.turns import Answer
+from clawft.delegate.turns import ModelAnswer
 
 SIGNATURE = "c2NyaXB0ZWQ="
 """Stands where the vendor signs thinking; models insist that it comes back unchanged."""
@@ -33,13 +33,13 @@ class _Body(Struct):
     tools: list[_Tool] = []
 
 
-def read(body: dict[str, Any]) -> Seen:
+def read(body: dict[str, Any]) -> ConversationView:
     """Raises msgspec.ValidationError if this is no conversation."""
     told = msgspec.convert(body, _Body)
     messages = [
-        Message("assistant" if one.role == "assistant" else "user", text_of(one.content)) for one in told.messages
+        ChatMessage("assistant" if one.role == "assistant" else "user", text_of(one.content)) for one in told.messages
     ]
-    return Seen(messages, text_of(told.system), [tool.name for tool in told.tools])
+    return ConversationView(messages, text_of(told.system), [tool.name for tool in told.tools])
 
 
 class _Block(Struct):
@@ -57,14 +57,14 @@ def text_of(content: Any) -> str:
     return "\n".join(text for text in texts if text)
 
 
-def blocks_of(answer: Answer, thinking: str) -> list[Block]:
+def blocks_of(answer: ModelAnswer, thinking: str) -> list[Block]:
     thought: list[Block] = [{"type": "thinking", "thinking": thinking, "signature": SIGNATURE}] if thinking else []
     text: list[Block] = [{"type": "text", "text": answer.text}] if answer.text else []
     uses = [{"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.input)} for use in answer.uses]
     return thought + text + uses
 
 
-def whole(answer: Answer, thinking: str, model: str, id: str) -> dict[str, Any]:
+def whole(answer: ModelAnswer, thinking: str, model: str, id: str) -> dict[str, Any]:
     return {
         "id": f"msg_{id}",
         "type": "message",
@@ -77,7 +77,7 @@ def whole(answer: Answer, thinking: str, model: str, id: str) -> dict[str, Any]:
     }
 
 
-def _usage(answer: Answer) -> dict[str, int]:
+def _usage(answer: ModelAnswer) -> dict[str, int]:
     return {
         "input_tokens": answer.usage.input,
         "output_tokens": answer.usage.output,
@@ -86,7 +86,7 @@ def _usage(answer: Answer) -> dict[str, int]:
     }
 
 
-def frames(answer: Answer, thinking: str, model: str, id: str) -> Iterator[bytes]:
+def frames(answer: ModelAnswer, thinking: str, model: str, id: str) -> Iterator[bytes]:
     message = whole(answer, thinking, model, id)
     begun: dict[str, Any] = {
         **message,

@@ -9,9 +9,21 @@ import msgspec
 
 from clawft.delegate import sdk
 from clawft.delegate.hearing import Hearing
-from clawft.delegate.key import Key
+from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
-from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Stop, Task, ToolResult, ToolUse, Usage, counted
+from clawft.delegate.turns import (
+    HistoryEntry,
+    ModelAnswer,
+    ModelRequest,
+    Say,
+    StopReason,
+    TaskText,
+    TokenUsage,
+    ToolResult,
+    ToolResults,
+    ToolUse,
+    counted,
+)
 from clawft.errors import ModelFailed
 from clawft.model.encoded import whole
 
@@ -26,18 +38,18 @@ NO_KEY = "none"
 
 Message = dict[str, Any]
 _STOPS = {
-    "stop": Stop.DONE,
-    "tool_calls": Stop.TOOLS,
-    "function_call": Stop.TOOLS,
-    "length": Stop.CUT,
-    "content_filter": Stop.REFUSED,
+    "stop": StopReason.DONE,
+    "tool_calls": StopReason.TOOLS,
+    "function_call": StopReason.TOOLS,
+    "length": StopReason.CUT,
+    "content_filter": StopReason.REFUSED,
 }
 
 
 class OpenAI:
     """A Model. Tries nothing twice: the loop does that, and tells of it."""
 
-    def __init__(self, model: str, key: Key, url: str = "") -> None:
+    def __init__(self, model: str, key: ApiKey, url: str = "") -> None:
         library = sdk.load(VENDOR, EXTRA)
         self.name = model
         self._key = key
@@ -53,11 +65,11 @@ class OpenAI:
         )
         self._completions = self._client.chat.completions  # loads the other half of the library
 
-    async def answer(self, request: Request, say: Say) -> Answer:
+    async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
         body: dict[str, Any] = {**body_of(request, self.name, names), self._limit: request.max_tokens}
         self._hearing.await_answer(request.max_tokens)
-        heard = Heard(say)
+        heard = OpenAIStream(say)
         try:
             async with await self._completions.create(stream=True, **body) as chunks:
                 async for chunk in chunks:
@@ -77,7 +89,7 @@ class OpenAI:
 # ── there ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def body_of(request: Request, model: str, names: NameMap) -> dict[str, Any]:
+def body_of(request: ModelRequest, model: str, names: NameMap) -> dict[str, Any]:
     """No list at all where there are no tools: an empty one is an error over there."""
     system: list[Message] = [{"role": "system", "content": request.system}] if request.system else []
     body: dict[str, Any] = {
@@ -90,13 +102,13 @@ def body_of(request: Request, model: str, names: NameMap) -> dict[str, Any]:
     return body
 
 
-def _messages(entry: Entry, names: NameMap) -> Sequence[Message]:
+def _messages(entry: HistoryEntry, names: NameMap) -> Sequence[Message]:
     match entry:
-        case Task(text):
+        case TaskText(text):
             return [{"role": "user", "content": text}]
-        case Results(results):
+        case ToolResults(results):
             return [_result(each) for each in results]
-        case Answer():
+        case ModelAnswer():
             return [_said(entry, names)]
 
 
@@ -106,7 +118,7 @@ def _result(result: ToolResult) -> Message:
     return {"role": "tool", "tool_call_id": result.id, "content": text}
 
 
-def _said(answer: Answer, names: NameMap) -> Message:
+def _said(answer: ModelAnswer, names: NameMap) -> Message:
     message: Message = {"role": "assistant", "content": answer.text or None}
     if answer.uses:
         message["tool_calls"] = [
@@ -123,7 +135,7 @@ def _said(answer: Answer, names: NameMap) -> Message:
 # ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Heard:
+class OpenAIStream:
     """One answer, put together from its chunks."""
 
     def __init__(self, say: Say) -> None:
@@ -132,7 +144,7 @@ class Heard:
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._calls: dict[int, dict[str, str]] = {}
-        self._usage = Usage()
+        self._usage = TokenUsage()
 
     def add(self, chunk: dict[str, Any]) -> None:
         if chunk.get("usage"):
@@ -154,14 +166,14 @@ class Heard:
             call["name"] = call["name"] or function.get("name", "")
             call["arguments"] += function.get("arguments") or ""
 
-    def answer(self, names: NameMap) -> Answer:
-        stop = _STOPS.get(self.finish, Stop.DONE)
+    def answer(self, names: NameMap) -> ModelAnswer:
+        stop = _STOPS.get(self.finish, StopReason.DONE)
         if self._refusal:
-            return Answer("".join(self._refusal), (), Stop.REFUSED, self._usage, VENDOR)
-        if stop is Stop.CUT:  # a call that was cut off has no whole arguments
-            return Answer("".join(self._text), (), stop, self._usage, VENDOR)
+            return ModelAnswer("".join(self._refusal), (), StopReason.REFUSED, self._usage, VENDOR)
+        if stop is StopReason.CUT:  # a call that was cut off has no whole arguments
+            return ModelAnswer("".join(self._text), (), stop, self._usage, VENDOR)
         uses = tuple(_use(call, at, names) for at, call in sorted(self._calls.items()))
-        return Answer("".join(self._text), uses, Stop.TOOLS if uses else stop, self._usage, VENDOR)
+        return ModelAnswer("".join(self._text), uses, StopReason.TOOLS if uses else stop, self._usage, VENDOR)
 
 
 def _use(call: dict[str, str], at: int, names: NameMap) -> ToolUse:
@@ -169,7 +181,9 @@ def _use(call: dict[str, str], at: int, names: NameMap) -> ToolUse:
     return made_use({"id": call["id"] or f"call_{at}", "name": call["name"], "input": given}, names)
 
 
-def _usage(told: dict[str, Any]) -> Usage:
+def _usage(told: dict[str, Any]) -> TokenUsage:
     details: dict[str, Any] = told.get("prompt_tokens_details") or {}
     read = counted(details.get("cached_tokens"))
-    return Usage(max(0, counted(told.get("prompt_tokens")) - read), counted(told.get("completion_tokens")), 0, read)
+    return TokenUsage(
+        max(0, counted(told.get("prompt_tokens")) - read), counted(told.get("completion_tokens")), 0, read
+    )

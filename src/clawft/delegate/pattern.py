@@ -24,11 +24,11 @@ Test = Callable[[str], bool]
 Node = tuple[Any, Any]
 
 
-class Unusable(Struct, frozen=True):
+class UnusablePattern(Struct, frozen=True):
     reason: str
 
 
-class State(Struct, frozen=True):
+class PatternState(Struct, frozen=True):
     """Goes on to `after`: by a letter that passes `test`, at a place, or, with neither, by itself."""
 
     after: tuple[int, ...]
@@ -37,7 +37,7 @@ class State(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    states: tuple[State, ...]
+    states: tuple[PatternState, ...]
     start: int
 
     def found_in(self, text: str) -> bool:
@@ -76,18 +76,18 @@ _END = 0
 
 
 @lru_cache(maxsize=256)
-def compiled(pattern: str) -> Pattern | Unusable:
+def compiled(pattern: str) -> Pattern | UnusablePattern:
     """The pattern ready to be used, or why it is not."""
     if len(pattern) > MAX_PATTERN:
-        return Unusable(f"longer than {MAX_PATTERN} characters")
+        return UnusablePattern(f"longer than {MAX_PATTERN} characters")
     try:
         read = _read(pattern)
         building = _Building()
         start = building.sequence(list(read), read.state.flags, _END)
     except (re.error, OverflowError, RecursionError, FutureWarning) as wrong:
-        return Unusable(f"no valid pattern: {wrong}")
+        return UnusablePattern(f"no valid pattern: {wrong}")
     except _NoForm as lacking:
-        return Unusable(str(lacking))
+        return UnusablePattern(str(lacking))
     return Pattern(tuple(building.states), start)
 
 
@@ -106,7 +106,7 @@ class _Building:
     """States are made from the back: each knows who comes after it."""
 
     def __init__(self) -> None:
-        self.states = [State(())]
+        self.states = [PatternState(())]
 
     def sequence(self, nodes: Sequence[Node], flags: int, after: int) -> int:
         for node in reversed(nodes):
@@ -117,11 +117,11 @@ class _Building:
         kind, value = str(node[0]), node[1]
         match kind:
             case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
-                return self._add(State((after,), _test(kind, value, flags)))
+                return self._add(PatternState((after,), _test(kind, value, flags)))
             case "AT":
-                return self._add(State((after,), place=_place(str(value), flags)))
+                return self._add(PatternState((after,), place=_place(str(value), flags)))
             case "BRANCH":
-                return self._add(State(tuple(self.sequence(list(each), flags, after) for each in value[1])))
+                return self._add(PatternState(tuple(self.sequence(list(each), flags, after) for each in value[1])))
             case "SUBPATTERN":
                 return self.sequence(list(value[3]), (flags | value[1]) & ~value[2], after)
             case "MAX_REPEAT" | "MIN_REPEAT":
@@ -131,17 +131,17 @@ class _Building:
 
     def _repeat(self, least: int, most: Any, nodes: Sequence[Node], flags: int, after: int) -> int:
         if str(most) == "MAXREPEAT":
-            end = self._add(State(()))
-            self.states[end] = State((after, self.sequence(nodes, flags, end)))
+            end = self._add(PatternState(()))
+            self.states[end] = PatternState((after, self.sequence(nodes, flags, end)))
         else:
             end = after
             for _ in range(int(most) - least):
-                end = self._add(State((after, self.sequence(nodes, flags, end))))
+                end = self._add(PatternState((after, self.sequence(nodes, flags, end))))
         for _ in range(least):
             end = self.sequence(nodes, flags, end)
         return end
 
-    def _add(self, state: State) -> int:
+    def _add(self, state: PatternState) -> int:
         if len(self.states) >= MAX_STATES:
             raise _NoForm("too large: repeat less")
         self.states.append(state)

@@ -20,14 +20,14 @@ SEARCHING = (
 )
 
 
-class Connected(Struct, frozen=True):
+class ConnectedServer(Struct, frozen=True):
     """A server that is there, and what it says of itself."""
 
     name: str
     instructions: str = ""
 
 
-def system_prompt(workspace: str, servers: Sequence[Connected], *, searching: bool) -> str:
+def system_prompt(workspace: str, servers: Sequence[ConnectedServer], *, searching: bool) -> str:
     """Of MCP servers it speaks only if some are connected."""
     parts = [MANNERS, f"The workspace is {workspace}."]
     if searching:
@@ -37,6 +37,6 @@ def system_prompt(workspace: str, servers: Sequence[Connected], *, searching: bo
     return "\n\n".join(parts)
 
 
-def _line(server: Connected) -> str:
+def _line(server: ConnectedServer) -> str:
     told = " ".join(server.instructions.split())[:MAX_INSTRUCTIONS]
     return f"- {server.name}: {told}" if told else f"- {server.name}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from clawft.delegate.pattern import Pattern, Unusable, compiled
+from clawft.delegate.pattern import Pattern, UnusablePattern, compiled
 from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 
 SIMPLE = 0.3
@@ -24,7 +24,7 @@ _MOST_BY_LENGTH = 0.3
 _key_words = [re.compile(rf"\b{stem}\w*", re.IGNORECASE) for stem in _KEY_WORDS]
 
 
-class Available(Struct, frozen=True):
+class AvailableTargets(Struct, frozen=True):
     """Who could take a task now."""
 
     claude: bool = False
@@ -49,7 +49,7 @@ class Decision(Struct, frozen=True):
 
 def decide(task: str, config: DelegationConfig, claude_ok: bool, flow_ok: bool, openai_ok: bool = False) -> Decision:
     """The first rule whose pattern is found anywhere in the task; without one the task stays where it is."""
-    available = Available(claude_ok, flow_ok, openai_ok)
+    available = AvailableTargets(claude_ok, flow_ok, openai_ok)
     hard = complexity(task)
     skipped = tuple(problems(config.rules))
     found = next(_matching(task[:MAX_LOOKED_AT], config.rules), None)
@@ -88,7 +88,7 @@ def complexity(task: str) -> float:
 
 def _wrong_with(rule: DelegationRule) -> str:
     pattern = compiled(rule.pattern)
-    if isinstance(pattern, Unusable):
+    if isinstance(pattern, UnusablePattern):
         return pattern.reason
     try:
         Target(rule.target)
@@ -104,7 +104,7 @@ def _matching(task: str, rules: Sequence[DelegationRule]) -> Iterator[tuple[int,
             yield number, rule
 
 
-def _settled(target: Target, hard: float, available: Available) -> tuple[Target, str]:
+def _settled(target: Target, hard: float, available: AvailableTargets) -> tuple[Target, str]:
     """The one who really gets it, and what there is to say about the difference."""
     if target is Target.AUTO:
         chosen = _by_complexity(hard, available)
@@ -114,7 +114,7 @@ def _settled(target: Target, hard: float, available: Available) -> tuple[Target,
     return target, ""
 
 
-def _by_complexity(hard: float, available: Available) -> Target:
+def _by_complexity(hard: float, available: AvailableTargets) -> Target:
     if hard < SIMPLE:
         return Target.LOCAL
     if hard > HARD and available.flow:

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.delegate.executor import MockAnswer, Mode
-from clawft.delegate.pattern import Pattern, Unusable, compiled
-from clawft.delegate.turns import Stop
+from clawft.delegate.executor import ExecutionMode, MockAnswer
+from clawft.delegate.pattern import Pattern, UnusablePattern, compiled
+from clawft.delegate.turns import StopReason
 from clawft.errors import ConfigUnreadable, InvalidConfig, ModelFailed
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -45,7 +45,7 @@ Fault = Annotated[int, Meta(ge=400, le=599)] | Literal["cut"]
 """A status instead of the answer, or the answer broken off in the middle."""
 
 
-class Turn(Struct, frozen=True, forbid_unknown_fields=True):
+class ScriptedTurn(Struct, frozen=True, forbid_unknown_fields=True):
     """One answer. It fits if all its `when…` patterns are found; it is used once, unless it repeats."""
 
     text: str = ""
@@ -54,7 +54,7 @@ class Turn(Struct, frozen=True, forbid_unknown_fields=True):
     when: str = ""
     when_system: str = ""
     when_tool: str = ""
-    stop: Stop | None = None
+    stop: StopReason | None = None
     fails: tuple[Fault, ...] = ()
     retry_after: float = 0.0
     wait_ms: Annotated[int, Meta(ge=0, le=MAX_WAIT_MS)] = 0
@@ -62,29 +62,29 @@ class Turn(Struct, frozen=True, forbid_unknown_fields=True):
     usage: ScriptedUsage | None = None
 
     @property
-    def ends(self) -> Stop:
-        return self.stop or (Stop.TOOLS if self.calls else Stop.DONE)
+    def ends(self) -> StopReason:
+        return self.stop or (StopReason.TOOLS if self.calls else StopReason.DONE)
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
     """The file. `otherwise` is said where no turn fits; without it that is a failure."""
 
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ScriptedTurn, ...] = ()
     mocks: tuple[MockAnswer, ...] = ()
-    mode: Mode = Mode.LIVE
+    mode: ExecutionMode = ExecutionMode.LIVE
     model: str = "scripted"
     otherwise: str = ""
 
 
-class Message(Struct, frozen=True):
+class ChatMessage(Struct, frozen=True):
     role: Role
     text: str
 
 
-class Seen(Struct, frozen=True):
+class ConversationView(Struct, frozen=True):
     """A conversation, as far as a script looks at it."""
 
-    messages: Sequence[Message]
+    messages: Sequence[ChatMessage]
     system: str = ""
     tools: Sequence[str] = ()
 
@@ -120,7 +120,7 @@ def parse(content: bytes, file: str) -> Scenario:
     for number, turn in enumerate(scenario.turns, 1):
         for pattern in (turn.when, turn.when_system, turn.when_tool, *(call.expect for call in turn.calls)):
             usable = compiled(pattern)
-            if isinstance(usable, Unusable):
+            if isinstance(usable, UnusablePattern):
                 raise InvalidConfig(f"{file}: turn {number}: {pattern!r}: {usable.reason}")
     return scenario
 
@@ -128,13 +128,13 @@ def parse(content: bytes, file: str) -> Scenario:
 # ── choosing, pure ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pick(scenario: Scenario, seen: Seen) -> tuple[int, Turn] | None:
+def pick(scenario: Scenario, seen: ConversationView) -> tuple[int, ScriptedTurn] | None:
     """The turn that answers this conversation, and its number from 1; None if there is none."""
     used: set[int] = set()
     last: int | None = None
     for at, message in enumerate(seen.messages):
         if message.role == "assistant":
-            past = Seen(seen.messages[:at], seen.system, seen.tools)
+            past = ConversationView(seen.messages[:at], seen.system, seen.tools)
             last = _first_fit(scenario, past, used)
             if last is not None:
                 used.add(last)
@@ -143,14 +143,14 @@ def pick(scenario: Scenario, seen: Seen) -> tuple[int, Turn] | None:
     return None if now is None else (now + 1, scenario.turns[now])
 
 
-def _first_fit(scenario: Scenario, seen: Seen, used: set[int]) -> int | None:
+def _first_fit(scenario: Scenario, seen: ConversationView, used: set[int]) -> int | None:
     for number, turn in enumerate(scenario.turns):
         if (number not in used or turn.repeat) and _fits(turn, seen):
             return number
     return None
 
 
-def _fits(turn: Turn, seen: Seen) -> bool:
+def _fits(turn: ScriptedTurn, seen: ConversationView) -> bool:
     return (
         _found(turn.when, seen.newest)
         and _found(turn.when_system, seen.system)
@@ -163,7 +163,7 @@ def _found(pattern: str, text: str) -> bool:
     return isinstance(usable, Pattern) and usable.found_in(text)
 
 
-def _check(scenario: Scenario, last: int | None, seen: Seen) -> None:
+def _check(scenario: Scenario, last: int | None, seen: ConversationView) -> None:
     """Raises ModelFailed if the results are not what the last turn expected."""
     for call in scenario.turns[last].calls if last is not None else ():
         if call.expect and not _found(call.expect, seen.newest):
@@ -174,7 +174,7 @@ def _check(scenario: Scenario, last: int | None, seen: Seen) -> None:
             )
 
 
-def said_by(turn: Turn, seen: Seen) -> str:
+def said_by(turn: ScriptedTurn, seen: ConversationView) -> str:
     return turn.text.replace(RESULT, seen.newest)
 
 

@@ -10,8 +10,17 @@ from collections.abc import Sequence
 import msgspec
 
 from clawft.delegate.retry import is_passing
-from clawft.delegate.scenario import Message, Scenario, Seen, Turn, offered, pick, said_by
-from clawft.delegate.turns import Answer, Entry, Request, Results, Say, Task, ToolUse, Usage
+from clawft.delegate.scenario import ChatMessage, ConversationView, Scenario, ScriptedTurn, offered, pick, said_by
+from clawft.delegate.turns import (
+    HistoryEntry,
+    ModelAnswer,
+    ModelRequest,
+    Say,
+    TaskText,
+    TokenUsage,
+    ToolResults,
+    ToolUse,
+)
 from clawft.errors import ModelFailed
 
 MAX_REMEMBERED = 10_000
@@ -20,13 +29,13 @@ CHARACTERS_PER_TOKEN = 4
 _PIECES = re.compile(r"\S+\s*|\s+")
 
 
-class Faults:
+class ScriptedFaults:
     """Which scripted failures a conversation has had already: the one thing its text does not tell."""
 
     def __init__(self) -> None:
         self._had: dict[str, int] = {}
 
-    def next_of(self, turn: Turn, number: int, seen: Seen) -> int | str | None:
+    def next_of(self, turn: ScriptedTurn, number: int, seen: ConversationView) -> int | str | None:
         if not turn.fails:
             return None
         key = _digest(number, seen)
@@ -39,22 +48,22 @@ class Faults:
         return turn.fails[had]
 
 
-def _digest(number: int, seen: Seen) -> str:
+def _digest(number: int, seen: ConversationView) -> str:
     return hashlib.sha256(msgspec.json.encode([number, seen.system, list(seen.messages)])).hexdigest()
 
 
-class Scripted:
+class ScriptedModel:
     """A Model. Its text comes in pieces, like that of a real one."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._faults = Faults()
+        self._faults = ScriptedFaults()
 
     @property
     def name(self) -> str:
         return self._scenario.model
 
-    async def answer(self, request: Request, say: Say) -> Answer:
+    async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         seen = _seen(request)
         picked = pick(self._scenario, seen)
         if picked is None:
@@ -71,18 +80,18 @@ class Scripted:
             ToolUse(f"call_{number}_{at}", offered(call.tool, tools), call.input)
             for at, call in enumerate(turn.calls, 1)
         )
-        return Answer(text, uses, turn.ends, usage_of(turn, seen, text))
+        return ModelAnswer(text, uses, turn.ends, usage_of(turn, seen, text))
 
     async def close(self) -> None:
         pass
 
 
-def usage_of(turn: Turn, seen: Seen, text: str) -> Usage:
+def usage_of(turn: ScriptedTurn, seen: ConversationView, text: str) -> TokenUsage:
     """As the script says, else by rule of thumb."""
     if turn.usage is not None:
-        return Usage(turn.usage.input, turn.usage.output, turn.usage.cache_write, turn.usage.cache_read)
+        return TokenUsage(turn.usage.input, turn.usage.output, turn.usage.cache_write, turn.usage.cache_read)
     read = len(seen.system) + sum(len(message.text) for message in seen.messages)
-    return Usage(1 + read // CHARACTERS_PER_TOKEN, 1 + len(text) // CHARACTERS_PER_TOKEN)
+    return TokenUsage(1 + read // CHARACTERS_PER_TOKEN, 1 + len(text) // CHARACTERS_PER_TOKEN)
 
 
 def pieces(text: str) -> list[str]:
@@ -95,7 +104,7 @@ def _speak(text: str, say: Say) -> None:
         say(piece)
 
 
-def _failed(fault: int | str, turn: Turn, text: str, say: Say) -> ModelFailed:
+def _failed(fault: int | str, turn: ScriptedTurn, text: str, say: Say) -> ModelFailed:
     if isinstance(fault, int):
         return ModelFailed(
             f"the scenario answers with status {fault}",
@@ -107,11 +116,11 @@ def _failed(fault: int | str, turn: Turn, text: str, say: Say) -> ModelFailed:
     return ModelFailed("the answer broke off in the middle", passing=True, wait=turn.retry_after)
 
 
-def _otherwise(scenario: Scenario, say: Say) -> Answer:
+def _otherwise(scenario: Scenario, say: Say) -> ModelAnswer:
     if not scenario.otherwise:
         raise no_turn()
     _speak(scenario.otherwise, say)
-    return Answer(scenario.otherwise)
+    return ModelAnswer(scenario.otherwise)
 
 
 def no_turn() -> ModelFailed:
@@ -119,19 +128,19 @@ def no_turn() -> ModelFailed:
     return ModelFailed("the scenario has no turn that fits here", http_status=400, hint=hint)
 
 
-def _seen(request: Request) -> Seen:
-    return Seen(messages_of(request.history), request.system, [tool.name for tool in request.tools])
+def _seen(request: ModelRequest) -> ConversationView:
+    return ConversationView(messages_of(request.history), request.system, [tool.name for tool in request.tools])
 
 
-def messages_of(history: Sequence[Entry]) -> list[Message]:
+def messages_of(history: Sequence[HistoryEntry]) -> list[ChatMessage]:
     return [_message(entry) for entry in history]
 
 
-def _message(entry: Entry) -> Message:
+def _message(entry: HistoryEntry) -> ChatMessage:
     match entry:
-        case Task(text):
-            return Message("user", text)
-        case Results(results):
-            return Message("user", "\n".join(result.text for result in results))
-        case Answer():
-            return Message("assistant", entry.text)
+        case TaskText(text):
+            return ChatMessage("user", text)
+        case ToolResults(results):
+            return ChatMessage("user", "\n".join(result.text for result in results))
+        case ModelAnswer():
+            return ChatMessage("assistant", entry.text)

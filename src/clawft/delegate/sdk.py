@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from clawft.delegate.key import Key
+from clawft.delegate.key import ApiKey
 from clawft.delegate.retry import is_passing, read_wait
 from clawft.errors import DelegationFailed, ModelFailed
 from clawft.store.extras import how_to_install
@@ -35,7 +35,7 @@ def load(library: str, extra: str) -> ModuleType:
         raise missing(library, extra) from None
 
 
-def failed(broken: Exception, who: str, key: Key) -> ModelFailed:
+def failed(broken: Exception, who: str, key: ApiKey) -> ModelFailed:
     """Any failure of a vendor's library as ours: what happened, without the key, and whether it may pass."""
     status = getattr(broken, "status_code", None)
     said = key.hidden_in(_said(broken))[:MAX_SAID]

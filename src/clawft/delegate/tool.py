@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.delegate.budget import End
-from clawft.delegate.desk import Desk, Job
-from clawft.delegate.events import Answered, Called, Calling, Event, Outcome, Retrying, Said
+from clawft.delegate.budget import RunEnd
+from clawft.delegate.desk import DelegateJob, Desk
+from clawft.delegate.events import AnswerEnded, CallEnded, CallStarted, Outcome, RetryAnnounced, RunEvent, TextPiece
 from clawft.delegate.loop import checked
 from clawft.delegate.rules import Decision
-from clawft.delegate.turns import Entry
+from clawft.delegate.turns import HistoryEntry
 from clawft.model import Caller, Talk
 from clawft.policy.delegation import Target
 from clawft.provider.context import ToolContext
@@ -25,7 +25,7 @@ PIECE = 80
 """Characters of text that are reported at once."""
 
 
-class Delegated(Struct):
+class DelegationResult(Struct):
     """What came of it."""
 
     target: str
@@ -37,7 +37,7 @@ class Delegated(Struct):
     seconds: float = 0.0
 
 
-class Reports:
+class ProgressReports:
     """Events of a run as MCP progress."""
 
     def __init__(self, talk: Talk) -> None:
@@ -45,22 +45,22 @@ class Reports:
         self._count = 0
         self._said = ""
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: RunEvent) -> None:
         match event:
-            case Said(text):
+            case TextPiece(text):
                 self._said += text
                 if len(self._said) >= PIECE:
                     self._report(self._said)
                     self._said = ""
-            case Answered():
+            case AnswerEnded():
                 if self._said:
                     self._report(self._said)
                 self._said = ""
-            case Calling(use):
+            case CallStarted(use):
                 self._report(f"{use.name} …")
-            case Called(use, _, seconds, verdict):
+            case CallEnded(use, _, seconds, verdict):
                 self._report(f"{use.name} {verdict} {seconds:.1f} s")
-            case Retrying(reason, seconds):
+            case RetryAnnounced(reason, seconds):
                 self._report(f"{reason}; again in {seconds:.1f} s")
             case Outcome(state):
                 self._report(state.value)
@@ -79,14 +79,14 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
             Literal["auto", "local", "claude", "openai", "flow"], "who is to do it; auto goes by the rules"
         ] = "auto",
         tools: Annotated[list[str] | None, "globs of the tools it may use; all if left out"] = None,
-    ) -> Delegated:
+    ) -> DelegationResult:
         """Hand a whole task to another model or agent, which works on it with the tools here and reports back."""
         decision = await asyncio.to_thread(_decided, desk, task, Target(target), ctx.caller)
         chosen = decision.target
         if chosen is Target.LOCAL:
-            return Delegated("local", f"this task stays with you: {decision.reason}")
-        reports = Reports(ctx.talk)
-        job = Job(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), decision.tools, talk=ctx.talk)
+            return DelegationResult("local", f"this task stays with you: {decision.reason}")
+        reports = ProgressReports(ctx.talk)
+        job = DelegateJob(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), decision.tools, talk=ctx.talk)
         return _told(chosen, checked(await desk.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())
@@ -97,14 +97,14 @@ def _decided(desk: Desk, task: str, target: Target, caller: Caller) -> Decision:
     return desk.decide(task, caller) if target is Target.AUTO else desk.asked_for(task, target, "you said so")
 
 
-def _told(target: Target, outcome: Outcome) -> Delegated:
+def _told(target: Target, outcome: Outcome) -> DelegationResult:
     spent = outcome.spent
     cost = None if spent.cost is None else round(spent.cost, 6)
-    output = outcome.text if outcome.state is End.DONE else outcome.reason
-    return Delegated(
+    output = outcome.text if outcome.state is RunEnd.DONE else outcome.reason
+    return DelegationResult(
         target.value, output, spent.turns, outcome.calls, spent.usage.total, cost, round(outcome.seconds, 3)
     )
 
 
-def _forget(entry: Entry) -> None:
+def _forget(entry: HistoryEntry) -> None:
     """The caller's own transcript has the call and its result; what happened in between is in the audit."""

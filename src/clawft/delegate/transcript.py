@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.delegate.events import Outcome
-from clawft.delegate.turns import Entry
+from clawft.delegate.turns import HistoryEntry
 from clawft.errors import ClawftError, InvalidConfig
 from clawft.store.home import PRIVATE_FILE, private_dir, write_all
 
@@ -26,13 +26,13 @@ SUFFIX = ".jsonl"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 
 
-class Start(Struct, frozen=True, tag="start"):
+class TranscriptStart(Struct, frozen=True, tag="start"):
     id: str
     time: str
     about: dict[str, Any] = {}
 
 
-_line = msgspec.json.Decoder(Start | Entry | Outcome)
+_line = msgspec.json.Decoder(TranscriptStart | HistoryEntry | Outcome)
 
 
 class Transcript:
@@ -51,25 +51,25 @@ class Transcript:
         _make_room(folder)
         name = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
         begun = cls(folder / f"{name}{SUFFIX}")
-        begun.keep(Start(name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), dict(about)))
+        begun.keep(TranscriptStart(name, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), dict(about)))
         return begun
 
-    def keep(self, line: Start | Entry | Outcome) -> None:
+    def keep(self, line: TranscriptStart | HistoryEntry | Outcome) -> None:
         write_all(self._descriptor, msgspec.json.encode(line) + b"\n")
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
-def history_of(file: Path) -> list[Entry]:
+def history_of(file: Path) -> list[HistoryEntry]:
     """The conversation so far. A last line that was cut off counts as never written."""
-    entries: list[Entry] = []
+    entries: list[HistoryEntry] = []
     for line in _read(file).split(b"\n"):
         try:
             told = _line.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
-        if not isinstance(told, Start | Outcome):
+        if not isinstance(told, TranscriptStart | Outcome):
             entries.append(told)
     return entries
 

@@ -1,7 +1,7 @@
 """What a task is made of while a model works on it: the same nouns for every model.
 
-A history is a task, then answers and results in turn. `Answer.raw` is the answer as its vendor said it, so that what we
-do not understand (thinking and its signature) goes back untouched.
+A history is a task, then answers and results in turn. `ModelAnswer.raw` is the answer as its vendor said it, so that
+what we do not understand (thinking and its signature) goes back untouched.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 
-class Stop(Enum):
+class StopReason(Enum):
     """Why an answer ended; the values are those of the Messages API."""
 
     DONE = "end_turn"
@@ -25,7 +25,7 @@ class Stop(Enum):
     FULL = "model_context_window_exceeded"
 
 
-class Usage(Struct, frozen=True):
+class TokenUsage(Struct, frozen=True):
     """Tokens. `input` has none of those that were written to or read from a cache."""
 
     input: int = 0
@@ -33,8 +33,8 @@ class Usage(Struct, frozen=True):
     cache_write: int = 0
     cache_read: int = 0
 
-    def __add__(self, more: Usage) -> Usage:
-        return Usage(
+    def __add__(self, more: TokenUsage) -> TokenUsage:
+        return TokenUsage(
             self.input + more.input,
             self.output + more.output,
             self.cache_write + more.cache_write,
@@ -69,34 +69,34 @@ class ToolResult(Struct, frozen=True):
     is_error: bool = False
 
 
-class Task(Struct, frozen=True, tag="task"):
+class TaskText(Struct, frozen=True, tag="task"):
     text: str
 
 
-class Answer(Struct, frozen=True, tag="answer"):
+class ModelAnswer(Struct, frozen=True, tag="answer"):
     text: str = ""
     uses: tuple[ToolUse, ...] = ()
-    stop: Stop = Stop.DONE
-    usage: Usage = Usage()
+    stop: StopReason = StopReason.DONE
+    usage: TokenUsage = TokenUsage()
     vendor: str = ""
     raw: Any = None
 
 
-class Results(Struct, frozen=True, tag="results"):
+class ToolResults(Struct, frozen=True, tag="results"):
     results: tuple[ToolResult, ...]
 
 
-Entry = Task | Answer | Results
+HistoryEntry = TaskText | ModelAnswer | ToolResults
 
 
-def length_of(entry: Entry) -> int:
+def length_of(entry: HistoryEntry) -> int:
     """About how many characters a model reads of it."""
     match entry:
-        case Task(text):
+        case TaskText(text):
             return len(text)
-        case Results(results):
+        case ToolResults(results):
             return sum(len(each.text) for each in results)
-        case Answer():
+        case ModelAnswer():
             return len(msgspec.json.encode(entry))
 
 
@@ -108,8 +108,8 @@ class ToolSpec(Struct, frozen=True):
     schema: Mapping[str, Any]
 
 
-class Request(Struct, frozen=True):
-    history: Sequence[Entry]
+class ModelRequest(Struct, frozen=True):
+    history: Sequence[HistoryEntry]
     tools: Sequence[ToolSpec] = ()
     system: str = ""
     max_tokens: int = 4096
@@ -125,14 +125,14 @@ class Model(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def answer(self, request: Request, say: Say) -> Answer: ...
+    async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer: ...
 
     async def close(self) -> None: ...
 
 
-def mended(history: Sequence[Entry]) -> list[Entry]:
+def mended(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
     """Every call has its result, as models insist: one that was broken off is answered so."""
-    whole: list[Entry] = []
+    whole: list[HistoryEntry] = []
     for entry in history:
         _answer_open_calls(whole, entry)
         whole.append(entry)
@@ -140,10 +140,10 @@ def mended(history: Sequence[Entry]) -> list[Entry]:
     return whole
 
 
-def _answer_open_calls(before: list[Entry], after: Entry | None) -> None:
+def _answer_open_calls(before: list[HistoryEntry], after: HistoryEntry | None) -> None:
     last = before[-1] if before else None
-    if isinstance(last, Answer) and last.uses and not isinstance(after, Results):
-        before.append(Results(tuple(ToolResult(use.id, INTERRUPTED, is_error=True) for use in last.uses)))
+    if isinstance(last, ModelAnswer) and last.uses and not isinstance(after, ToolResults):
+        before.append(ToolResults(tuple(ToolResult(use.id, INTERRUPTED, is_error=True) for use in last.uses)))
 
 
 INTERRUPTED = "interrupted: the run ended before this tool had answered; it may or may not have acted"
