@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clawft.config.imports import PROGRAMS, Candidate, Surroundings, find, our_name
+from clawft.config.imports import PROGRAMS, Candidate, UserFolders, find, our_name
 from tests.requirements import requirement
 
 PYTHON = sys.executable
@@ -18,11 +18,11 @@ COMMAND = {"command": PYTHON, "args": ["-m", "x"]}
 
 
 @pytest.fixture
-def around(tmp_path: Path, workspace: Path) -> Surroundings:
-    return Surroundings(tmp_path / "user", workspace, tmp_path / "roaming")
+def around(tmp_path: Path, workspace: Path) -> UserFolders:
+    return UserFolders(tmp_path / "user", workspace, tmp_path / "roaming")
 
 
-def found(program: str, around: Surroundings) -> dict[str, Candidate]:
+def found(program: str, around: UserFolders) -> dict[str, Candidate]:
     return {each.name: each for each in find(PROGRAMS[program], around)}
 
 
@@ -34,7 +34,7 @@ def write(path: Path, document: Any) -> Path:
 
 @requirement("MGR-19")
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_nothing_there_is_nothing_found(program: str, around: Surroundings) -> None:
+def test_nothing_there_is_nothing_found(program: str, around: UserFolders) -> None:
     assert found(program, around) == {}
 
 
@@ -66,7 +66,7 @@ def test_nothing_there_is_nothing_found(program: str, around: Surroundings) -> N
     ],
 )
 def test_each_program_keeps_them_somewhere_else(
-    program: str, place: str, document: Any, around: Surroundings, tmp_path: Path
+    program: str, place: str, document: Any, around: UserFolders, tmp_path: Path
 ) -> None:
     file = write(tmp_path / place, document)
     (one,) = find(PROGRAMS[program], around)
@@ -76,7 +76,7 @@ def test_each_program_keeps_them_somewhere_else(
 
 
 @requirement("MGR-19")
-def test_servers_of_this_project_count_and_those_of_others_do_not(around: Surroundings) -> None:
+def test_servers_of_this_project_count_and_those_of_others_do_not(around: UserFolders) -> None:
     projects = {
         str(around.workspace): {"mcpServers": {"here": COMMAND}},
         "/elsewhere": {"mcpServers": {"there": COMMAND}},
@@ -86,7 +86,7 @@ def test_servers_of_this_project_count_and_those_of_others_do_not(around: Surrou
 
 
 @requirement("MGR-19", "CONF-14")
-def test_secrets_become_references_and_are_never_in_the_spec(around: Surroundings) -> None:
+def test_secrets_become_references_and_are_never_in_the_spec(around: UserFolders) -> None:
     entry = {**COMMAND, "env": {"API_KEY": "sk-abcdefghijkl", "LEVEL": "debug", "OTHER": "${OTHER}"}}
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
     one = found("cursor", around)["x"]
@@ -98,7 +98,7 @@ def test_secrets_become_references_and_are_never_in_the_spec(around: Surrounding
 
 
 @requirement("MGR-19", "CONF-14")
-def test_inputs_of_an_editor_become_references(around: Surroundings) -> None:
+def test_inputs_of_an_editor_become_references(around: UserFolders) -> None:
     document = """{
       // asked for by the editor
       "inputs": [{"type": "promptString", "id": "github-token", "password": true}],
@@ -119,7 +119,7 @@ def test_inputs_of_an_editor_become_references(around: Surroundings) -> None:
 
 
 @requirement("MGR-19", "CONF-14")
-def test_codex_names_variables(around: Surroundings) -> None:
+def test_codex_names_variables(around: UserFolders) -> None:
     write(
         around.user / ".codex" / "config.toml",
         'model = "x"\n[mcp_servers.far]\nurl = "https://far.example/mcp"\nbearer_token_env_var = "FAR"\n'
@@ -132,7 +132,7 @@ def test_codex_names_variables(around: Surroundings) -> None:
 
 
 @requirement("MGR-19", "CONF-17")
-def test_programs_are_resolved_and_missing_ones_refused(around: Surroundings) -> None:
+def test_programs_are_resolved_and_missing_ones_refused(around: UserFolders) -> None:
     servers = {"a": {"command": "python3"}, "b": {"command": "no-such-program"}, "c": {"type": "claudeai-proxy"}}
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": servers})
     each = found("cursor", around)
@@ -144,7 +144,7 @@ def test_programs_are_resolved_and_missing_ones_refused(around: Surroundings) ->
 
 @requirement("MGR-19", "CONF-17")
 def test_a_program_beside_the_workspace_is_found_there(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    around: UserFolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write(around.workspace / "bin" / "serve", "#!/bin/sh\n").chmod(0o755)
@@ -157,7 +157,7 @@ def test_a_program_beside_the_workspace_is_found_there(
 
 
 @requirement("MGR-19")
-def test_we_do_not_import_ourselves(around: Surroundings) -> None:
+def test_we_do_not_import_ourselves(around: UserFolders) -> None:
     servers = {
         "weft": {"command": "weft", "args": ["mcp-server"]},
         "same": {"command": PYTHON, "args": ["-m", "clawft"]},
@@ -167,7 +167,7 @@ def test_we_do_not_import_ourselves(around: Surroundings) -> None:
 
 
 @requirement("MGR-19", "CONF-12")
-def test_a_broken_file_is_one_refusal(around: Surroundings) -> None:
+def test_a_broken_file_is_one_refusal(around: UserFolders) -> None:
     path = write(around.user / ".cursor" / "mcp.json", "{")
     (one,) = find(PROGRAMS["cursor"], around)
     assert one.refused.startswith(f"{path}:1: no valid JSON")
@@ -195,7 +195,7 @@ KEY = "11112222-3333-4444-5555-666677778888"
 
 
 @requirement("MGR-19", "CONF-10")
-def test_an_address_may_begin_with_a_variable_as_claude_code_shows_it(around: Surroundings) -> None:
+def test_an_address_may_begin_with_a_variable_as_claude_code_shows_it(around: UserFolders) -> None:
     entry = {"type": "http", "url": "${API_BASE_URL:-https://api.example.com}/mcp"}
     bare = {"type": "http", "url": "${API_BASE_URL}/mcp"}
     wrong = {"type": "http", "url": "${API_BASE_URL:-ftp://api.example.com}/mcp"}
@@ -208,7 +208,7 @@ def test_an_address_may_begin_with_a_variable_as_claude_code_shows_it(around: Su
 
 
 @requirement("MGR-19", "CONF-14")
-def test_a_secret_in_an_address_becomes_a_reference(around: Surroundings) -> None:
+def test_a_secret_in_an_address_becomes_a_reference(around: UserFolders) -> None:
     url = f"https://mcp.exa.ai/mcp?tools=web_search&exaApiKey={KEY}"
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"exa": {"url": url}}})
     exa = found("cursor", around)["exa"]
@@ -220,7 +220,7 @@ def test_a_secret_in_an_address_becomes_a_reference(around: Surroundings) -> Non
 
 @requirement("MGR-19", "CONF-14")
 @pytest.mark.parametrize("args", [["--api-key", KEY], [f"--api-key={KEY}"]])
-def test_a_secret_among_arguments_is_told(around: Surroundings, args: list[str]) -> None:
+def test_a_secret_among_arguments_is_told(around: UserFolders, args: list[str]) -> None:
     """Nothing can stand in for it there: what a program is started with can be read by all others."""
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": PYTHON, "args": args}}})
     (note,) = found("cursor", around)["x"].notes
@@ -229,7 +229,7 @@ def test_a_secret_among_arguments_is_told(around: Surroundings, args: list[str])
 
 
 @requirement("MGR-19", "CONF-10")
-def test_which_tools_were_chosen_there_stay_chosen(around: Surroundings) -> None:
+def test_which_tools_were_chosen_there_stay_chosen(around: UserFolders) -> None:
     gemini = {**COMMAND, "includeTools": ["safe", "look"], "excludeTools": ["rm"]}
     write(around.user / ".gemini" / "settings.json", {"mcpServers": {"x": gemini}})
     codex = f'[mcp_servers.y]\ncommand = "{PYTHON}"\nenabled_tools = ["safe"]\ndisabled_tools = ["rm"]\n'
@@ -245,7 +245,7 @@ def test_which_tools_were_chosen_there_stay_chosen(around: Surroundings) -> None
 
 
 @requirement("MGR-19", "CONF-10")
-def test_gemini_writes_variables_without_braces_too(around: Surroundings) -> None:
+def test_gemini_writes_variables_without_braces_too(around: UserFolders) -> None:
     entry = {"httpUrl": "https://$HOST/mcp", "headers": {"Authorization": "Bearer $TOKEN"}}
     local = {**COMMAND, "env": {"DATABASE_URL": "$DB_URL", "PRICE": "5$"}}
     write(around.user / ".gemini" / "settings.json", {"mcpServers": {"far": entry, "near": local}})
@@ -268,7 +268,7 @@ def test_gemini_writes_variables_without_braces_too(around: Surroundings) -> Non
         ({"oauth": {"clientId": "a"}}, "weft auth login x"),
     ],
 )
-def test_what_cannot_be_taken_over_is_told(around: Surroundings, more: Any, said: str) -> None:
+def test_what_cannot_be_taken_over_is_told(around: UserFolders, more: Any, said: str) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {**COMMAND, **more}}})
     (note,) = found("cursor", around)["x"].notes
     assert said in note
@@ -276,26 +276,26 @@ def test_what_cannot_be_taken_over_is_told(around: Surroundings, more: Any, said
 
 @requirement("MGR-19")
 @pytest.mark.parametrize("entry", [{}, None, [1], {"source": "extension", "settings": {}}])
-def test_an_entry_that_starts_nothing_says_so(around: Surroundings, entry: Any) -> None:
+def test_an_entry_that_starts_nothing_says_so(around: UserFolders, entry: Any) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
     assert "it needs either a url or a command" in found("cursor", around)["x"].refused
 
 
 @requirement("MGR-19")
-def test_a_whole_command_line_as_the_command_says_what_is_wrong(around: Surroundings) -> None:
+def test_a_whole_command_line_as_the_command_says_what_is_wrong(around: UserFolders) -> None:
     entry = {"command": "sh -m x"}
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": entry}})
     assert 'the words behind the program belong into "args"' in found("cursor", around)["x"].refused
 
 
 @requirement("MGR-19")
-def test_a_command_with_a_variable_says_so(around: Surroundings) -> None:
+def test_a_command_with_a_variable_says_so(around: UserFolders) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": "${NODE:-node}"}}})
     assert "holds a variable, which nobody fills in here" in found("cursor", around)["x"].refused
 
 
 @requirement("MGR-19", "CONF-10")
-def test_what_an_editor_knows_of_its_folder_is_filled_in(around: Surroundings) -> None:
+def test_what_an_editor_knows_of_its_folder_is_filled_in(around: UserFolders) -> None:
     args = ["${workspaceFolder}/a", "${workspaceFolderBasename}", "${userHome}${pathSeparator}b${/}c"]
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"x": {"command": PYTHON, "args": args}}})
     spec = found("cursor", around)["x"].spec
@@ -304,6 +304,6 @@ def test_what_an_editor_knows_of_its_folder_is_filled_in(around: Surroundings) -
 
 
 @requirement("MGR-19")
-def test_a_changed_name_is_told_with_the_one_it_had(around: Surroundings) -> None:
+def test_a_changed_name_is_told_with_the_one_it_had(around: UserFolders) -> None:
     write(around.user / ".cursor" / "mcp.json", {"mcpServers": {"My Server (dev)!": COMMAND}})
     assert found("cursor", around)["My-Server-dev"].notes == ("it is 'My Server (dev)!' there",)

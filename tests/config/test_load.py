@@ -8,7 +8,7 @@ import pytest
 
 from clawft.catalog.names import NameForm
 from clawft.config.keys import BY_NAME, KEYS
-from clawft.config.load import COMMAND_LINE, Loaded, Origin, load, problems, read_bytes
+from clawft.config.load import COMMAND_LINE, LoadedSettings, SourceLine, load, problems, read_bytes
 from clawft.config.settings import Settings
 from clawft.errors import ConfigUnreadable, InvalidConfig
 from clawft.policy.grant import GrantRule
@@ -28,7 +28,7 @@ def write(home: Path) -> Any:
     return write
 
 
-def loaded(home: Path, workspace: Path, agent: str = "default", **overrides: Any) -> Loaded:
+def loaded(home: Path, workspace: Path, agent: str = "default", **overrides: Any) -> LoadedSettings:
     return load(home, workspace, agent, {name.replace("_", ".", 1): value for name, value in overrides.items()})
 
 
@@ -167,7 +167,7 @@ prices = { local = { input = 0, output = 0 } }
     assert settings.auth_grants == (GrantRule(group="dev", allow=("git__*",)),)
     assert (settings.auth_issuer, settings.auth_groups) == ("https://login.example", "roles")
     assert found.origins.keys() == BY_NAME.keys()
-    assert found.origins["result.limit"] == (Origin(str(path), 20),)
+    assert found.origins["result.limit"] == (SourceLine(str(path), 20),)
 
 
 @requirement("CONF-07", "CONF-22")
@@ -176,8 +176,8 @@ def test_the_agent_wins_over_the_user_and_the_command_line_over_both(home: Path,
     agents = write('[result]\nlimit = 2000\n[tools]\nallow = ["b"]', "coder")
     found = loaded(home, workspace, "coder", tools_allow=["c"])
     assert (found.settings.result_limit, found.settings.allow) == (2000, ("c",))
-    assert found.origins["result.limit"] == (Origin(str(agents), 2),)
-    assert found.origins["tools.allow"] == (Origin(COMMAND_LINE),)
+    assert found.origins["result.limit"] == (SourceLine(str(agents), 2),)
+    assert found.origins["tools.allow"] == (SourceLine(COMMAND_LINE),)
     assert loaded(home, workspace, "other").settings.result_limit == 1000
 
 
@@ -187,7 +187,11 @@ def test_a_refusal_is_not_lost_because_a_later_place_has_one_too(home: Path, wor
     agents = write('[tools]\ndeny = ["web__*", "shell__*"]', "default")
     found = loaded(home, workspace, tools_deny=["git__*"])
     assert found.settings.deny == ("shell__*", "web__*", "git__*")
-    assert found.origins["tools.deny"] == (Origin(str(users), 2), Origin(str(agents), 2), Origin(COMMAND_LINE))
+    assert found.origins["tools.deny"] == (
+        SourceLine(str(users), 2),
+        SourceLine(str(agents), 2),
+        SourceLine(COMMAND_LINE),
+    )
 
 
 @requirement("CONF-13")

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawft.config import jsonc
-from clawft.config.entry import Entry, read_foreign, read_own
+from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.layers import foreign_servers
-from clawft.config.load import Origin
+from clawft.config.load import SourceLine
 from clawft.config.secrecy import looks_secret, variable_for
 from clawft.config.written import to_json, to_toml, with_table, with_value, without_table
 from clawft.errors import ConfigError, InvalidConfig
@@ -47,19 +47,19 @@ HTTP = UpstreamSpec(
 def from_toml(text: str) -> UpstreamSpec:
     document = parse(text.encode(), "x.toml")
     told = read_own(document.tables, document, ())
-    assert isinstance(told, Entry), told
+    assert isinstance(told, ServerEntry), told
     return _judged(told.name, told)
 
 
 def from_json(text: str) -> UpstreamSpec:
     ((name, entry),) = foreign_servers(jsonc.parse(text.encode(), "x.json"))[1].items()
-    told = read_foreign(entry, Origin("x.json"), name)
-    assert isinstance(told, Entry), told
+    told = read_foreign(entry, SourceLine("x.json"), name)
+    assert isinstance(told, ServerEntry), told
     return _judged(name, told)
 
 
-def _judged(name: str, told: Entry) -> UpstreamSpec:
-    spec = judge(name, told, Origin("x"), workspace=HERE)
+def _judged(name: str, told: ServerEntry) -> UpstreamSpec:
+    spec = judge(name, told, SourceLine("x"), workspace=HERE)
     assert isinstance(spec, UpstreamSpec), spec
     return spec
 

@@ -14,7 +14,7 @@ from clawft.cli.examples import EXAMPLES
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
 from clawft.cli.options import common_options
 from clawft.cli.parser import Parser, Verb
-from clawft.config.keys import KEYS, Key
+from clawft.config.keys import KEYS, ConfigKey
 from clawft.errors import ClawftError
 from clawft.policy.command_rules import RULES as COMMAND_RULES
 from clawft.policy.url_rules import RULES as URL_RULES
@@ -99,7 +99,7 @@ def keys() -> str:
     return table(("key", "it is", "default", "what it does"), map(_key_row, KEYS))
 
 
-def _key_row(key: Key) -> tuple[str, ...]:
+def _key_row(key: ConfigKey) -> tuple[str, ...]:
     default = msgspec.json.encode(key.default).decode()
     return code(key.name), key.words, code(default), key.doc + (" All files count." if key.adds else "")
 

@@ -217,12 +217,12 @@ def test_with_redact_they_are_taken_out_of_results_too(cage: Cage) -> None:
 
 @requirement("CONF-14")
 def test_no_repr_shows_them() -> None:
-    from clawft.config.entry import Entry
+    from clawft.config.entry import ServerEntry
     from clawft.link.process import Launch
     from clawft.upstream.spec import UpstreamSpec
 
     told = [
-        Entry(name="x", env={"A": "canary"}, args=("canary",), url="canary"),
+        ServerEntry(name="x", env={"A": "canary"}, args=("canary",), url="canary"),
         Launch("x", ("canary",), {"A": "canary"}),
         UpstreamSpec("x", env={"A": "canary"}, headers={"A": "canary"}, args=("canary",), url="canary"),
     ]

@@ -14,7 +14,7 @@ from clawft.config.places import user_file
 if TYPE_CHECKING:  # the doctor brings an app along
     from clawft.app import App
     from clawft.catalog.snapshot import CatalogEntry
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.model import CallToolResult, Tool
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,7 +126,7 @@ def servers(app: App) -> Iterator[Finding]:
             yield from _variables(found)
 
 
-def _variables(found: Found) -> Iterator[Finding]:
+def _variables(found: FoundServer) -> Iterator[Finding]:
     """What a server refers to and nobody has set: it would not start."""
     from clawft.store.secrets import unset_variables  # loaded with the servers
 
@@ -135,7 +135,7 @@ def _variables(found: Found) -> Iterator[Finding]:
         yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
-def _program(found: Found) -> Finding:
+def _program(found: FoundServer) -> Finding:
     """Does what it starts exist? An address is not asked; `weft servers test` does that."""
     import shutil  # only where there are servers
 

@@ -16,7 +16,7 @@ from clawft.cli.server_names import no_server
 from clawft.errors import ClawftError, NotConnected, ServerNotFound, ToolNotFound, nearest
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.layers import Found, Sources
+    from clawft.config.layers import FoundServer, Sources
     from clawft.guard.approval import OfferedTools
     from clawft.policy.approval import Approval
 
@@ -56,7 +56,7 @@ def _list(options: Options) -> int:
     return 0
 
 
-def _waiting(options: Options) -> dict[str, Found]:
+def _waiting(options: Options) -> dict[str, FoundServer]:
     from clawft.config.servers import discover  # only where servers are looked for
 
     return dict(discover(sources(options)).waiting)
@@ -69,7 +69,7 @@ def _servers(options: Options) -> list[str]:
     return [*known.found, *known.waiting]
 
 
-def _waits(name: str, found: Found, options: Options) -> dict[str, Any]:
+def _waits(name: str, found: FoundServer, options: Options) -> dict[str, Any]:
     from clawft.config.approved import grant_command, has_changed  # loaded with the servers
     from clawft.config.servers import told
 
@@ -131,7 +131,7 @@ def _meant(options: Options) -> tuple[str, list[str]]:
     return options.server, list(options.tools)
 
 
-def _launch(found: Found, where: Sources, options: Options) -> Approval:
+def _launch(found: FoundServer, where: Sources, options: Options) -> Approval:
     from clawft.config.approved import launch_approval  # loaded with the servers
 
     now = time.time()

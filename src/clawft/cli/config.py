@@ -15,8 +15,8 @@ from clawft.cli.table import cells
 from clawft.config.places import home_folder, server_files
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.layers import Found
-    from clawft.config.load import Loaded
+    from clawft.config.layers import FoundServer
+    from clawft.config.load import LoadedSettings
     from clawft.config.servers import Servers
     from clawft.config.settings import Settings
 
@@ -50,14 +50,14 @@ def _servers(options: Options) -> Servers:
     return discover(sources(options))
 
 
-def _table(found: Found) -> str:
+def _table(found: FoundServer) -> str:
     """One server on one line. References to secrets are shown, as they stand; what looks like a secret is not."""
     from clawft.config.written import toml_key, toml_value  # loaded with the servers
 
     return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(shown(found))}"
 
 
-def shown(found: Found) -> dict[str, Any]:
+def shown(found: FoundServer) -> dict[str, Any]:
     from clawft.config.secrecy import masked_url, masked_values, masked_words  # loaded with the servers
 
     spec = found.spec
@@ -70,12 +70,12 @@ def shown(found: Found) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value != default[key]} | {"trust": spec.trust}
 
 
-def _server(found: Found) -> dict[str, Any]:
+def _server(found: FoundServer) -> dict[str, Any]:
     about = {"name": found.spec.name, "origin": str(found.origin), "scope": found.scope.value}
     return about | {"value": shown(found)}
 
 
-def _document(found: Loaded) -> dict[str, Any]:
+def _document(found: LoadedSettings) -> dict[str, Any]:
     settings = found.settings
     return {
         "home": str(settings.home),
@@ -86,7 +86,7 @@ def _document(found: Loaded) -> dict[str, Any]:
     }
 
 
-def origin_of(found: Loaded, name: str) -> str:
+def origin_of(found: LoadedSettings, name: str) -> str:
     return ", ".join(map(str, found.origins.get(name, ()))) or "default"
 
 
@@ -155,7 +155,7 @@ def _servers_in_files(told: Settings) -> Servers:
     return discover(Sources(told.home, told.workspace, told.agent, (), told.command_folders))
 
 
-def warnings_of(found: Found) -> list[tuple[str, str]]:
+def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
     """What is wrong with a server that starts all the same, and what to write instead."""
     from clawft.config.cleared import unfilled  # loaded with the servers
     from clawft.config.secrecy import told_in_clear

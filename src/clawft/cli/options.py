@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # help and wrong usage need neither
 
     from clawft.app import App
     from clawft.config.layers import Sources
-    from clawft.config.load import Loaded
+    from clawft.config.load import LoadedSettings
     from clawft.config.settings import Settings
 
 SURFACES = ("full", "search", "auto")
@@ -67,7 +67,7 @@ def overrides(options: Options) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value is not None} | getattr(options, "more", {})
 
 
-def loaded(options: Options) -> Loaded:
+def loaded(options: Options) -> LoadedSettings:
     from clawft.config.load import load  # brings the policies
 
     place = (home_folder(), Path(options.workspace), options.agent)

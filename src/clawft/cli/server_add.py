@@ -18,7 +18,7 @@ from clawft.config.places import home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.entry import Entry
+    from clawft.config.entry import ServerEntry
     from clawft.upstream.spec import UpstreamSpec
 
 SHORTENED = 40
@@ -72,14 +72,14 @@ def _spec(options: Options) -> UpstreamSpec:
     import msgspec  # loaded with the entry
 
     from clawft.config.launches import judge  # brings the client side's nouns
-    from clawft.config.load import Origin
+    from clawft.config.load import SourceLine
 
     _check_usage(options)
     entry = _entry(options)
     _refuse_clear_secrets(options.name, entry.env, entry.headers)
     _refuse_clear_address(options.name, entry.url)
     _refuse_bad_references(*entry.env.values(), *entry.headers.values())
-    judged = judge(options.name, entry, Origin("servers add"), workspace=Path(options.workspace).resolve())
+    judged = judge(options.name, entry, SourceLine("servers add"), workspace=Path(options.workspace).resolve())
     if isinstance(judged, ClawftError):
         raise WrongUsage(judged.message, hint=_other_words(options))
     return msgspec.structs.replace(judged, cwd=entry.cwd)  # one that was not named stays open
@@ -112,11 +112,11 @@ def _check_usage(options: Options) -> None:
         )
 
 
-def _entry(options: Options) -> Entry:
+def _entry(options: Options) -> ServerEntry:
     """As a file would spell it."""
     import msgspec  # loaded with the entry
 
-    from clawft.config.entry import Entry  # brings the client side's nouns
+    from clawft.config.entry import ServerEntry  # brings the client side's nouns
 
     words = options.command or _words_in(options.url)
     told: dict[str, Any] = {
@@ -130,7 +130,7 @@ def _entry(options: Options) -> Entry:
         "trust": "trusted" if options.trust else "untrusted",
     }
     try:
-        return msgspec.convert(told, Entry)
+        return msgspec.convert(told, ServerEntry)
     except msgspec.ValidationError as wrong:
         raise WrongUsage(f"servers add: {wrong}", hint="weft servers add --help") from None
 

@@ -15,7 +15,7 @@ from clawft.config.places import agent_file, ask_to_reconnect, home_folder, serv
 from clawft.errors import quoted
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.config.servers import Servers
     from clawft.upstream.spec import UpstreamSpec
 
@@ -63,7 +63,7 @@ def _discovered(options: Options) -> Servers:
     return discover(sources(options))
 
 
-def _found(options: Options) -> Found:
+def _found(options: Options) -> FoundServer:
     servers = _discovered(options)
     found = servers.found.get(options.name) or servers.waiting.get(options.name)
     if found is not None:
@@ -115,7 +115,7 @@ def _switch(options: Options, *, enabled: bool) -> int:
     return 0
 
 
-def _change(found: Found, options: Options, *, enabled: bool) -> Path:
+def _change(found: FoundServer, options: Options, *, enabled: bool) -> Path:
     """In the file that has the last word, or, against a workspace, in the agent's own."""
     from clawft.config.layers import TABLE, Scope  # loaded by now
     from clawft.config.written import with_table, with_value, without_table

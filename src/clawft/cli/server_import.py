@@ -57,9 +57,9 @@ _SHOWN = ("name", "from", "action", "what")
 
 
 def candidates(options: Options) -> Iterator[Candidate]:
-    from clawft.config.imports import PROGRAMS, WORKSPACE, Surroundings, find  # only where something is imported
+    from clawft.config.imports import PROGRAMS, WORKSPACE, UserFolders, find  # only where something is imported
 
-    around = Surroundings.here(Path(options.workspace).resolve())
+    around = UserFolders.here(Path(options.workspace).resolve())
     for name, program in PROGRAMS.items():
         if name in (options.programs or [each for each in PROGRAMS if each != WORKSPACE]):
             yield from find(program, around)

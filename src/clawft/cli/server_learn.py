@@ -20,7 +20,7 @@ from clawft.sandbox.watched import OPTIONS, ObservedRun, read_notes, together
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.upstream.spec import UpstreamSpec
 
 MAX_NOTES_BYTES = 256 * 1024 * 1024
@@ -99,7 +99,7 @@ def as_table(table: SandboxTable) -> dict[str, list[str]]:
     return {"read": list(table.read), "write": list(table.write), "network": list(table.network)}
 
 
-def store(found: Found, home: Path, table: SandboxTable) -> Path:
+def store(found: FoundServer, home: Path, table: SandboxTable) -> Path:
     """Into the user's own file of this server, with a copy of the old beside it."""
     from clawft.config.layers import TABLE, Scope  # only where something is written
     from clawft.config.written import with_value

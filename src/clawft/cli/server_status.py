@@ -33,7 +33,7 @@ from clawft.config.places import offers_folder
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.upstream.pool import ServerStatus
 
 REDRAW_SECONDS = 1.0
@@ -121,7 +121,7 @@ def rows(app: App) -> Iterator[Row]:
         yield _idle(name, "failed", refused.file, str(refused.error))
 
 
-def _waits(app: App, found: Found) -> str:
+def _waits(app: App, found: FoundServer) -> str:
     from clawft.config.servers import told  # loaded with the servers
 
     changed = app.files.has_changed(found)
@@ -129,7 +129,7 @@ def _waits(app: App, found: Found) -> str:
     return f"{why}waits for approval to start {told(found.spec)}"
 
 
-def _grant(name: str, found: Found) -> str:
+def _grant(name: str, found: FoundServer) -> str:
     from clawft.config.approved import grant_command  # loaded with the servers
 
     return grant_command(name, found, Path.cwd())

@@ -23,7 +23,7 @@ from clawft.errors import NotConnected
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.link.base import Link, OutgoingRequest
     from clawft.sandbox.proposal import Proposal
     from clawft.upstream.cells import Cells
@@ -89,7 +89,7 @@ def find(options: Options) -> UpstreamSpec:
     return msgspec.structs.replace(found_of(options).spec, enabled=True)
 
 
-def found_of(options: Options) -> Found:
+def found_of(options: Options) -> FoundServer:
     from clawft.config.servers import discover  # only where servers are looked for
 
     servers = discover(sources(options))

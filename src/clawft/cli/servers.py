@@ -11,7 +11,7 @@ from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
 
 if TYPE_CHECKING:  # help needs none of it
-    from clawft.config.layers import Found
+    from clawft.config.layers import FoundServer
     from clawft.config.servers import Servers
 
 
@@ -61,7 +61,7 @@ def described(servers: Servers) -> Iterator[dict[str, Any]]:
         yield {"name": name, "state": "refused", **row, "origin": refused.file, "error": str(refused.error)}
 
 
-def _row(name: str, found: Found, state: str, error: str = "") -> dict[str, Any]:
+def _row(name: str, found: FoundServer, state: str, error: str = "") -> dict[str, Any]:
     from clawft.config.servers import told  # loaded by now
 
     spec = found.spec

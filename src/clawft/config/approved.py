@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from clawft.builtin.start_server import Waiting
-from clawft.config.layers import Found, Sources
+from clawft.config.layers import FoundServer, Sources
 from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
 from clawft.errors import SpawnFailed, quoted
@@ -31,17 +31,17 @@ MAX_PROGRAM_BYTES = 1024 * 1024 * 1024
 """Of a program whose content is looked at; node, for one, has a tenth of it."""
 
 
-def launches(book: Approvals, sources: Sources) -> Callable[[Found], bool]:
+def launches(book: Approvals, sources: Sources) -> Callable[[FoundServer], bool]:
     """Whether a server of this workspace may be started as it is written now."""
     book.look()
 
-    def approved(found: Found) -> bool:
+    def approved(found: FoundServer) -> bool:
         return standing(book, found, sources) is ApprovalStanding.APPROVED
 
     return approved
 
 
-def standing(book: Approvals, found: Found, sources: Sources) -> ApprovalStanding:
+def standing(book: Approvals, found: FoundServer, sources: Sources) -> ApprovalStanding:
     """A program is read only if somebody has approved one, and its file is not just as it was then."""
     known = [each for each in book.of(found.spec.name) if not each.tool]
     if not known:
@@ -49,7 +49,7 @@ def standing(book: Approvals, found: Found, sources: Sources) -> ApprovalStandin
     return max((_judged(each, book, found, sources) for each in known), key=_RANK.__getitem__)
 
 
-def has_changed(book: Approvals, found: Found, sources: Sources) -> bool:
+def has_changed(book: Approvals, found: FoundServer, sources: Sources) -> bool:
     """Whether it waits because it is not what was approved."""
     return standing(book, found, sources) is ApprovalStanding.CHANGED
 
@@ -62,14 +62,14 @@ _RANK = {
 }
 
 
-def _judged(known: Approval, book: Approvals, found: Found, sources: Sources) -> ApprovalStanding:
+def _judged(known: Approval, book: Approvals, found: FoundServer, sources: Sources) -> ApprovalStanding:
     shown = shown_launch(found, known)
     use = PinnedUse(found.spec.name, "", pin(shown), sources.agent, str(sources.workspace))
     return judge([known], use, book.clock()).standing
 
 
 def launch_approval(
-    found: Found, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
+    found: FoundServer, sources: Sources, now: float, expires: float | None = None, agent: str = ANYONE
 ) -> Approval:
     """For this workspace alone: a file of another one with the same words is another matter."""
     shown, workspace = shown_launch(found), str(sources.workspace)
@@ -77,7 +77,7 @@ def launch_approval(
     return msgspec.structs.replace(approval, stamp=_stamp(found.spec))
 
 
-def shown_launch(found: Found, known: Approval | None = None) -> ShownText:
+def shown_launch(found: FoundServer, known: Approval | None = None) -> ShownText:
     """What would be started. `known`: the content of a file that looks as it did then is not read again."""
     spec = found.spec
     sandbox: Any = msgspec.to_builtins(spec.sandbox)
@@ -130,7 +130,7 @@ def _digest(command: str) -> str:
         return MISSING
 
 
-def grant_command(name: str, found: Found, here: Path | None = None) -> str:
+def grant_command(name: str, found: FoundServer, here: Path | None = None) -> str:
     """What approves the launch, from wherever it is typed; shorter where it is known to be typed `here`."""
     file = Path(found.origin.file)
     workspace = file.parent.parent if file.parent.name == ".clawft" else file.parent
@@ -138,7 +138,7 @@ def grant_command(name: str, found: Found, here: Path | None = None) -> str:
     return f"weft approvals grant {name}{place}"
 
 
-def changed_since(book: Approvals, found: Found, sources: Sources) -> SpawnFailed | None:
+def changed_since(book: Approvals, found: FoundServer, sources: Sources) -> SpawnFailed | None:
     """Why it may not be started any more; None if it is what was approved."""
     if launches(book, sources)(found):
         return None
@@ -146,7 +146,7 @@ def changed_since(book: Approvals, found: Found, sources: Sources) -> SpawnFaile
     return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
 
 
-def waiting_launch(name: str, found: Found, *, changed: bool) -> Waiting:
+def waiting_launch(name: str, found: FoundServer, *, changed: bool) -> Waiting:
     """A server that waits, as the person is asked about it."""
     shown = shown_launch(found)
     lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawft.config.entry import Entry
+from clawft.config.entry import ServerEntry
 from clawft.config.secrecy import options_in_clear, query_in_clear, variable_for
 from clawft.wire.secrets import looks_secret
 
@@ -28,20 +28,20 @@ _NOT_OURS: Mapping[str, str] = {
 """Keys without which the server will not do what it does there, and what to write instead."""
 
 
-class Cleared(Struct, frozen=True):
+class ClearedEntry(Struct, frozen=True):
     """`notes` are for the person; `secrets`: reference → what was written in clear."""
 
-    entry: Entry
+    entry: ServerEntry
     notes: tuple[str, ...]
     secrets: Mapping[str, str]
 
 
-def cleared(told: Entry, server: str) -> Cleared:
+def cleared(told: ServerEntry, server: str) -> ClearedEntry:
     """References in place of what looks like a secret, or what an editor would fill in."""
     clearing = _Clearing(server)
     env, headers = clearing.values(told.env), clearing.values(told.headers)
     entry = msgspec.structs.replace(told, env=env, headers=headers, url=clearing.url(told.url))
-    return Cleared(entry, (*clearing.notes, *_of_arguments(told)), clearing.secrets)
+    return ClearedEntry(entry, (*clearing.notes, *_of_arguments(told)), clearing.secrets)
 
 
 class _Clearing:
@@ -80,7 +80,7 @@ class _Clearing:
         return reference
 
 
-def _of_arguments(told: Entry) -> Iterator[str]:
+def _of_arguments(told: ServerEntry) -> Iterator[str]:
     """Nothing can stand in for what is written there: all programs of a machine may read it."""
     yield from unfilled(told.args)
     for name in options_in_clear(told.args):

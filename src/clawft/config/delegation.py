@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from clawft.config import jsonc
-from clawft.config.key import Check, Key, Texts, is_http
+from clawft.config.key import Check, ConfigKey, Texts, is_http
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule, Price
 
 MAX_RULES = 1_000
@@ -43,14 +43,16 @@ def _no_fault(value: Any) -> str:
     return ""
 
 
-def _key(field: str, type: Any, words: str, doc: str, check: Check = _no_fault) -> Key:
-    return Key(f"delegation.{field}", f"delegation.{field}", type, words, getattr(_default, field), doc, check=check)
+def _key(field: str, type: Any, words: str, doc: str, check: Check = _no_fault) -> ConfigKey:
+    return ConfigKey(
+        f"delegation.{field}", f"delegation.{field}", type, words, getattr(_default, field), doc, check=check
+    )
 
 
 _SWITCH = "true or false"
 _KEY = "a reference like secret://env/NAME"
 
-DELEGATION: tuple[Key, ...] = (
+DELEGATION: tuple[ConfigKey, ...] = (
     _key("claude_enabled", bool, _SWITCH, "Let Claude take tasks."),
     _key("claude_model", str, "a text", "Its model: a full name, or fable, opus, sonnet or haiku for the newest."),
     _key("claude_url", str, "a text", "Where its API is; empty: the vendor's own address.", is_http),
@@ -60,7 +62,7 @@ DELEGATION: tuple[Key, ...] = (
     _key("openai_url", str, "a text", "Where that API is, like http://127.0.0.1:11434/v1.", is_http),
     _key("openai_key", str, _KEY, "Where its key is kept.", _is_reference),
     _key("claude_flow_enabled", bool, _SWITCH, "Let claude-flow take tasks."),
-    Key(
+    ConfigKey(
         "delegation.claude_flow_server",
         "delegation.claude_flow_server",
         str | dict[str, Any],
@@ -77,7 +79,7 @@ DELEGATION: tuple[Key, ...] = (
         "Who gets which task: the first rule whose pattern is found in it.",
         _are_few,
     ),
-    Key(
+    ConfigKey(
         "delegation.excluded_tools",
         "delegation.excluded_tools",
         Texts,
@@ -95,7 +97,7 @@ DELEGATION: tuple[Key, ...] = (
     _key("max_parallel", Parallel, "1 to 64", "Tools that one delegate may run at once."),
     _key("max_depth", Depth, "1 to 8", "How often a delegate's delegate may delegate again."),
     _key("tool_tokens", Count, "a number from 1", "Tokens of definitions; with more a delegate searches for tools."),
-    Key(
+    ConfigKey(
         "delegation.prices",
         "delegation.prices",
         dict[str, Price],

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from clawft.config.jsonc import members
-from clawft.config.load import Origin
+from clawft.config.load import SourceLine
 from clawft.errors import InvalidConfig, did_you_mean
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import MAX_TIMEOUT_MS, SandboxTable, ServerDescription, TokenExchange, ToolRules
@@ -20,17 +20,17 @@ DENYING = ("denied_tools", "deniedTools", "excludeTools", "disabled_tools", "dis
 """How other programs say which tools of a server may be used, and which may not."""
 
 
-class Entry(ServerDescription, frozen=True, forbid_unknown_fields=True):
+class ServerEntry(ServerDescription, frozen=True, forbid_unknown_fields=True):
     """What was written, not yet judged. An empty `trust` means: nothing was said."""
 
     name: str = ""
     trust: str = ""
 
     def __repr__(self) -> str:
-        return f"Entry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
+        return f"ServerEntry({self.name!r}, …)"  # variables, headers and arguments may hold secrets
 
 
-KEYS: tuple[str, ...] = Entry.__struct_fields__
+KEYS: tuple[str, ...] = ServerEntry.__struct_fields__
 """Every key a server may have in our own files."""
 
 _KNOWN_IN: Mapping[str, tuple[str, ...]] = {
@@ -69,10 +69,10 @@ _PLACE = r" - at `\$\.?(?P<key>\w*)"
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> Entry | InvalidConfig:
+def read_own(table: object, document: TomlDocument, path: tuple[str, ...]) -> ServerEntry | InvalidConfig:
     """Strictly: the first mistake is named with file, line and the nearest known key."""
     try:
-        return msgspec.convert(table, Entry)
+        return msgspec.convert(table, ServerEntry)
     except msgspec.ValidationError as wrong:
         return _explain(str(wrong), document, path)
 
@@ -83,7 +83,7 @@ def _explain(said: str, document: TomlDocument, path: tuple[str, ...]) -> Invali
         return unknown_key(unknown["key"], unknown["table"] or "", document, path)
     place = re.search(_PLACE, said)
     key = place["key"] if place else ""
-    origin = Origin(document.file, document.line_of((*path, key) if key else path))
+    origin = SourceLine(document.file, document.line_of((*path, key) if key else path))
     if not key:
         return InvalidConfig(f"{origin}: a server is a table", hint=f"known keys: {', '.join(KEYS)}")
     return InvalidConfig(f"{origin}: {key} must be {WORDS[key]}", hint=said.partition(" - at")[0])
@@ -91,7 +91,7 @@ def _explain(said: str, document: TomlDocument, path: tuple[str, ...]) -> Invali
 
 def unknown_key(key: str, table: str, document: TomlDocument, path: tuple[str, ...]) -> InvalidConfig:
     known = _KNOWN_IN[table]
-    origin = Origin(document.file, document.line_of((*path, table, key) if table else (*path, key)))
+    origin = SourceLine(document.file, document.line_of((*path, table, key) if table else (*path, key)))
     shown = f"{table}.{key}" if table else key
     return InvalidConfig(
         f"{origin}: unknown key {shown!r}{did_you_mean(key, known)}", hint=f"known keys: {', '.join(known)}"
@@ -104,7 +104,7 @@ PROXY = "claudeai-proxy"
 _VARIABLE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}"
 
 
-def read_foreign(entry: object, origin: Origin, name: str) -> Entry | InvalidConfig:
+def read_foreign(entry: object, origin: SourceLine, name: str) -> ServerEntry | InvalidConfig:
     """Leniently: keys we do not know are none of our business, `null` is as good as absent."""
     told = {**members(entry), **members(members(entry).get("transport"))}
     kind = told.get("type")
@@ -119,7 +119,7 @@ def read_foreign(entry: object, origin: Origin, name: str) -> Entry | InvalidCon
         return InvalidConfig(f"{origin}: {name}: {wrong}", hint="correct the entry, or remove it")
 
 
-def _lenient(told: Mapping[str, Any]) -> Entry:
+def _lenient(told: Mapping[str, Any]) -> ServerEntry:
     url, command, args = told.get("url") or told.get("httpUrl"), told.get("command"), told.get("args")
     if isinstance(command, dict):  # Zed's older form
         nested = members(cast("object", command))
@@ -146,7 +146,7 @@ def _lenient(told: Mapping[str, Any]) -> Entry:
         "era": told.get("era"),
         "exchange": members(told.get("exchange")) or None,
     }
-    return msgspec.convert({key: value for key, value in plain.items() if value is not None}, Entry)
+    return msgspec.convert({key: value for key, value in plain.items() if value is not None}, ServerEntry)
 
 
 def _rules(told: Mapping[str, Any]) -> dict[str, Any]:

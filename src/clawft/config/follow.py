@@ -17,7 +17,7 @@ from clawft.errors import ClawftError, NotConnected, PermissionDenied
 
 if TYPE_CHECKING:  # loaded with the first server
     from clawft.builtin.start_server import Waiting
-    from clawft.config.layers import Found, Sources
+    from clawft.config.layers import FoundServer, Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
     from clawft.guard.approvals import Approvals
@@ -174,7 +174,7 @@ class ServerFiles:
             }
         )
 
-    def has_changed(self, found: Found) -> bool:
+    def has_changed(self, found: FoundServer) -> bool:
         """Whether it waits because it is not what was approved."""
         from clawft.config.approved import has_changed
 

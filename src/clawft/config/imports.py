@@ -17,10 +17,10 @@ from msgspec import Struct
 from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc, load
 from clawft.config.cleared import cleared, not_taken_over
-from clawft.config.entry import Entry, read_foreign
+from clawft.config.entry import ServerEntry, read_foreign
 from clawft.config.launches import command_of, judge, program_of
 from clawft.config.layers import foreign_servers
-from clawft.config.load import Origin
+from clawft.config.load import SourceLine
 from clawft.errors import ConfigError
 from clawft.store.document import parse
 from clawft.upstream.spec import UpstreamSpec
@@ -28,7 +28,7 @@ from clawft.upstream.spec import UpstreamSpec
 Entries = Iterator[tuple[str, Mapping[str, Any]]]
 
 
-class Surroundings(Struct, frozen=True):
+class UserFolders(Struct, frozen=True):
     """Where a person keeps things: tests have their own."""
 
     user: Path
@@ -37,16 +37,16 @@ class Surroundings(Struct, frozen=True):
     """%APPDATA% on Windows; elsewhere a folder that is not there."""
 
     @classmethod
-    def here(cls, workspace: Path) -> Surroundings:
+    def here(cls, workspace: Path) -> UserFolders:
         user = Path.home()
         return cls(user, workspace, Path(os.environ.get("APPDATA") or user / "AppData" / "Roaming"))
 
 
-class Program(Struct, frozen=True):
+class OtherProgram(Struct, frozen=True):
     name: str
     title: str
-    files: Callable[[Surroundings], list[Path]]
-    read: Callable[[Mapping[str, Any], Surroundings], Entries]
+    files: Callable[[UserFolders], list[Path]]
+    read: Callable[[Mapping[str, Any], UserFolders], Entries]
 
 
 class Candidate(Struct, frozen=True):
@@ -62,7 +62,7 @@ class Candidate(Struct, frozen=True):
     """Reference → what was written in clear. Never shown, never written unless the person says so."""
 
 
-def find(program: Program, around: Surroundings) -> Iterator[Candidate]:
+def find(program: OtherProgram, around: UserFolders) -> Iterator[Candidate]:
     """Everything one program knows, file by file."""
     for file in program.files(around):
         try:
@@ -84,19 +84,19 @@ def _read(file: Path) -> Mapping[str, Any]:
 # ── how each program spells it ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _usual(told: Mapping[str, Any], around: Surroundings) -> Entries:
+def _usual(told: Mapping[str, Any], around: UserFolders) -> Entries:
     for name, entry in foreign_servers(told)[1].items():
         yield name, jsonc.members(entry)
 
 
-def _claude_code(told: Mapping[str, Any], around: Surroundings) -> Entries:
+def _claude_code(told: Mapping[str, Any], around: UserFolders) -> Entries:
     """The person's own, then those kept for this project alone."""
     yield from _usual(told, around)
     project = jsonc.members(told.get("projects")).get(str(around.workspace))
     yield from _usual(jsonc.members(project), around)
 
 
-def _codex(told: Mapping[str, Any], around: Surroundings) -> Entries:
+def _codex(told: Mapping[str, Any], around: UserFolders) -> Entries:
     for name, table in jsonc.members(told.get("mcp_servers")).items():
         entry = jsonc.members(table)
         headers = {**jsonc.members(entry.get("http_headers")), **_variables(entry.get("env_http_headers"))}
@@ -112,7 +112,7 @@ def _variables(headers: object) -> dict[str, str]:
     return {name: f"${{{variable}}}" for name, variable in jsonc.members(headers).items()}
 
 
-def _gemini(told: Mapping[str, Any], around: Surroundings) -> Entries:
+def _gemini(told: Mapping[str, Any], around: UserFolders) -> Entries:
     """Variables are written `$NAME`, too."""
     for name, entry in _usual(told, around):
         texts = {key: _braced(value) for key, value in entry.items() if key in ("url", "httpUrl")}
@@ -128,16 +128,16 @@ def _braced(value: object) -> object:
     return re.sub(r"\$([A-Za-z_]\w*)", r"${\1}", value) if isinstance(value, str) else value
 
 
-def _zed(told: Mapping[str, Any], around: Surroundings) -> Entries:
+def _zed(told: Mapping[str, Any], around: UserFolders) -> Entries:
     for name, entry in jsonc.members(told.get("context_servers")).items():
         yield name, jsonc.members(entry)
 
 
-def _at(*parts: str) -> Callable[[Surroundings], list[Path]]:
+def _at(*parts: str) -> Callable[[UserFolders], list[Path]]:
     return lambda around: [around.user.joinpath(*parts)]
 
 
-def _app_data(*parts: str) -> Callable[[Surroundings], list[Path]]:
+def _app_data(*parts: str) -> Callable[[UserFolders], list[Path]]:
     """The place for such files on Linux, macOS and Windows."""
     return lambda around: [
         around.user.joinpath(".config", *parts),
@@ -146,29 +146,29 @@ def _app_data(*parts: str) -> Callable[[Surroundings], list[Path]]:
     ]
 
 
-def _of_workspace(around: Surroundings) -> list[Path]:
+def _of_workspace(around: UserFolders) -> list[Path]:
     names = (".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json", ".gemini/settings.json")
     return [around.workspace / name for name in names]
 
 
-def _of_zed(around: Surroundings) -> list[Path]:
+def _of_zed(around: UserFolders) -> list[Path]:
     return [around.user / ".config" / "zed" / "settings.json", around.roaming / "Zed" / "settings.json"]
 
 
 WORKSPACE = "workspace"
 """Asked for by name only: importing from a workspace lets it start programs."""
 
-PROGRAMS: Mapping[str, Program] = {
+PROGRAMS: Mapping[str, OtherProgram] = {
     each.name: each
     for each in (
-        Program("claude-code", "Claude Code", _at(".claude.json"), _claude_code),
-        Program("claude-desktop", "Claude Desktop", _app_data("Claude", "claude_desktop_config.json"), _usual),
-        Program("vscode", "VS Code", _app_data("Code", "User", "mcp.json"), _usual),
-        Program("cursor", "Cursor", _at(".cursor", "mcp.json"), _usual),
-        Program("codex", "Codex", _at(".codex", "config.toml"), _codex),
-        Program("gemini", "Gemini CLI", _at(".gemini", "settings.json"), _gemini),
-        Program("zed", "Zed", _of_zed, _zed),
-        Program(WORKSPACE, "this workspace", _of_workspace, _usual),
+        OtherProgram("claude-code", "Claude Code", _at(".claude.json"), _claude_code),
+        OtherProgram("claude-desktop", "Claude Desktop", _app_data("Claude", "claude_desktop_config.json"), _usual),
+        OtherProgram("vscode", "VS Code", _app_data("Code", "User", "mcp.json"), _usual),
+        OtherProgram("cursor", "Cursor", _at(".cursor", "mcp.json"), _usual),
+        OtherProgram("codex", "Codex", _at(".codex", "config.toml"), _codex),
+        OtherProgram("gemini", "Gemini CLI", _at(".gemini", "settings.json"), _gemini),
+        OtherProgram("zed", "Zed", _of_zed, _zed),
+        OtherProgram(WORKSPACE, "this workspace", _of_workspace, _usual),
     )
 }
 
@@ -178,9 +178,9 @@ PROGRAMS: Mapping[str, Program] = {
 _ODD = re.compile(r"[^A-Za-z0-9.-]+|_+")
 
 
-def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], around: Surroundings) -> Candidate:
+def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], around: UserFolders) -> Candidate:
     """Named, resolved and free of secrets, or refused with the reason."""
-    told = read_foreign(entry, Origin(str(file)), name)
+    told = read_foreign(entry, SourceLine(str(file)), name)
     if isinstance(told, ConfigError):
         return Candidate(source, str(file), name, refused=f"{told.message.removeprefix(f'{file}: ')}; {told.hint}")
     ours = our_name(name)
@@ -188,7 +188,7 @@ def candidate(source: str, file: Path, name: str, entry: Mapping[str, Any], arou
     renamed = [f"it is {name!r} there"] if ours != name else []
     notes = (*renamed, *not_taken_over(entry, ours), *free.notes)
     refused, told = _resolved(free.entry, around.workspace)
-    spec = judge(ours, told, Origin(str(file)), workspace=around.workspace)
+    spec = judge(ours, told, SourceLine(str(file)), workspace=around.workspace)
     if refused or isinstance(spec, ConfigError):
         return Candidate(source, str(file), ours, refused=refused or str(spec), notes=notes)
     return Candidate(source, str(file), ours, _portable(spec, told), "", notes, free.secrets)
@@ -200,12 +200,12 @@ def our_name(name: str) -> str:
     return f"{plain}-mcp" if plain in RESERVED or refuse_server(plain) else plain
 
 
-def _portable(spec: UpstreamSpec, told: Entry) -> UpstreamSpec:
+def _portable(spec: UpstreamSpec, told: ServerEntry) -> UpstreamSpec:
     """A folder that was not named stays open: the server then runs in whatever workspace we serve."""
     return msgspec.structs.replace(spec, cwd=told.cwd)
 
 
-def _with_workspace(told: Entry, around: Surroundings) -> Entry:
+def _with_workspace(told: ServerEntry, around: UserFolders) -> ServerEntry:
     known = {
         "workspaceFolder": str(around.workspace),
         "workspaceFolderBasename": around.workspace.name,
@@ -224,7 +224,7 @@ def _with_workspace(told: Entry, around: Surroundings) -> Entry:
     )
 
 
-def _resolved(told: Entry, workspace: Path) -> tuple[str, Entry]:
+def _resolved(told: ServerEntry, workspace: Path) -> tuple[str, ServerEntry]:
     """The absolute path of its program. We do not import ourselves: that would be a circle."""
     if told.url and not told.url.startswith("stdio:"):
         return "", told

@@ -12,7 +12,7 @@ Check = Callable[[Any], str]
 Texts = tuple[str, ...]
 
 
-class Key(Struct, frozen=True):
+class ConfigKey(Struct, frozen=True):
     name: str
     field: str
     """Where it goes in `Settings`: `allow`, or `command_policy.allow`."""

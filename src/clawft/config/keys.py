@@ -11,7 +11,7 @@ from msgspec import Meta
 from clawft.catalog.names import NameForm
 from clawft.catalog.surface import SurfaceForm
 from clawft.config.delegation import DELEGATION
-from clawft.config.key import Key, Texts, is_http
+from clawft.config.key import ConfigKey, Texts, is_http
 from clawft.errors import did_you_mean
 from clawft.policy.grant import GrantRule
 
@@ -67,15 +67,15 @@ _GLOBS = 'a list of globs, like ["git__*"]'
 _HOSTS = 'a list of host names or globs, like ["*.example.com"]'
 
 
-def _sandbox_key(family: str, about: str) -> Key:
+def _sandbox_key(family: str, about: str) -> ConfigKey:
     setting = Literal["auto", "off", "strict", "require"]
-    return Key(f"{family}.sandbox", f"{family}_sandbox", setting, "auto, off, strict or require", "auto", about)
+    return ConfigKey(f"{family}.sandbox", f"{family}_sandbox", setting, "auto, off, strict or require", "auto", about)
 
 
-KEYS: tuple[Key, ...] = (
-    Key("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
-    Key("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
-    Key(
+KEYS: tuple[ConfigKey, ...] = (
+    ConfigKey("tools.allow", "allow", Texts, _GLOBS, ("*",), "Tools the agent may see and call."),
+    ConfigKey("tools.deny", "deny", Texts, _GLOBS, (), "Tools it may not; wins over allow.", adds=True),
+    ConfigKey(
         "tools.names",
         "names",
         NameForm,
@@ -83,7 +83,7 @@ KEYS: tuple[Key, ...] = (
         NameForm.PLAIN,
         "How tools are named towards agents.",
     ),
-    Key(
+    ConfigKey(
         "tools.surface",
         "surface.form",
         SurfaceForm,
@@ -91,7 +91,7 @@ KEYS: tuple[Key, ...] = (
         SurfaceForm.FULL,
         "What agents are listed: every tool, or a pair of tools that find and call the others.",
     ),
-    Key(
+    ConfigKey(
         "tools.surface_tokens",
         "surface.tokens",
         SurfaceTokens,
@@ -99,9 +99,9 @@ KEYS: tuple[Key, ...] = (
         20_000,
         "Tokens of definitions above which auto searches.",
     ),
-    Key("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools to list even where one searches."),
-    Key("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
-    Key(
+    ConfigKey("tools.pinned", "surface.pinned", Texts, _GLOBS, (), "Tools to list even where one searches."),
+    ConfigKey("tools.builtin", "builtin", bool, "true or false", True, "Offer the built-in tools."),
+    ConfigKey(
         "security.command_policy.allow",
         "command_policy.allow",
         Texts,
@@ -110,7 +110,7 @@ KEYS: tuple[Key, ...] = (
         "Command rules to switch off.",
         check=_are_rules,
     ),
-    Key(
+    ConfigKey(
         "security.command_policy.deny",
         "command_policy.deny",
         Texts,
@@ -119,7 +119,7 @@ KEYS: tuple[Key, ...] = (
         "Commands to refuse besides.",
         adds=True,
     ),
-    Key(
+    ConfigKey(
         "security.url_policy.schemes",
         "url_policy.schemes",
         Texts,
@@ -127,8 +127,10 @@ KEYS: tuple[Key, ...] = (
         ("http", "https"),
         "Schemes a URL may have.",
     ),
-    Key("security.url_policy.allow_hosts", "url_policy.allow_hosts", Texts, _HOSTS, (), "Private hosts to allow."),
-    Key(
+    ConfigKey(
+        "security.url_policy.allow_hosts", "url_policy.allow_hosts", Texts, _HOSTS, (), "Private hosts to allow."
+    ),
+    ConfigKey(
         "security.url_policy.allow_networks",
         "url_policy.allow_networks",
         Texts,
@@ -137,8 +139,10 @@ KEYS: tuple[Key, ...] = (
         "Private networks to allow.",
         check=_are_networks,
     ),
-    Key("security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to refuse.", adds=True),
-    Key(
+    ConfigKey(
+        "security.url_policy.deny_hosts", "url_policy.deny_hosts", Texts, _HOSTS, (), "Hosts to refuse.", adds=True
+    ),
+    ConfigKey(
         "security.command_folders",
         "command_folders",
         Texts,
@@ -147,10 +151,10 @@ KEYS: tuple[Key, ...] = (
         "Folders that programs of servers may come from; empty: any.",
         check=_are_absolute,
     ),
-    Key(
+    ConfigKey(
         "result.limit", "result_limit", ResultLimit, "1 to 67108864 bytes", 65_536, "Bytes of text one result may have."
     ),
-    Key(
+    ConfigKey(
         "result.resource_limit",
         "resource_limit",
         ResultLimit,
@@ -158,7 +162,7 @@ KEYS: tuple[Key, ...] = (
         8_388_608,
         "Bytes one resource, or one prompt, may have; a larger one is refused.",
     ),
-    Key(
+    ConfigKey(
         "result.redact",
         "redact",
         bool,
@@ -166,7 +170,7 @@ KEYS: tuple[Key, ...] = (
         False,
         "Take keys and tokens out of results; a server's own `redact` wins.",
     ),
-    Key(
+    ConfigKey(
         "approvals.ask",
         "ask",
         Literal["untrusted", "all"],
@@ -174,7 +178,7 @@ KEYS: tuple[Key, ...] = (
         "untrusted",
         "Whose tools need approval; with all, those that a trusted server calls read-only do not.",
     ),
-    Key(
+    ConfigKey(
         "approvals.days",
         "approval_days",
         Days,
@@ -182,7 +186,7 @@ KEYS: tuple[Key, ...] = (
         0,
         "How long an answer to a question holds; 0: until the tool changes.",
     ),
-    Key(
+    ConfigKey(
         "pool.max_connections",
         "max_connections",
         Connections,
@@ -190,7 +194,7 @@ KEYS: tuple[Key, ...] = (
         20,
         "Servers that are connected at a time; an idle one gives way to one that is called.",
     ),
-    Key(
+    ConfigKey(
         "pool.list_seconds",
         "list_seconds",
         ListSeconds,
@@ -198,11 +202,11 @@ KEYS: tuple[Key, ...] = (
         300,
         "How long what a server listed is not asked for again, unless it says that it has changed.",
     ),
-    Key("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
-    Key(
+    ConfigKey("audit.enabled", "audit", bool, "true or false", True, "Write a line for every call."),
+    ConfigKey(
         "audit.values", "audit_values", bool, "true or false", False, "Write arguments too, and not only their digest."
     ),
-    Key(
+    ConfigKey(
         "audit.files",
         "audit_files",
         AuditFiles,
@@ -210,11 +214,13 @@ KEYS: tuple[Key, ...] = (
         10,
         "Full files of the audit that are kept, of 64 MiB each; the oldest are deleted.",
     ),
-    Key("web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=is_http),
-    Key("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
-    Key("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
-    Key("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
-    Key(
+    ConfigKey(
+        "web.search_url", "search_url", str, "a text", "", "The SearXNG address that web__search asks.", check=is_http
+    ),
+    ConfigKey("git.allow", "git_allow", Grants, "a list of push and force", (), "What git may do without asking."),
+    ConfigKey("git.hosts", "git_hosts", Texts, _HOSTS, (), "Hosts git may reach besides the well-known three."),
+    ConfigKey("git.local", "git_local", bool, "true or false", True, "Clone and fetch from inside the workspace, too."),
+    ConfigKey(
         "git.variables",
         "git_variables",
         Texts,
@@ -224,15 +230,21 @@ KEYS: tuple[Key, ...] = (
         check=_are_variables,
     ),
     _sandbox_key("git", "What holds git, and what it starts in trusted repositories."),
-    Key("cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides those of your registries."),
+    ConfigKey(
+        "cargo.hosts", "cargo_hosts", Texts, _HOSTS, (), "Hosts cargo may reach besides those of your registries."
+    ),
     _sandbox_key("cargo", "What holds cargo, build scripts and tests."),
     _sandbox_key("build", "What holds the tasks of build__run and build__test."),
     _sandbox_key("ide", "What holds the language servers that answer where no editor is open."),
     _sandbox_key("shell", "What holds the commands of shell__exec."),
-    Key("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
-    Key("gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."),
-    Key("gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests a second of one caller over HTTP; 0: no bound."),
-    Key(
+    ConfigKey("gateway.page_size", "page_size", PageSize, "1 to 100000", 2500, "Items on one page of a list."),
+    ConfigKey(
+        "gateway.max_body", "max_body", MaxBody, "1024 to 1073741824 bytes", 4_194_304, "Largest request over HTTP."
+    ),
+    ConfigKey(
+        "gateway.rate", "rate", Rate, "0 to 100000", 0, "Requests a second of one caller over HTTP; 0: no bound."
+    ),
+    ConfigKey(
         "gateway.question_seconds",
         "question_seconds",
         QuestionSeconds,
@@ -240,7 +252,7 @@ KEYS: tuple[Key, ...] = (
         600,
         "How long a question to the agent may wait for its answer, and a call for its question.",
     ),
-    Key(
+    ConfigKey(
         "gateway.auth.issuer",
         "auth_issuer",
         str,
@@ -249,7 +261,7 @@ KEYS: tuple[Key, ...] = (
         "Whose tokens (JWT) open the HTTP gateway.",
         check=is_http,
     ),
-    Key(
+    ConfigKey(
         "gateway.auth.audience",
         "auth_audience",
         str,
@@ -258,7 +270,7 @@ KEYS: tuple[Key, ...] = (
         "The address tokens are for; empty: the one the gateway listens on.",
         check=is_http,
     ),
-    Key(
+    ConfigKey(
         "gateway.auth.jwks_url",
         "auth_jwks_url",
         str,
@@ -267,9 +279,9 @@ KEYS: tuple[Key, ...] = (
         "Where the issuer's keys are; empty: where its metadata says.",
         check=is_http,
     ),
-    Key("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
-    Key("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
-    Key(
+    ConfigKey("gateway.auth.scopes", "auth_scopes", Texts, "a list of texts", (), "Scopes every token must have."),
+    ConfigKey("gateway.auth.groups", "auth_groups", str, "a text", "groups", "The claim that holds a person's groups."),
+    ConfigKey(
         "gateway.auth.grants",
         "auth_grants",
         tuple[GrantRule, ...],
@@ -277,7 +289,7 @@ KEYS: tuple[Key, ...] = (
         (),
         "Which tools whom; nobody else gets any.",
     ),
-    Key(
+    ConfigKey(
         "gateway.instructions",
         "instructions",
         Instructions,

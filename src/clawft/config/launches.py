@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from clawft.catalog.names import refuse_server
-from clawft.config.entry import SANDBOXES, Entry
-from clawft.config.load import Origin
+from clawft.config.entry import SANDBOXES, ServerEntry
+from clawft.config.load import SourceLine
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
@@ -29,8 +29,8 @@ WORKSPACE_SECRETS = ("secret://command/", "secret://file/")
 
 def judge(
     name: str,
-    told: Entry,
-    origin: Origin,
+    told: ServerEntry,
+    origin: SourceLine,
     *,
     workspace: Path,
     by_hand: bool = False,
@@ -53,7 +53,7 @@ def trust_of(asked: str, *, by_hand: bool, by_workspace: bool) -> Trust:
     return "trusted" if asked.lower() == "trusted" or (by_hand and not asked) else "untrusted"
 
 
-def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec:
+def _spec(name: str, told: ServerEntry, workspace: Path, trust: Trust) -> UpstreamSpec:
     command, args = command_of(told) if told.enabled or told.command else ("", ())
     judged: dict[str, Any] = {
         "name": name,
@@ -69,7 +69,7 @@ def _spec(name: str, told: Entry, workspace: Path, trust: Trust) -> UpstreamSpec
 # ── what is written ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
+def _wrong_with(told: ServerEntry, by_workspace: bool) -> str | None:
     if bool(told.url) == bool(told.command):
         return "it needs either a url or a command" + (", not both" if told.url else "")
     if told.trust.lower() not in TRUSTS:
@@ -91,7 +91,7 @@ def _wrong_with(told: Entry, by_workspace: bool) -> str | None:
     return _wrong_url(told.url) if told.url and not told.url.startswith(STDIO) else _wrong_command(told)
 
 
-def _wrong_exchange(told: Entry, secret: str, by_workspace: bool) -> str:
+def _wrong_exchange(told: ServerEntry, secret: str, by_workspace: bool) -> str:
     """People's tokens are at stake, so only the user's own files may ask for this, and only as a whole."""
     if by_workspace:
         return "a workspace file may not have people's tokens exchanged; say it in a file of your own"
@@ -134,7 +134,7 @@ def _wrong_url(url: str) -> str | None:
     return None if parts.hostname else "the url names no host"
 
 
-def _wrong_command(told: Entry) -> str | None:
+def _wrong_command(told: ServerEntry) -> str | None:
     try:
         command, _ = command_of(told)
     except ValueError as wrong:
@@ -143,7 +143,7 @@ def _wrong_command(told: Entry) -> str | None:
     return f"{verdict.reason}; {verdict.hint}" if isinstance(verdict, Deny) else None
 
 
-def command_of(told: Entry) -> tuple[str, tuple[str, ...]]:
+def command_of(told: ServerEntry) -> tuple[str, tuple[str, ...]]:
     """`stdio://command args` and `command` with `args` say the same. Split without a shell. Raises ValueError."""
     if told.command:
         return told.command, told.args
@@ -158,7 +158,7 @@ def command_of(told: Entry) -> tuple[str, tuple[str, ...]]:
 # ── which program it is ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _with_program(spec: UpstreamSpec, origin: Origin, folders: Sequence[str]) -> UpstreamSpec | InvalidConfig:
+def _with_program(spec: UpstreamSpec, origin: SourceLine, folders: Sequence[str]) -> UpstreamSpec | InvalidConfig:
     if spec.trust == "untrusted" and not os.path.isabs(spec.command):
         return _not_absolute(spec, origin)
     if not folders:
@@ -186,7 +186,7 @@ def program_of(command: str, folder: str) -> str | None:
     return os.path.abspath(found) if found else None
 
 
-def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
+def _not_absolute(spec: UpstreamSpec, origin: SourceLine) -> InvalidConfig:
     meant = program_of(spec.command, spec.cwd)
     missing = f"not in {spec.cwd}" if os.sep in spec.command else "not on the PATH"
     hint = _spelled(meant, origin) if meant else f"{spec.command} is {missing} either; install it first"
@@ -197,7 +197,7 @@ def _not_absolute(spec: UpstreamSpec, origin: Origin) -> InvalidConfig:
     )
 
 
-def _spelled(program: str, origin: Origin) -> str:
+def _spelled(program: str, origin: SourceLine) -> str:
     """Few may change a file of a whole team for themselves."""
     if not origin.file.endswith(".json"):
         return f'write command = "{program}"'

@@ -14,9 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clawft.config import jsonc, load
-from clawft.config.entry import Entry, read_foreign, read_own
+from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.launches import judge
-from clawft.config.load import Origin
+from clawft.config.load import SourceLine
 from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, single_files, user_file, workspace_files
 from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
@@ -41,13 +41,13 @@ class Scope(Enum):
     COMMAND_LINE = "command line"
 
 
-class Found(Struct, frozen=True):
+class FoundServer(Struct, frozen=True):
     """One server: what, from where, and by whose word."""
 
     spec: UpstreamSpec
-    origin: Origin
+    origin: SourceLine
     scope: Scope
-    instead_of: Origin | None = None
+    instead_of: SourceLine | None = None
     """Another file of the same folder that describes a server of this name, and loses."""
 
     @property
@@ -56,7 +56,7 @@ class Found(Struct, frozen=True):
         return self.scope is Scope.WORKSPACE and self.spec.enabled
 
 
-class Refused(Struct, frozen=True):
+class RefusedServer(Struct, frozen=True):
     """A server, or a whole file, that cannot be used, and why. `required`: the program must not start without it."""
 
     error: ConfigError
@@ -64,7 +64,7 @@ class Refused(Struct, frozen=True):
     required: bool = False
 
 
-Outcome = tuple[str, Found | Refused]
+EntryOutcome = tuple[str, FoundServer | RefusedServer]
 
 
 class Sources(Struct, frozen=True):
@@ -84,14 +84,14 @@ class Sources(Struct, frozen=True):
 # ── the layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def outcomes(sources: Sources) -> Iterator[Outcome]:
+def outcomes(sources: Sources) -> Iterator[EntryOutcome]:
     if not sources.given_only:
         yield from _of_files(sources)
     for text in sources.given:
         yield from _read_given(text, sources)
 
 
-def _of_files(sources: Sources) -> Iterator[Outcome]:
+def _of_files(sources: Sources) -> Iterator[EntryOutcome]:
     for file in single_files(sources.home):
         yield from _read_single(file, Scope.USER, sources)
     yield from _read_shared(user_file(sources.home), Scope.USER, sources)
@@ -104,28 +104,28 @@ def _of_files(sources: Sources) -> Iterator[Outcome]:
 # ── our own files ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+def _read_single(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
     """One server: the inner table alone; its name is the file's unless it says so itself."""
     document = (exposed(file) if scope is Scope.USER else None) or _document(file)
     if isinstance(document, ConfigError):
-        yield file.stem, Refused(document, str(file))
+        yield file.stem, RefusedServer(document, str(file))
     elif document is not None:
         told = document.tables.get("name")
         name = told if isinstance(told, str) and told else file.stem
         yield name, _own(name, document.tables, document, (), scope, sources)
 
 
-def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+def _read_toml(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
     """A file that is about servers only: any other table is a mistake."""
     document = _document(file)
     if isinstance(document, TomlDocument):
         for key in document.tables:
             if key != TABLE:
-                yield str(file), Refused(_stray(key, document), str(file))
+                yield str(file), RefusedServer(_stray(key, document), str(file))
     yield from _read_tables(document, file, scope, sources)
 
 
-def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+def _read_shared(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
     """A file with other settings beside the servers, which are judged elsewhere."""
     document = _document(file)
     if isinstance(document, TomlDocument) and (TABLE in document.tables or DELEGATION in document.tables):
@@ -156,16 +156,16 @@ def exposed(file: Path) -> InvalidConfig | None:
 
 def _read_tables(
     document: TomlDocument | ConfigError | None, file: Path, scope: Scope, sources: Sources
-) -> Iterator[Outcome]:
+) -> Iterator[EntryOutcome]:
     if isinstance(document, ConfigError):
-        yield str(file), Refused(document, str(file))
+        yield str(file), RefusedServer(document, str(file))
         return
     if document is None:
         return
     if not isinstance(document.tables.get(TABLE, {}), dict):
-        origin = Origin(document.file, document.line_of((TABLE,)))
+        origin = SourceLine(document.file, document.line_of((TABLE,)))
         wrong = InvalidConfig(f"{origin}: {TABLE} must be a table", hint=f"write [{TABLE}.NAME] and its keys below it")
-        yield str(file), Refused(wrong, str(file))
+        yield str(file), RefusedServer(wrong, str(file))
     for name, table in jsonc.members(document.tables.get(TABLE)).items():
         yield name, _own(name, table, document, (TABLE, name), scope, sources)
 
@@ -178,34 +178,34 @@ def _document(file: Path) -> TomlDocument | ConfigError | None:
 
 
 def _stray(key: str, document: TomlDocument) -> InvalidConfig:
-    origin = Origin(document.file, document.line_of((key,)))
+    origin = SourceLine(document.file, document.line_of((key,)))
     near = did_you_mean(key, [TABLE])
     return InvalidConfig(f"{origin}: unknown key {key!r}{near}", hint=f"this file has tables [{TABLE}.NAME] only")
 
 
 def _own(
     name: str, table: object, document: TomlDocument, path: tuple[str, ...], scope: Scope, sources: Sources
-) -> Found | Refused:
+) -> FoundServer | RefusedServer:
     told = read_own(table, document, path)
-    origin = Origin(document.file, document.line_of(path))
-    if isinstance(told, Entry) and path and told.name not in ("", name):
+    origin = SourceLine(document.file, document.line_of(path))
+    if isinstance(told, ServerEntry) and path and told.name not in ("", name):
         told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
     if isinstance(told, ConfigError):
-        return Refused(told, document.file, jsonc.members(table).get("required") is True)
+        return RefusedServer(told, document.file, jsonc.members(table).get("required") is True)
     return _judged(name, told, origin, scope, sources)
 
 
 # ── JSON of other programs, and the command line ─────────────────────────────────────────────────────────────────────
 
 
-def _read_given(text: str, sources: Sources) -> Iterator[Outcome]:
+def _read_given(text: str, sources: Sources) -> Iterator[EntryOutcome]:
     """A file, or JSON itself."""
     if is_json(text):
         yield from _read_json(text.encode(), GIVEN, Scope.COMMAND_LINE, sources)
         return
     file = Path(text).expanduser()
     if not file.is_file():
-        yield text, Refused(no_such_file(text), text)
+        yield text, RefusedServer(no_such_file(text), text)
     elif file.suffix != ".toml":
         yield from _read_json_file(file, Scope.COMMAND_LINE, sources)
     elif _is_single(file):
@@ -219,33 +219,33 @@ def _is_single(file: Path) -> bool:
     return isinstance(document, TomlDocument) and any(key in document.tables for key in ("command", "url"))
 
 
-def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+def _read_json_file(file: Path, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
     try:
         content = load.read_bytes(file)
     except ConfigError as wrong:
-        yield str(file), Refused(wrong, str(file))
+        yield str(file), RefusedServer(wrong, str(file))
         return
     if content is not None:
         yield from _read_json(content, str(file), scope, sources)
 
 
-def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Iterator[Outcome]:
+def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Iterator[EntryOutcome]:
     try:
         told = jsonc.parse(content, file)
         key, servers = foreign_servers(told)
     except ConfigError as wrong:
-        yield file, Refused(wrong, file)
+        yield file, RefusedServer(wrong, file)
         return
     if not key and scope is Scope.COMMAND_LINE:
         wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
-        yield file, Refused(wrong, file)
+        yield file, RefusedServer(wrong, file)
     for name, table in {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}.items():
-        origin = Origin(file, 0 if file == GIVEN else jsonc.line_of(content, key, name))
+        origin = SourceLine(file, 0 if file == GIVEN else jsonc.line_of(content, key, name))
         entry = read_foreign(table, origin, name)
-        if isinstance(entry, Entry):
+        if isinstance(entry, ServerEntry):
             yield name, _judged(name, entry, origin, scope, sources)
         else:
-            yield name, Refused(entry, file, jsonc.members(table).get("required") is True)
+            yield name, RefusedServer(entry, file, jsonc.members(table).get("required") is True)
 
 
 def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:
@@ -267,7 +267,9 @@ def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, objec
     return "", {}
 
 
-def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sources) -> Found | Refused:
+def _judged(
+    name: str, told: ServerEntry, origin: SourceLine, scope: Scope, sources: Sources
+) -> FoundServer | RefusedServer:
     outcome = judge(
         name,
         told,
@@ -278,6 +280,6 @@ def _judged(name: str, told: Entry, origin: Origin, scope: Scope, sources: Sourc
         folders=sources.folders,
     )
     if isinstance(outcome, ConfigError):
-        return Refused(outcome, origin.file, told.required)
+        return RefusedServer(outcome, origin.file, told.required)
     keep_concealed_in((*outcome.args, outcome.url), secrets_in)
-    return Found(outcome, origin, scope)
+    return FoundServer(outcome, origin, scope)

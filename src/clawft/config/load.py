@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.catalog.surface import Surface
-from clawft.config.key import Key
+from clawft.config.key import ConfigKey
 from clawft.config.keys import BY_NAME, KEYS, OPEN_TABLES, WHOLE
 from clawft.config.places import agent_file, user_file
 from clawft.config.settings import Settings
@@ -29,7 +29,7 @@ COMMAND_LINE = "command line"
 MAX_FILE_BYTES = 1024 * 1024
 
 
-class Origin(Struct, frozen=True):
+class SourceLine(Struct, frozen=True):
     """Where a value came from; `line` is 0 for the command line."""
 
     file: str
@@ -39,20 +39,20 @@ class Origin(Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-class Loaded(Struct, frozen=True):
+class LoadedSettings(Struct, frozen=True):
     """`origins` has no entry for a default, and several for a key whose values add up."""
 
     settings: Settings
     values: Mapping[str, Any]
-    origins: Mapping[str, tuple[Origin, ...]]
+    origins: Mapping[str, tuple[SourceLine, ...]]
 
 
-class Given(Struct, frozen=True):
+class GivenValue(Struct, frozen=True):
     """One value that was set, judged."""
 
-    key: Key
+    key: ConfigKey
     value: Any
-    origin: Origin
+    origin: SourceLine
 
 
 def load(
@@ -61,7 +61,7 @@ def load(
     agent: str,
     overrides: Mapping[str, Any] | None = None,
     unless_told: Mapping[str, Any] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """The settings, or the first thing that is wrong with them.
 
     `overrides` are keys of the command line, `unless_told` those that count only where no file says otherwise.
@@ -72,7 +72,7 @@ def load(
     given += [_override(name, value) for name, value in (overrides or {}).items()]
     values, origins = merge(given)
     folder = _workspace(workspace)
-    return Loaded(_settings(home, folder, agent, values), values, origins)
+    return LoadedSettings(_settings(home, folder, agent, values), values, origins)
 
 
 def problems(home: Path, agent: str) -> list[ConfigError]:
@@ -133,9 +133,9 @@ def _workspace(folder: Path) -> Path:
 # ── judging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def judge(document: TomlDocument) -> list[Given]:
+def judge(document: TomlDocument) -> list[GivenValue]:
     """The values of one file. Raises InvalidConfig for the first that is wrong."""
-    given: list[Given] = []
+    given: list[GivenValue] = []
     for one in _judged(document):
         if isinstance(one, ConfigError):
             raise one
@@ -143,9 +143,9 @@ def judge(document: TomlDocument) -> list[Given]:
     return given
 
 
-def _judged(document: TomlDocument) -> Iterator[Given | InvalidConfig]:
+def _judged(document: TomlDocument) -> Iterator[GivenValue | InvalidConfig]:
     for path, value in leaves(document.tables, OPEN_TABLES, WHOLE):
-        origin = Origin(document.file, document.line_of(path))
+        origin = SourceLine(document.file, document.line_of(path))
         name = ".".join(path)
         if name in BY_NAME:
             yield _value(BY_NAME[name], value, origin)
@@ -153,27 +153,27 @@ def _judged(document: TomlDocument) -> Iterator[Given | InvalidConfig]:
             yield _unknown(name, origin)
 
 
-def _value(key: Key, value: Any, origin: Origin) -> Given | InvalidConfig:
+def _value(key: ConfigKey, value: Any, origin: SourceLine) -> GivenValue | InvalidConfig:
     try:
         read_value = key.read(value)
     except msgspec.ValidationError:
         return _wrong(key, f"must be {key.words}, not {_shown(value)}", origin)
     wrong = key.check(read_value)
-    return _wrong(key, wrong, origin) if wrong else Given(key, read_value, origin)
+    return _wrong(key, wrong, origin) if wrong else GivenValue(key, read_value, origin)
 
 
-def _override(name: str, value: Any) -> Given:
-    judged = _value(BY_NAME[name], value, Origin(COMMAND_LINE))
+def _override(name: str, value: Any) -> GivenValue:
+    judged = _value(BY_NAME[name], value, SourceLine(COMMAND_LINE))
     if isinstance(judged, InvalidConfig):
         raise judged
     return judged
 
 
-def _wrong(key: Key, what: str, origin: Origin) -> InvalidConfig:
+def _wrong(key: ConfigKey, what: str, origin: SourceLine) -> InvalidConfig:
     return InvalidConfig(f"{origin}: {key.name} {what}", hint=f"{key.name}: {key.doc} It is {key.words}.")
 
 
-def _unknown(name: str, origin: Origin) -> InvalidConfig:
+def _unknown(name: str, origin: SourceLine) -> InvalidConfig:
     if _is_table(name):
         return InvalidConfig(f"{origin}: {name} must be a table", hint=f"write [{name}] and its keys below it")
     near = did_you_mean(name, [*BY_NAME, *_tables()]) or did_you_mean(name.partition(".")[0], OPEN_TABLES)
@@ -208,10 +208,10 @@ def _shown(value: Any) -> str:
 # ── merging, pure ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def merge(given: Sequence[Given]) -> tuple[dict[str, Any], dict[str, tuple[Origin, ...]]]:
+def merge(given: Sequence[GivenValue]) -> tuple[dict[str, Any], dict[str, tuple[SourceLine, ...]]]:
     """The value of every key, and where it came from. Lists that add up keep their order and lose duplicates."""
     values: dict[str, Any] = {key.name: key.default for key in KEYS}
-    origins: dict[str, tuple[Origin, ...]] = {}
+    origins: dict[str, tuple[SourceLine, ...]] = {}
     for one in given:
         name = one.key.name
         earlier = origins.get(name, ()) if one.key.adds else ()

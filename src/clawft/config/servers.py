@@ -13,21 +13,21 @@ from os.path import dirname
 import msgspec
 from msgspec import Struct
 
-from clawft.config.layers import Found, Outcome, Refused, Scope, Sources, outcomes
+from clawft.config.layers import EntryOutcome, FoundServer, RefusedServer, Scope, Sources, outcomes
 from clawft.config.secrecy import read_command, read_url
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import Approvals
 from clawft.upstream.spec import UpstreamSpec
 
-Approved = Callable[[Found], bool]
+IsApproved = Callable[[FoundServer], bool]
 
 
 class Servers(Struct, frozen=True):
     """`found` has the switched-off ones too; `waiting` are those of the workspace that nobody has approved."""
 
-    found: Mapping[str, Found] = {}
-    refused: Mapping[str, Refused] = {}
-    waiting: Mapping[str, Found] = {}
+    found: Mapping[str, FoundServer] = {}
+    refused: Mapping[str, RefusedServer] = {}
+    waiting: Mapping[str, FoundServer] = {}
 
     @property
     def wanted(self) -> dict[str, UpstreamSpec]:
@@ -39,53 +39,53 @@ class Servers(Struct, frozen=True):
         }
 
 
-def discover(sources: Sources, approved: Approved | None = None) -> Servers:
+def discover(sources: Sources, approved: IsApproved | None = None) -> Servers:
     """All layers, in order. Reads the files; what they mean is decided by `merged`."""
     return merged(outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
 
 
-def approved_in(book: Approvals, sources: Sources) -> Approved:
+def approved_in(book: Approvals, sources: Sources) -> IsApproved:
     """Looked up with the first server that needs it: most are of the user's own hand."""
 
     @cache
-    def known() -> Approved:
+    def known() -> IsApproved:
         from clawft.config.approved import launches
 
         return launches(book, sources)
 
-    def approved(found: Found) -> bool:
+    def approved(found: FoundServer) -> bool:
         return known()(found)
 
     return approved
 
 
-def merged(read: Iterable[Outcome], approved: Approved) -> Servers:
+def merged(read: Iterable[EntryOutcome], approved: IsApproved) -> Servers:
     """Later wins, a refusal too: a server its last layer spoiled is not run as an earlier one had it."""
-    found: dict[str, Found] = {}
-    refused: dict[str, Refused] = {}
-    waiting: dict[str, Found] = {}
+    found: dict[str, FoundServer] = {}
+    refused: dict[str, RefusedServer] = {}
+    waiting: dict[str, FoundServer] = {}
     for name, outcome in read:
-        if isinstance(outcome, Found) and outcome.must_wait and not approved(outcome):
+        if isinstance(outcome, FoundServer) and outcome.must_wait and not approved(outcome):
             waiting[name] = outcome  # until it is approved it changes nothing, a server of the same name neither
             continue
         earlier = found.pop(name, None) or waiting.get(name)
         waiting.pop(name, None)
         refused.pop(name, None)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, RefusedServer):
             refused[name] = outcome
         else:
             found[name] = _beside(earlier, _switched_off(earlier, outcome))
     return Servers(found, refused, waiting)
 
 
-def _switched_off(earlier: Found | None, later: Found) -> Found:
+def _switched_off(earlier: FoundServer | None, later: FoundServer) -> FoundServer:
     """An entry that only says `enabled = false` switches off what an earlier layer described."""
     if earlier is None or later.spec.enabled or later.spec.command or later.spec.url:
         return later
-    return Found(msgspec.structs.replace(earlier.spec, enabled=False), later.origin, later.scope)
+    return FoundServer(msgspec.structs.replace(earlier.spec, enabled=False), later.origin, later.scope)
 
 
-def _beside(earlier: Found | None, later: Found) -> Found:
+def _beside(earlier: FoundServer | None, later: FoundServer) -> FoundServer:
     """Layers replace one another by design; two files of the servers folder hardly mean to."""
     if earlier is None or {earlier.scope, later.scope} != {Scope.USER}:
         return later
@@ -95,7 +95,7 @@ def _beside(earlier: Found | None, later: Found) -> Found:
     return msgspec.structs.replace(later, instead_of=earlier.origin)
 
 
-def named_twice(found: Found) -> InvalidConfig | None:
+def named_twice(found: FoundServer) -> InvalidConfig | None:
     if found.instead_of is None:
         return None
     return InvalidConfig(
@@ -104,7 +104,7 @@ def named_twice(found: Found) -> InvalidConfig | None:
     )
 
 
-def waits(name: str, found: Found) -> InvalidConfig:
+def waits(name: str, found: FoundServer) -> InvalidConfig:
     """Why a server of the workspace does not run, and what its user can do."""
     from clawft.config.approved import grant_command  # few wait
 

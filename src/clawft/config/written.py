@@ -19,7 +19,7 @@ from clawft.upstream.spec import UpstreamSpec
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 # ── a spec, whole ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -68,7 +68,7 @@ def toml_key(key: str) -> str:
 # ── one change in a file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def with_value(text: str, file: str, path: Path, key: str, value: object) -> str:
+def with_value(text: str, file: str, path: KeyPath, key: str, value: object) -> str:
     """The file with one value set in the table at `path`. Raises InvalidConfig if that cannot be done safely."""
     document = parse(text.encode(), file)
     lines = _lines(text)
@@ -83,7 +83,7 @@ def with_value(text: str, file: str, path: Path, key: str, value: object) -> str
     return _checked("".join(lines), document, path, {**_table(document.tables, path), key: value})
 
 
-def with_table(text: str, file: str, path: Path, table: Mapping[str, Any]) -> str:
+def with_table(text: str, file: str, path: KeyPath, table: Mapping[str, Any]) -> str:
     """The file with a new table at its end."""
     document = parse(text.encode(), file)
     body = "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in table.items())
@@ -92,7 +92,7 @@ def with_table(text: str, file: str, path: Path, table: Mapping[str, Any]) -> st
     return _checked(f"{ended}\n[{header}]\n{body}".lstrip("\n"), document, path, table)
 
 
-def without_table(text: str, file: str, path: Path) -> str:
+def without_table(text: str, file: str, path: KeyPath) -> str:
     """The file without a table that stands under a header of its own."""
     document = parse(text.encode(), file)
     if path not in document.lines:
@@ -109,7 +109,7 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix("\ufeff"))
 
 
-def _checked(text: str, before: TomlDocument, path: Path, meant: Mapping[str, Any] | None) -> str:
+def _checked(text: str, before: TomlDocument, path: KeyPath, meant: Mapping[str, Any] | None) -> str:
     try:
         after = parse(text.encode(), before.file).tables
     except ConfigError:
@@ -119,13 +119,13 @@ def _checked(text: str, before: TomlDocument, path: Path, meant: Mapping[str, An
     return text
 
 
-def _table(tables: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+def _table(tables: Mapping[str, Any], path: KeyPath) -> Mapping[str, Any]:
     for part in path:
         tables = members(tables.get(part))
     return tables
 
 
-def _replaced(tables: Mapping[str, Any], path: Path, meant: Mapping[str, Any] | None) -> dict[str, Any]:
+def _replaced(tables: Mapping[str, Any], path: KeyPath, meant: Mapping[str, Any] | None) -> dict[str, Any]:
     """The tables as they are to be; a table that would be left empty goes with its last entry."""
     if not path:
         return dict(meant or {})
@@ -135,7 +135,7 @@ def _replaced(tables: Mapping[str, Any], path: Path, meant: Mapping[str, Any] | 
     return {**others, first: inner} if inner else others
 
 
-def _by_hand(document: TomlDocument, path: Path, line: str) -> InvalidConfig:
+def _by_hand(document: TomlDocument, path: KeyPath, line: str) -> InvalidConfig:
     where = f"{document.file}:{document.line_of(path)}"
     return InvalidConfig(
         f"{where} cannot be changed safely by a program", hint=f"change it by hand: {line}".strip(": \n")
