@@ -14,7 +14,7 @@ from clawft.provider.base import Provider
 from clawft.provider.function import FunctionProvider
 from clawft.store.base import KeyValueStore
 
-Offered = tuple[Callable[..., Any], bool]
+OfferedFunction = tuple[Callable[..., Any], bool]
 """A tool, and whether it is listed."""
 StoreFor = Callable[[str, str], KeyValueStore]
 """The store of an agent for a family: `store_for(agent, namespace)`."""
@@ -62,7 +62,7 @@ def _provider(namespace: str, workspace: Path, stores: Callable[[str], KeyValueS
     return provider
 
 
-def _tools(module: Any, settings: Any) -> Iterable[Offered]:
+def _tools(module: Any, settings: Any) -> Iterable[OfferedFunction]:
     if hasattr(module, "tools_with"):
         return module.tools_with(settings)
     return [(function, True) for function in module.TOOLS]

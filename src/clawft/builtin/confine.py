@@ -32,7 +32,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWAPPED = (errno.ELOOP, errno.ENOTDIR)
 
 
-class Place:
+class ConfinedPath:
     """Where a path really ends: a name that is no symlink (and may not exist yet) in an open folder."""
 
     __slots__ = ("folder", "name", "relative")
@@ -50,7 +50,7 @@ class Place:
 
 
 @contextmanager
-def place(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[Place]:
+def place(root: Path, path: str, tool: str, *, create: bool = False, missing: str = "") -> Generator[ConfinedPath]:
     """Find `path` beneath `root`; `create` makes missing folders on the way, which are gone again if it fails, and
     `missing` says what to do about one.
 
@@ -85,7 +85,7 @@ def open_folder(root: Path, path: str, tool: str) -> int:
         return found.open(os.O_RDONLY | os.O_DIRECTORY)
 
 
-def open_file(found: Place) -> BinaryIO:
+def open_file(found: ConfinedPath) -> BinaryIO:
     """The regular file at a place. A pipe or device is refused before it can block us."""
     descriptor = found.open(os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -133,7 +133,7 @@ class _Walk:
         """Folders that were not there, each by the one it is in."""
         self.links = 0
 
-    def end(self) -> Place:
+    def end(self) -> ConfinedPath:
         self.folders.append(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         self.go(self.path)
         while self.todo:
@@ -145,10 +145,10 @@ class _Walk:
             elif (target := read_link(part, self.folders[-1])) is not None:
                 self.follow(target)
             elif not self.todo:
-                return Place(self.folders[-1], part, "/".join([*self.names, part]))
+                return ConfinedPath(self.folders[-1], part, "/".join([*self.names, part]))
             else:
                 self.down(part)
-        return Place(self.folders[-1], ".", "/".join(self.names) or ".")
+        return ConfinedPath(self.folders[-1], ".", "/".join(self.names) or ".")
 
     def go(self, path: str) -> None:
         """Put the parts of a path in front of what is still to go; an absolute one starts again at the root."""

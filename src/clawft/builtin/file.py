@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO, Literal
 
 from msgspec import Meta, Struct
 
-from clawft.builtin.confine import Place, check_regular, open_file, place
+from clawft.builtin.confine import ConfinedPath, check_regular, open_file, place
 from clawft.builtin.search import Matches, Query, search_tree
 from clawft.builtin.tree import walk_tree
 from clawft.errors import ExecutionFailed, PermissionDenied
@@ -32,19 +32,19 @@ MANIFEST = Manifest(
 WorkspacePath = Annotated[str, Meta(description="path, relative to the workspace")]
 
 
-class Written(Struct, frozen=True):
+class WrittenFile(Struct, frozen=True):
     path: str
     bytes: int
 
 
-class Entry(Struct, frozen=True):
+class FolderEntry(Struct, frozen=True):
     path: str
     type: Literal["file", "folder", "link", "other"]
     size: int
 
 
 class Listing(Struct, frozen=True):
-    entries: Annotated[list[Entry], FIRST]
+    entries: Annotated[list[FolderEntry], FIRST]
     truncated: bool = False
 
 
@@ -70,7 +70,7 @@ def write(
     content: Annotated[str, Meta(description="the whole new text of the file")],
     ctx: ToolContext,
     create_dirs: Annotated[bool, Meta(description="make missing folders on the way")] = False,
-) -> Written:
+) -> WrittenFile:
     """Write a text file of the workspace, new or in place of the old one.
 
     Readers see the old or the new text, never half of it.
@@ -80,7 +80,7 @@ def write(
     with _place(ctx, path, "write", create=create_dirs, missing="create_dirs makes the folders") as found:
         refuse_steering("write", found.relative)  # where a symlink leads
         replace_file(found, data)
-        return Written(found.relative, len(data))
+        return WrittenFile(found.relative, len(data))
 
 
 def refuse_steering(tool: str, path: str) -> None:
@@ -122,7 +122,7 @@ def search(
 
 def _place(
     ctx: ToolContext, path: str, tool_name: str, *, create: bool = False, missing: str = ""
-) -> AbstractContextManager[Place]:
+) -> AbstractContextManager[ConfinedPath]:
     check_path(MANIFEST, tool_name, ctx.workspace.resolve(), places(ctx.workspace))
     return place(ctx.workspace, path, tool_name, create=create, missing=missing)
 
@@ -130,13 +130,13 @@ def _place(
 TOOLS = (read, write, list_files, search)
 
 
-def _entry(name: str, status: os.stat_result) -> Entry:
+def _entry(name: str, status: os.stat_result) -> FolderEntry:
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        return Entry(name, "file", status.st_size)
+        return FolderEntry(name, "file", status.st_size)
     if stat.S_ISDIR(mode):
-        return Entry(name, "folder", 0)
-    return Entry(name, "link" if stat.S_ISLNK(mode) else "other", 0)
+        return FolderEntry(name, "folder", 0)
+    return FolderEntry(name, "link" if stat.S_ISLNK(mode) else "other", 0)
 
 
 def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
@@ -167,10 +167,10 @@ def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
         yield line
 
 
-def replace_file(found: Place, data: bytes) -> None:
+def replace_file(found: ConfinedPath, data: bytes) -> None:
     """Put `data` in place of the file, keeping its mode. The new text is complete before it gets the name."""
     mode = _mode_to_keep(found)
-    draft = Place(found.folder, f".weft-{os.urandom(8).hex()}.tmp", "")
+    draft = ConfinedPath(found.folder, f".weft-{os.urandom(8).hex()}.tmp", "")
     descriptor = draft.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -185,7 +185,7 @@ def replace_file(found: Place, data: bytes) -> None:
         raise
 
 
-def _mode_to_keep(found: Place) -> int | None:
+def _mode_to_keep(found: ConfinedPath) -> int | None:
     try:
         mode = found.stat().st_mode
     except FileNotFoundError:

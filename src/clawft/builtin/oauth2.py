@@ -55,7 +55,7 @@ Url = Annotated[str, Meta(max_length=MAX_TEXT)] | None
 Which = Annotated[str, Meta(min_length=1, max_length=128, description="google, microsoft, github, generic …")]
 
 
-class Granted(Struct, frozen=True, omit_defaults=True):
+class TokenSummary(Struct, frozen=True, omit_defaults=True):
     """What an agent may know of a token."""
 
     provider: str
@@ -64,13 +64,13 @@ class Granted(Struct, frozen=True, omit_defaults=True):
     scopes: tuple[str, ...] = ()
 
 
-class Renewed(Struct, frozen=True, omit_defaults=True):
+class RenewedLogin(Struct, frozen=True, omit_defaults=True):
     provider: str
     expires_at: int | None = None
     scopes: tuple[str, ...] = ()
 
 
-class Known(Struct, frozen=True, omit_defaults=True):
+class LoginStatus(Struct, frozen=True, omit_defaults=True):
     """One login, for `status`."""
 
     provider: str
@@ -192,7 +192,7 @@ def _callback(desk: LoginDesk) -> Callable[..., Any]:
         code: Text,
         ctx: ToolContext,
         iss: Annotated[Url, Meta(description="the parameter of this name, if the redirect has one")] = None,
-    ) -> Granted:
+    ) -> TokenSummary:
         """Finish a login with what the redirect brought. Not needed where `redirect_uri` was left out."""
         return _granted(await desk.finish(ctx.store, vault_of(ctx), AuthorizationResponse(state, code, iss)))
 
@@ -201,21 +201,21 @@ def _callback(desk: LoginDesk) -> Callable[..., Any]:
 
 def _refresh(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_refresh", title="Renew a login", destructive=False)
-    async def refresh(provider: Which, ctx: ToolContext) -> Renewed:
+    async def refresh(provider: Which, ctx: ToolContext) -> RenewedLogin:
         """Renew the stored login of a provider now. `rest__request` does it by itself when it is due."""
         vault = vault_of(ctx)
         logins = await vault.load(provider)
         if not logins:
             raise no_login(provider)
         token = (await desk.renewal(vault).renew(provider, logins[0])).tokens
-        return Renewed(provider, token.expires_at, token.scopes)
+        return RenewedLogin(provider, token.expires_at, token.scopes)
 
     return refresh
 
 
 def _status(desk: LoginDesk) -> Callable[..., Any]:
     @tool(alias="oauth2_status", title="Show logins", read_only=True, open_world=False)
-    async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[Known]:
+    async def status(ctx: ToolContext, provider: Annotated[str, Meta(max_length=128)] = "") -> list[LoginStatus]:
         """Which logins there are, for whom, until when; never the tokens themselves."""
         vault = vault_of(ctx)
         found = [each for name in vault.names() for each in await _known(vault, "provider", name)]
@@ -227,12 +227,12 @@ def _status(desk: LoginDesk) -> Callable[..., Any]:
     return status
 
 
-async def _known(vault: Vault, kind: Literal["provider", "server"], name: str) -> list[Known]:
+async def _known(vault: Vault, kind: Literal["provider", "server"], name: str) -> list[LoginStatus]:
     """One that cannot be read hides no other."""
     try:
         return [known(name, kind, each) for each in await vault.load(name)]
     except ClawftError:
-        return [Known(name, kind, "unreadable", renewable=False)]
+        return [LoginStatus(name, kind, "unreadable", renewable=False)]
 
 
 class _Told(Struct, frozen=True):
@@ -279,8 +279,8 @@ def no_login(provider: str) -> ExecutionFailed:
     )
 
 
-def known(name: str, kind: Literal["provider", "server"], login: Login) -> Known:
-    return Known(
+def known(name: str, kind: Literal["provider", "server"], login: Login) -> LoginStatus:
+    return LoginStatus(
         name,
         kind,
         "expired" if login.tokens.is_expired() else "good",
@@ -294,6 +294,6 @@ def known(name: str, kind: Literal["provider", "server"], login: Login) -> Known
     )
 
 
-def _granted(login: Login) -> Granted:
+def _granted(login: Login) -> TokenSummary:
     token = login.tokens
-    return Granted(token.provider_name, token.token_type, token.expires_at, token.scopes)
+    return TokenSummary(token.provider_name, token.token_type, token.expires_at, token.scopes)

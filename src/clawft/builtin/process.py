@@ -33,7 +33,7 @@ Hear = Callable[[bytes], bool | None]
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
-class Start(Struct, frozen=True):
+class ProcessStart(Struct, frozen=True):
     """Everything that starts a command. `folder` is open, or a path where it cannot be."""
 
     argv: Sequence[str]
@@ -46,7 +46,7 @@ class Start(Struct, frozen=True):
     cell: Cell | None = None
 
 
-class Ended(Struct, frozen=True):
+class ProcessExit(Struct, frozen=True):
     status: int
     """Negative: ended by that signal; behind the wall of a cell that is 128 and its number."""
     timed_out: bool = False
@@ -58,7 +58,7 @@ def clear_environment(environ: Mapping[str, str] = os.environ, keep: Sequence[st
     return {**DEFAULT_VARIABLES, **{name: environ[name] for name in keep if name in environ}}
 
 
-async def run(start: Start, stdout: Hear, stderr: Hear) -> Ended:
+async def run(start: ProcessStart, stdout: Hear, stderr: Hear) -> ProcessExit:
     """OSError if it cannot be started, SpawnFailed if its cell is required and cannot be had."""
     how = await _how(start)
     try:
@@ -68,18 +68,18 @@ async def run(start: Start, stdout: Hear, stderr: Hear) -> Ended:
         await _clear_up(how)
 
 
-async def _run(start: Start, how: CellStart, stdout: Hear, stderr: Hear) -> Ended:
+async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) -> ProcessExit:
     transport, pipes = await _spawn(start, how, stdout, stderr)
     try:
         _feed(transport, start.stdin)
         timed_out = await _until_done(pipes, start.timeout_s)
         await _end(pipes, transport.get_pid(), how)
-        return Ended(_status(transport), timed_out, pipes.enough.done())
+        return ProcessExit(_status(transport), timed_out, pipes.enough.done())
     finally:
         await _leave(pipes, transport, how)
 
 
-async def _how(start: Start) -> CellStart:
+async def _how(start: ProcessStart) -> CellStart:
     """In a thread where programs may have to be tried out first."""
     if start.cell is not None:
         return await asyncio.to_thread(start.cell.start, start.argv, _named(start.folder), start.env)
@@ -88,7 +88,7 @@ async def _how(start: Start) -> CellStart:
 
 
 async def _spawn(
-    start: Start, how: CellStart, stdout: Hear, stderr: Hear
+    start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear
 ) -> tuple[asyncio.SubprocessTransport, "_Pipes"]:
     spawning = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(

@@ -15,12 +15,12 @@ from clawft.provider.function import tool
 MAX_LISTED = 1_000
 
 ListOwned = Callable[[Caller], Iterable[tuple[str, Resource]]]
-Read = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
+ReadResource = Callable[[str, str, Caller, Talk], Awaitable[bytes]]
 """The whole result, as `resources/read` gives it."""
 IsServer = Callable[[str, Caller], bool]
 
 
-class Row(Struct, rename="camel", omit_defaults=True):
+class ResourceRow(Struct, rename="camel", omit_defaults=True):
     server: str
     uri: str
     name: str
@@ -33,7 +33,7 @@ class _ReadResult(Struct):
 
 
 def resource_tools(
-    list_owned: ListOwned, read: Read, is_server: IsServer
+    list_owned: ListOwned, read: ReadResource, is_server: IsServer
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`list_resources` and `read_resource` over whatever the gateway offers this caller."""
 
@@ -41,7 +41,7 @@ def resource_tools(
     async def list_resources(
         ctx: ToolContext,
         server: Annotated[str | None, "the server to ask; all of them if left out"] = None,
-    ) -> list[Row]:
+    ) -> list[ResourceRow]:
         """List the resources of all servers, or of one."""
         found = (_row(owner, resource) for owner, resource in list_owned(ctx.caller) if server in (None, owner))
         rows = list(islice(found, MAX_LISTED))
@@ -67,5 +67,5 @@ def resource_tools(
     return list_resources, read_resource
 
 
-def _row(owner: str, resource: Resource) -> Row:
-    return Row(owner, resource.uri, resource.name, resource.description, resource.mime_type)
+def _row(owner: str, resource: Resource) -> ResourceRow:
+    return ResourceRow(owner, resource.uri, resource.name, resource.description, resource.mime_type)

@@ -49,7 +49,7 @@ _SAFE_TO_REPEAT = frozenset("GET HEAD PUT DELETE OPTIONS".split())
 BodyKind = Literal["json", "form", "text", "base64"]
 
 
-class Asked(Struct, frozen=True):
+class RestRequest(Struct, frozen=True):
     method: str
     url: str
     headers: Mapping[str, str]
@@ -86,7 +86,7 @@ def tools_with(settings: UrlPolicy | None) -> list[tuple[Callable[..., Any], boo
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], kind: BodyKind) -> Asked:
+def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], kind: BodyKind) -> RestRequest:
     verb = method.upper()
     if verb not in METHODS:
         raise InvalidArguments(f"method must be one of {', '.join(sorted(METHODS))}, not {method!r}")
@@ -96,7 +96,7 @@ def read_request(method: str, url: str, body: Any, headers: Mapping[str, str], k
     own = {"Accept": "application/json, */*;q=0.5", **({"Content-Type": content_type} if content else {})}
     given = check_headers(headers)
     lower = {name.lower() for name in given}
-    return Asked(verb, url, {**{k: v for k, v in own.items() if k.lower() not in lower}, **given}, content)
+    return RestRequest(verb, url, {**{k: v for k, v in own.items() if k.lower() not in lower}, **given}, content)
 
 
 def encode_body(body: Any, kind: BodyKind) -> tuple[bytes, str]:
@@ -140,7 +140,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _perform(
-    desk: LoginDesk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: Asked, max_bytes: int
+    desk: LoginDesk, policy: UrlPolicy, vault: Vault, provider: str, account: str, asked: RestRequest, max_bytes: int
 ) -> FetchedAnswer:
     login = choose(await vault.load(provider), provider, account, asked.url)
     renewal = desk.renewal(vault)
@@ -175,7 +175,7 @@ def choose(logins: list[Login], provider: str, account: str, url: str) -> Login:
     return found
 
 
-async def _with_patience(login: Login, policy: UrlPolicy, asked: Asked, max_bytes: int) -> FetchedAnswer:
+async def _with_patience(login: Login, policy: UrlPolicy, asked: RestRequest, max_bytes: int) -> FetchedAnswer:
     """Tries again where the server says that it is too busy, as long as it says."""
     headers = {**asked.headers, "Authorization": login.tokens.authorization}
     outgoing = FetchRequest(asked.method, headers, asked.body)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from clawft.builtin.confine import Place, open_file
+from clawft.builtin.confine import ConfinedPath, open_file
 from clawft.builtin.matcher import Matcher
 from clawft.builtin.tree import MAX_DEPTH, walk_places
 from clawft.provider.keeps import FIRST
@@ -49,7 +49,7 @@ class Matches(Struct, frozen=True):
     """Why there may be more: the bound that was reached."""
 
 
-def search_tree(top: Place, query: Query) -> Matches:
+def search_tree(top: ConfinedPath, query: Query) -> Matches:
     found: list[Match] = []
     looked = total = 0
     ends = time.monotonic() + MAX_SECONDS
@@ -86,7 +86,7 @@ def _bound(found: int, limit: int, total: int, ends: float) -> str:
     return ""
 
 
-def _texts(top: Place, glob: str | None) -> Iterator[tuple[str, bytes]]:
+def _texts(top: ConfinedPath, glob: str | None) -> Iterator[tuple[str, bytes]]:
     for found in _files(top):
         if glob is not None and not (fnmatchcase(found.name, glob) or fnmatchcase(found.relative, glob)):
             continue
@@ -95,7 +95,7 @@ def _texts(top: Place, glob: str | None) -> Iterator[tuple[str, bytes]]:
             yield found.relative, content
 
 
-def _files(top: Place) -> Iterator[Place]:
+def _files(top: ConfinedPath) -> Iterator[ConfinedPath]:
     if not stat.S_ISDIR(top.stat().st_mode):
         yield top
         return
@@ -104,7 +104,7 @@ def _files(top: Place) -> Iterator[Place]:
             yield found
 
 
-def _read(found: Place) -> bytes | None:
+def _read(found: ConfinedPath) -> bytes | None:
     """The content of a text file; None for a binary one and for what cannot be read."""
     try:
         with open_file(found) as file:

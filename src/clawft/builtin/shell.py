@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.cells import cell_for
 from clawft.builtin.confine import open_folder
-from clawft.builtin.process import Start, Tail, clear_environment, path_of, run
+from clawft.builtin.process import ProcessStart, Tail, clear_environment, path_of, run
 from clawft.errors import ExecutionFailed, InvalidArguments, SpawnFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -50,7 +50,7 @@ class ShellSettings(Struct, frozen=True):
     """What holds a command: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
-class Finished(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     exit_code: int
     """Negative: ended by that signal."""
     stdout: Annotated[str, LAST]
@@ -72,7 +72,7 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
         ctx: ToolContext,
         cwd: Annotated[str, Meta(description="folder to run in, relative to the workspace")] = ".",
         timeout_s: Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S)] = 120,
-    ) -> Finished:
+    ) -> CommandResult:
         """Run one program in the workspace and return its exit code and output.
 
         Quotes work as in a shell; pipes, redirects, variables, globs and `&&` do not. It may write to the workspace
@@ -95,18 +95,18 @@ def shell_tool(settings: ShellSettings) -> Callable[..., Any]:
     return execute
 
 
-def _start(argv: list[str], folder: int, timeout_s: int, settings: ShellSettings, workspace: Path) -> Start:
+def _start(argv: list[str], folder: int, timeout_s: int, settings: ShellSettings, workspace: Path) -> ProcessStart:
     env = clear_environment()
     found = [find_program(argv[0], folder, env["PATH"]), *argv[1:]]
     cell = cell_for(MANIFEST, settings.sandbox, workspace, found, os.path.realpath(path_of(folder)))
-    return Start(found, folder, env, timeout_s, cell=cell)
+    return ProcessStart(found, folder, env, timeout_s, cell=cell)
 
 
-async def _finish(start: Start) -> Finished:
+async def _finish(start: ProcessStart) -> CommandResult:
     out, err = Tail(MAX_OUTPUT_BYTES), Tail(MAX_OUTPUT_BYTES)
     ended = await run(start, out.add, err.add)
     told = out.text(), err.text()
-    return Finished(ended.status, *told, ended.timed_out, truncated=bool(out.lost or err.lost))
+    return CommandResult(ended.status, *told, ended.timed_out, truncated=bool(out.lost or err.lost))
 
 
 def split_command(command: str) -> list[str]:

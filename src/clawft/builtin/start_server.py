@@ -19,7 +19,7 @@ _FORM: Mapping[str, Any] = {
 }
 
 
-class Waiting(Struct, frozen=True):
+class WaitingServer(Struct, frozen=True):
     """A server that waits: what it would start, line by line, and the command that approves it."""
 
     name: str
@@ -32,7 +32,7 @@ class Waiting(Struct, frozen=True):
 
 
 def start_server_tool(
-    waiting: Callable[[], Awaitable[Mapping[str, Waiting]]], approve: Callable[[Waiting], Awaitable[None]]
+    waiting: Callable[[], Awaitable[Mapping[str, WaitingServer]]], approve: Callable[[WaitingServer], Awaitable[None]]
 ) -> Callable[..., Any]:
     declined: set[str] = set()
 
@@ -57,7 +57,7 @@ def start_server_tool(
     return start_server
 
 
-def _message(server: Waiting) -> str:
+def _message(server: WaitingServer) -> str:
     """The words of the workspace stand behind bars, so that they cannot pass for ours."""
     shown = [f"│ {part}" for line in server.lines for part in line.splitlines()]
     changed = f" It is not what you approved (weft approvals diff {server.name})." if server.changed else ""

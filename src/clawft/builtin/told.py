@@ -16,13 +16,13 @@ _encode = msgspec.json.encode
 _members = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Told(Protocol):
+class ResultWithText(Protocol):
     """A result that can say itself in a few lines."""
 
     def text(self) -> str: ...
 
 
-class Words(TypedDict, total=False):
+class ToolWords(TypedDict, total=False):
     """What `@tool` takes."""
 
     name: str
@@ -37,8 +37,8 @@ class Words(TypedDict, total=False):
 class Recipe(Struct, frozen=True):
     """A tool that still lacks what its first parameter is: the way to git, or to an editor."""
 
-    function: Callable[..., Awaitable[Told]]
-    words: Words
+    function: Callable[..., Awaitable[ResultWithText]]
+    words: ToolWords
 
     @property
     def name(self) -> str:
@@ -59,12 +59,12 @@ class Recipe(Struct, frozen=True):
         return run
 
 
-def recipe(**words: Unpack[Words]) -> Callable[[Callable[..., Awaitable[Told]]], Recipe]:
+def recipe(**words: Unpack[ToolWords]) -> Callable[[Callable[..., Awaitable[ResultWithText]]], Recipe]:
     """Mark `async def status(git: Git, repo_path: str, …) -> StatusResult` as a tool to be."""
     return lambda function: Recipe(function, words)
 
 
-def reply(result: Told) -> Reply:
+def reply(result: ResultWithText) -> Reply:
     """The structured form, and the short one for those who read."""
     content = b'{"content":[{"type":"text","text":' + _encode(result.text()) + b'}],"structuredContent":'
     return Reply(content + _encode(result) + b"}")

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 
-from clawft.builtin.confine import SHARED, Place, is_ours
+from clawft.builtin.confine import SHARED, ConfinedPath, is_ours
 
 MAX_DEPTH = 64
 CLOSED = frozenset({".git"})
@@ -12,25 +12,25 @@ CLOSED = frozenset({".git"})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def walk_tree(top: Place, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
+def walk_tree(top: ConfinedPath, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
     """Paths (from the workspace) and what they are, in order. What vanishes meanwhile is left out."""
     for name, status, _ in walk_places(top, MAX_DEPTH if recursive else 1):
         yield name, status
 
 
-def walk_places(top: Place, depth: int) -> Iterator[tuple[str, os.stat_result, Place]]:
+def walk_places(top: ConfinedPath, depth: int) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
     """Like `walk_tree`, with the place of each, open until the next one is asked for."""
     folder = top.open(_FOLDER)
     prefix = "" if top.relative == "." else f"{top.relative}/"
     try:
         names = os.listdir(folder)
         for name in sorted(SHARED.intersection(names) if is_ours(folder) else names):
-            yield from _entry(Place(folder, name, prefix + name), depth)
+            yield from _entry(ConfinedPath(folder, name, prefix + name), depth)
     finally:
         os.close(folder)
 
 
-def _entry(found: Place, depth: int) -> Iterator[tuple[str, os.stat_result, Place]]:
+def _entry(found: ConfinedPath, depth: int) -> Iterator[tuple[str, os.stat_result, ConfinedPath]]:
     try:
         status = found.stat()
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 
-from clawft.builtin.confine import Place, open_file, place
+from clawft.builtin.confine import ConfinedPath, open_file, place
 from clawft.builtin.tree import walk_tree
 from clawft.errors import BadParams, ToolError, ToolNotFound
 from clawft.model import Call, Prompt, PromptArgument, Resource, ResourceContent, ResourceTemplate
@@ -205,7 +205,7 @@ def _said(text: str, prompt: Prompt) -> dict[str, Any]:
     return {"description": prompt.description, "messages": [message]}
 
 
-def _beginning_with(folder: Place, start: str) -> Any:
+def _beginning_with(folder: ConfinedPath, start: str) -> Any:
     for path, status in walk_tree(folder, recursive=False):
         if path.rpartition("/")[2].startswith(start) and whole(path) == path:
             yield f"{path}/" if stat.S_ISDIR(status.st_mode) else path

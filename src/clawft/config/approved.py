@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from clawft.builtin.start_server import Waiting
+from clawft.builtin.start_server import WaitingServer
 from clawft.config.layers import FoundServer, Sources
 from clawft.config.scripts import digest, digests, scripts, stamp
 from clawft.config.secrecy import masked_values, read_url, read_words, told_by_digest
@@ -146,11 +146,11 @@ def changed_since(book: Approvals, found: FoundServer, sources: Sources) -> Spaw
     return SpawnFailed(f"{name} is not what was approved to be started", hint=grant_command(name, found))
 
 
-def waiting_launch(name: str, found: FoundServer, *, changed: bool) -> Waiting:
+def waiting_launch(name: str, found: FoundServer, *, changed: bool) -> WaitingServer:
     """A server that waits, as the person is asked about it."""
     shown = shown_launch(found)
     lines = [f"{key}: {_plain(value)}" for key, value in shown.items()]
-    return Waiting(name, str(found.origin), lines, pin(shown), grant_command(name, found), changed)
+    return WaitingServer(name, str(found.origin), lines, pin(shown), grant_command(name, found), changed)
 
 
 def _plain(value: Any) -> str:

@@ -16,7 +16,7 @@ from clawft.config.settings import Settings
 from clawft.errors import ClawftError, NotConnected, PermissionDenied
 
 if TYPE_CHECKING:  # loaded with the first server
-    from clawft.builtin.start_server import Waiting
+    from clawft.builtin.start_server import WaitingServer
     from clawft.config.layers import FoundServer, Sources
     from clawft.config.servers import Servers
     from clawft.config.watch import Stamps
@@ -163,7 +163,7 @@ class ServerFiles:
 
     # ── servers that wait ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def waiting_launches(self) -> Mapping[str, Waiting]:
+    async def waiting_launches(self) -> Mapping[str, WaitingServer]:
         """Programs are read for it, and those can be large: not on the loop."""
         from clawft.config.approved import waiting_launch
 
@@ -180,7 +180,7 @@ class ServerFiles:
 
         return has_changed(self._approvals, found, self._sources)
 
-    async def approve_launch(self, asked: Waiting) -> None:
+    async def approve_launch(self, asked: WaitingServer) -> None:
         """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""
         from clawft.config.approved import launch_approval
 

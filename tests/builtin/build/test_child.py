@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from clawft.builtin import process
 from clawft.builtin.build import child
-from clawft.builtin.build.child import Ended, Lines, run_lines
-from clawft.builtin.process import Start
+from clawft.builtin.build.child import BuilderExit, LineCutter, run_lines
+from clawft.builtin.process import ProcessStart
 from tests.builtin.build.trusting import gone, until
 from tests.growth import grows_linearly
 from tests.requirements import requirement
@@ -46,8 +46,8 @@ def nothing(line: str) -> None:
     pass
 
 
-def python(code: str, folder: int, timeout_s: float = 30) -> Start:
-    return Start([sys.executable, "-c", code], folder, dict(os.environ), timeout_s)
+def python(code: str, folder: int, timeout_s: float = 30) -> ProcessStart:
+    return ProcessStart([sys.executable, "-c", code], folder, dict(os.environ), timeout_s)
 
 
 @requirement("CARGO-03")
@@ -56,7 +56,7 @@ async def test_lines_of_both_streams_and_the_exit_code(folder: int) -> None:
     err: list[str] = []
     code = "import sys; print('a\\nb'); print('c', file=sys.stderr); sys.stdout.write('no end'); sys.exit(3)"
     ended = await run_lines(python(code, folder), out.append, err.append)
-    assert (ended, out, err) == (Ended(3), ["a", "b", "no end"], ["c"])
+    assert (ended, out, err) == (BuilderExit(3), ["a", "b", "no end"], ["c"])
 
 
 @requirement("CARGO-03")
@@ -102,7 +102,7 @@ async def test_a_child_that_outlives_its_builder_is_ended_too(folder: int, tmp_p
     code = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {DEAF!r}]); print(p.pid)"
     out: list[str] = []
     ended = await asyncio.wait_for(run_lines(python(code, folder), out.append, nothing), 30)
-    assert ended == Ended(0)
+    assert ended == BuilderExit(0)
     await until(lambda: gone(int(out[0])))
 
 
@@ -118,11 +118,11 @@ async def test_a_secret_is_blotted_out(folder: int) -> None:
 def test_any_split_of_a_stream_gives_the_same_lines(parts: list[bytes], size: int) -> None:
     stream = b"".join(parts)
     whole: list[str] = []
-    lines = Lines(whole.append)
+    lines = LineCutter(whole.append)
     lines.add(stream)
     lines.end()
     pieces: list[str] = []
-    lines = Lines(pieces.append)
+    lines = LineCutter(pieces.append)
     for at in range(0, len(stream), size):
         lines.add(stream[at : at + size])
     lines.end()
@@ -132,7 +132,7 @@ def test_any_split_of_a_stream_gives_the_same_lines(parts: list[bytes], size: in
 def test_a_line_too_long_is_cut_and_the_next_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "MAX_LINE_BYTES", 10)
     heard: list[str] = []
-    lines = Lines(heard.append)
+    lines = LineCutter(heard.append)
     for piece in (b"x" * 8, b"y" * 8, b"z" * 8, b"\nnext\n"):
         lines.add(piece)
     assert heard == ["xxxxxxxxyy", "next"]
@@ -141,7 +141,7 @@ def test_a_line_too_long_is_cut_and_the_next_is_whole(monkeypatch: pytest.Monkey
 @requirement("QUAL-12")
 def test_a_line_without_end_is_looked_at_once() -> None:
     def hear(pieces: int) -> None:
-        lines = Lines(lambda _: None)
+        lines = LineCutter(lambda _: None)
         for _ in range(pieces):
             lines.add(b"x" * 4096)
         lines.end()

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.build import fit, log
-from clawft.builtin.build.child import Ended
+from clawft.builtin.build.child import BuilderExit
 from clawft.builtin.build.fit import first_of, fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
 from clawft.builtin.build.report import Case, Diagnostic, summed, unique
-from clawft.builtin.build.run import Heard, output_of
+from clawft.builtin.build.run import RunRecord, output_of
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.cargo.run import MAX_MESSAGES_BYTES
-from clawft.builtin.process import Start
+from clawft.builtin.process import ProcessStart
 from clawft.errors import ExecutionFailed
 from clawft.guard.result import DEFAULT_LIMIT
 from tests.builtin.build.trusting import Listener
@@ -64,14 +64,14 @@ def test_a_finding_too_large_gives_up_its_details() -> None:
 @requirement("CARGO-03")
 def test_all_parts_at_their_bounds_are_below_the_bound_of_a_result() -> None:
     """Else the result guard would leave out the structure."""
-    heard = Heard(CargoParser(Listener().progress))
+    heard = RunRecord(CargoParser(Listener().progress))
     heard.stdout("running 30000 tests")
     for number in range(30_000):
         heard.stdout(f"test case_{number} ... ok")
         heard.stdout("\x1b")
         heard.stderr(f"error: a finding {number}\n")
         heard.stderr(f"  --> src/file.rs:{number}:1")
-    told, whole = output_of(Start([], 0, {}, 300), Ended(1), heard)
+    told, whole = output_of(ProcessStart([], 0, {}, 300), BuilderExit(1), heard)
     assert told.tests is not None
     assert told.tests.passed == 30_000
     assert told.tests.left_out

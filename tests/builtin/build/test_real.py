@@ -11,7 +11,7 @@ import pytest
 
 from clawft.builtin.build.family import MANIFEST
 from clawft.builtin.build.task import environment
-from clawft.builtin.build.tasks import Task
+from clawft.builtin.build.tasks import DeclaredTask
 from clawft.errors import ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest
 from tests import peers
@@ -82,7 +82,7 @@ def venv(trusting: Path) -> Path:
 @requirement("PLUG-01", "PLUG-04")
 def test_the_family_has_a_manifest_and_its_environment_follows_it() -> None:
     assert MANIFEST.id == "com.clawft.plugin-build"
-    env = environment(Task("make", env={"MODE": "x"}), {"PATH": "/bin", "HOME": "/h", "API_TOKEN": "secret"})
+    env = environment(DeclaredTask("make", env={"MODE": "x"}), {"PATH": "/bin", "HOME": "/h", "API_TOKEN": "secret"})
     assert env == {"PATH": "/bin", "HOME": "/h", "LANG": "C.UTF-8", "NO_COLOR": "1", "MODE": "x"}
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.build.tasks import FILE, MAX_FILE_BYTES, MAX_TASKS, Task, find_task, read_tasks, tasks_in
+from clawft.builtin.build.tasks import FILE, MAX_FILE_BYTES, MAX_TASKS, DeclaredTask, find_task, read_tasks, tasks_in
 from clawft.errors import ExecutionFailed, InvalidConfig, PermissionDenied
 from tests.builtin.build.trusting import Listener, call_as, provider_of
 from tests.requirements import requirement
@@ -34,7 +34,7 @@ def test_what_is_declared_is_read(workspace: Path) -> None:
     assert read_tasks(workspace) == {}
     declare(workspace, GOOD.replace('"all of it"', "all"))
     tasks = read_tasks(workspace)
-    assert tasks["all"] == Task("make")
+    assert tasks["all"] == DeclaredTask("make")
     unit = tasks["unit"]
     assert (unit.kind, unit.args, unit.env, unit.timeout_s) == ("test", ("tests", "-q"), {"PYTHONPATH": "src"}, 300)
 
@@ -91,12 +91,12 @@ def test_an_unknown_task_is_told_with_those_there_are() -> None:
     with pytest.raises(
         ExecutionFailed, match=r"there is no task 'unti', did you mean 'unit'\? \(declared: unit, all\)"
     ):
-        find_task({"unit": Task("pytest"), "all": Task("make")}, "unti", "run")
+        find_task({"unit": DeclaredTask("pytest"), "all": DeclaredTask("make")}, "unti", "run")
     with pytest.raises(ExecutionFailed, match="no tasks are declared") as wrong:
         find_task({}, "unit", "run")
     assert FILE in wrong.value.hint
     with pytest.raises(ExecutionFailed) as wrong:
-        find_task({"unit": Task("pytest")}, "x" * 10_000_000, "run")
+        find_task({"unit": DeclaredTask("pytest")}, "x" * 10_000_000, "run")
     assert len(str(wrong.value)) < 200
 
 

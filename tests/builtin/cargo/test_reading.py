@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from clawft.builtin.build.report import Case, Diagnostic, Edit, Span, Suggestion
+from clawft.builtin.build.report import Case, Diagnostic, Span, SuggestedEdit, Suggestion
 from clawft.builtin.build.run import Keep
 from clawft.builtin.cargo.libtest import MAX_FAILURE_BYTES, Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
-from clawft.builtin.cargo.stderr import Progress
+from clawft.builtin.cargo.stderr import CargoProgress
 from tests.builtin.build.trusting import Listener
 from tests.requirements import requirement
 
@@ -49,8 +49,10 @@ def test_a_finding_has_places_notes_and_edits() -> None:
         ),
         ("on by default",),
         (
-            Suggestion("prefix it", (Edit("src/lib.rs", 6, 9, 6, 15, "_x"),), True),
-            Suggestion("prefix it", (Edit("src/lib.rs", 6, 9, 6, 15, "_x"), Edit("src/lib.rs", 6, 9, 6, 15))),
+            Suggestion("prefix it", (SuggestedEdit("src/lib.rs", 6, 9, 6, 15, "_x"),), True),
+            Suggestion(
+                "prefix it", (SuggestedEdit("src/lib.rs", 6, 9, 6, 15, "_x"), SuggestedEdit("src/lib.rs", 6, 9, 6, 15))
+            ),
         ),
     )  # fmt: skip - places as they are read
 
@@ -226,7 +228,7 @@ def test_progress_only_grows_and_knows_the_total_from_the_bar() -> None:
 
 @requirement("CARGO-06")
 def test_more_steps_than_the_bar_promised_are_no_contradiction() -> None:
-    progress = Progress(total=1)
+    progress = CargoProgress(total=1)
     for name in "ab":
         progress.hear(f"   Compiling {name} v1")
     assert (progress.reached, progress.all) == (2, 2)

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.cargo.asked import MANIFEST, Asked, CargoSettings
+from clawft.builtin.cargo.asked import MANIFEST, CargoRequest, CargoSettings
 from clawft.builtin.cargo.publish import prepare
-from clawft.builtin.cargo.registry import Registry, find_registry, token_of
+from clawft.builtin.cargo.registry import CrateRegistry, find_registry, token_of
 from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied
 from clawft.provider.manifest import Manifest
 from tests.requirements import requirement
 
-LOCAL = Registry("my-own", "sparse+http://127.0.0.1:9/index/")
+LOCAL = CrateRegistry("my-own", "sparse+http://127.0.0.1:9/index/")
 CONFIG = f'[registries.my-own]\nindex = "{LOCAL.index}"\n'
 SECRET = "t0k3n-of-mine"
 
@@ -27,7 +27,9 @@ def cargo_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @requirement("PLUG-04")
 def test_crates_io_and_what_the_user_named(cargo_home: Path) -> None:
-    assert find_registry(None, cargo_home, MANIFEST) == find_registry("crates-io", cargo_home, MANIFEST) == Registry()
+    assert (
+        find_registry(None, cargo_home, MANIFEST) == find_registry("crates-io", cargo_home, MANIFEST) == CrateRegistry()
+    )
     assert find_registry("my-own", cargo_home, MANIFEST) == LOCAL
     (cargo_home / "config.toml").rename(cargo_home / "config")
     assert find_registry("my-own", cargo_home, MANIFEST) == LOCAL
@@ -54,7 +56,7 @@ def test_any_other_registry_is_refused(cargo_home: Path) -> None:
 def test_a_token_is_the_one_meant_for_its_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARGO_REGISTRY_TOKEN", SECRET)
     monkeypatch.setenv("CARGO_REGISTRIES_MY_OWN_TOKEN", "other")
-    assert token_of("secret://env/CARGO_REGISTRY_TOKEN", Registry()) == SECRET
+    assert token_of("secret://env/CARGO_REGISTRY_TOKEN", CrateRegistry()) == SECRET
     assert token_of("secret://env/CARGO_REGISTRIES_MY_OWN_TOKEN", LOCAL) == "other"
 
 
@@ -82,7 +84,7 @@ def test_no_other_secret_can_be_sent_there(reference: str, monkeypatch: pytest.M
 @requirement("PLUG-04")
 def test_a_token_itself_is_refused_and_not_repeated() -> None:
     with pytest.raises(ExecutionFailed, match="never the token itself") as refused:
-        token_of(SECRET, Registry())
+        token_of(SECRET, CrateRegistry())
     assert SECRET not in str(refused.value)
 
 
@@ -90,11 +92,11 @@ def test_a_token_itself_is_refused_and_not_repeated() -> None:
 def test_a_token_that_is_not_there_or_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CARGO_REGISTRY_TOKEN", raising=False)
     with pytest.raises(ClawftError, match="is not there"):
-        token_of("secret://env/CARGO_REGISTRY_TOKEN", Registry())
+        token_of("secret://env/CARGO_REGISTRY_TOKEN", CrateRegistry())
     for odd in ("", "two\nlines"):
         monkeypatch.setenv("CARGO_REGISTRY_TOKEN", odd)
         with pytest.raises(ExecutionFailed, match="no token has"):
-            token_of("secret://env/CARGO_REGISTRY_TOKEN", Registry())
+            token_of("secret://env/CARGO_REGISTRY_TOKEN", CrateRegistry())
 
 
 @requirement("CARGO-10")
@@ -102,10 +104,10 @@ def test_a_rehearsal_knows_no_token_and_both_name_the_registry(
     cargo_home: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CARGO_REGISTRIES_MY_OWN_TOKEN", SECRET)
-    asked, reference = Asked(".", 10, CargoSettings()), "secret://env/CARGO_REGISTRIES_MY_OWN_TOKEN"
+    asked, reference = CargoRequest(".", 10, CargoSettings()), "secret://env/CARGO_REGISTRIES_MY_OWN_TOKEN"
     told = prepare(asked, workspace, True, "my-own", reference)
     env = {"CARGO_REGISTRIES_MY_OWN_INDEX": LOCAL.index}
-    assert told == Asked(".", 10, CargoSettings(), ("--registry", "my-own", "--dry-run"), env)
+    assert told == CargoRequest(".", 10, CargoSettings(), ("--registry", "my-own", "--dry-run"), env)
     told = prepare(asked, workspace, False, "my-own", reference)
     assert (told.more, told.publishes) == (("--registry", "my-own"), True)
     assert told.secret == told.env["CARGO_REGISTRIES_MY_OWN_TOKEN"] == SECRET

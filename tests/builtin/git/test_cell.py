@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clawft.builtin.git import GitSettings, cell
-from clawft.builtin.git.cell import Held, Run, cell_of, held
+from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_of, surroundings_of
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from clawft.sandbox.bounds import access_to
 from clawft.sandbox.probe import Means
@@ -19,8 +19,8 @@ WHO = {"author_name": NAME, "author_email": EMAIL}
 
 
 @pytest.fixture
-def around(workspace: Path) -> Held:
-    return held("/usr/bin/git", workspace, GitSettings())
+def around(workspace: Path) -> CellSurroundings:
+    return surroundings_of("/usr/bin/git", workspace, GitSettings())
 
 
 @requirement("PLUG-04")
@@ -110,7 +110,7 @@ async def test_where_nothing_can_hold_it_a_required_cell_refuses(
     assert "weft doctor" in refused.value.hint
 
 
-def rules(around: Held, work: Run, sandbox: str = "auto") -> tuple[str, str, str, tuple[str, ...]]:
+def rules(around: CellSurroundings, work: RunPurpose, sandbox: str = "auto") -> tuple[str, str, str, tuple[str, ...]]:
     """What it may do with the workspace, the home folder and its keys, and which hosts it reaches."""
     found = cell_of(around, work, GitSettings(sandbox=sandbox, hosts=("git.example",)))
     assert found is not None
@@ -125,27 +125,27 @@ HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "git.example")
 
 
 @requirement("PLUG-04")
-def test_each_kind_of_work_gets_what_it_needs(around: Held) -> None:
-    assert rules(around, Run(trusted=False), "strict") == ("read", "hide", "hide", ())
-    assert rules(around, Run(trusted=False, write=True)) == ("write", "hide", "hide", ())
-    assert rules(around, Run(trusted=False, write=True, protocols=["file"])) == ("write", "hide", "hide", ())
-    assert rules(around, Run(trusted=False, write=True, protocols=["https"])) == ("write", "hide", "hide", HOSTS)
-    assert rules(around, Run(trusted=False, write=True, protocols=["ssh"])) == ("write", "hide", "read", ("*",))
-    assert rules(around, Run(trusted=True)) == ("write", "read", "read", ())
-    assert rules(around, Run(trusted=True, write=True)) == ("write", "read", "read", HOSTS)
-    assert rules(around, Run(trusted=True), "strict") == ("write", "hide", "hide", ())
+def test_each_kind_of_work_gets_what_it_needs(around: CellSurroundings) -> None:
+    assert rules(around, RunPurpose(trusted=False), "strict") == ("read", "hide", "hide", ())
+    assert rules(around, RunPurpose(trusted=False, write=True)) == ("write", "hide", "hide", ())
+    assert rules(around, RunPurpose(trusted=False, write=True, protocols=["file"])) == ("write", "hide", "hide", ())
+    assert rules(around, RunPurpose(trusted=False, write=True, protocols=["https"])) == ("write", "hide", "hide", HOSTS)
+    assert rules(around, RunPurpose(trusted=False, write=True, protocols=["ssh"])) == ("write", "hide", "read", ("*",))
+    assert rules(around, RunPurpose(trusted=True)) == ("write", "read", "read", ())
+    assert rules(around, RunPurpose(trusted=True, write=True)) == ("write", "read", "read", HOSTS)
+    assert rules(around, RunPurpose(trusted=True), "strict") == ("write", "hide", "hide", ())
 
 
 @requirement("PLUG-04", "GIT-11")
-def test_a_look_at_a_repository_that_is_not_trusted_is_spared_its_cost(around: Held) -> None:
-    assert cell_of(around, Run(trusted=False), GitSettings()) is None
+def test_a_look_at_a_repository_that_is_not_trusted_is_spared_its_cost(around: CellSurroundings) -> None:
+    assert cell_of(around, RunPurpose(trusted=False), GitSettings()) is None
     for sandbox in ("strict", "require"):
-        assert cell_of(around, Run(trusted=False), GitSettings(sandbox=sandbox)) is not None
+        assert cell_of(around, RunPurpose(trusted=False), GitSettings(sandbox=sandbox)) is not None
 
 
 @requirement("PLUG-04")
-def test_the_users_own_configuration_is_seen_where_it_is_read(around: Held) -> None:
-    found = cell_of(around, Run(trusted=False, users_own=True), GitSettings(sandbox="strict"))
+def test_the_users_own_configuration_is_seen_where_it_is_read(around: CellSurroundings) -> None:
+    found = cell_of(around, RunPurpose(trusted=False, users_own=True), GitSettings(sandbox="strict"))
     assert found is not None
     assert found.bounds is not None
     assert access_to(f"{around.around.home}/.gitconfig", found.bounds.rules) == "read"
@@ -156,12 +156,12 @@ def test_a_path_in_a_variable_the_user_passes_on_is_open(workspace: Path, tmp_pa
     socket = tmp_path / "agent.sock"
     socket.touch()
     settings = GitSettings(variables=("SSH_AUTH_SOCK",))
-    known = held("/usr/bin/git", workspace, settings, {"SSH_AUTH_SOCK": str(socket)})
-    found = cell_of(known, Run(trusted=True), settings)
+    known = surroundings_of("/usr/bin/git", workspace, settings, {"SSH_AUTH_SOCK": str(socket)})
+    found = cell_of(known, RunPurpose(trusted=True), settings)
     assert found is not None
     assert found.bounds is not None
     assert access_to(str(socket.resolve()), found.bounds.rules) == "write"
-    closed = cell_of(known, Run(trusted=False, write=True), settings)
+    closed = cell_of(known, RunPurpose(trusted=False, write=True), settings)
     assert closed is not None
     assert closed.bounds is not None
     assert access_to(str(socket.resolve()), closed.bounds.rules) == "empty"

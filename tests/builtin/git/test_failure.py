@@ -3,7 +3,7 @@
 import pytest
 
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.run import Output
+from clawft.builtin.git.run import GitOutput
 from tests.requirements import requirement
 
 
@@ -33,6 +33,6 @@ from tests.requirements import requirement
     ],
 )
 def test_errors_say_what_happened(err: str, told: str) -> None:
-    error = failed("t", Output(128, b"", err))
+    error = failed("t", GitOutput(128, b"", err))
     assert told in error.message
     assert len(str(error)) < 1000

@@ -10,7 +10,7 @@ import pytest
 
 from clawft.builtin.git import GitSettings
 from clawft.builtin.git.family import RECIPES
-from clawft.builtin.git.hostile import Work, find, forms, read_listing
+from clawft.builtin.git.hostile import GitWork, find, forms, read_listing
 from clawft.errors import PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, environment, git, said
 from tests.builtin.git.poison import REFUSED_KEYS, Poisoned, add_key
@@ -268,5 +268,5 @@ def test_listings_are_read_by_scope_and_name() -> None:
     assert keys == ["filter.A b.clean", "hook.x.command", "a.b"]
     found = find(keys)
     assert found.overridden == {"filter.A b.clean": ""}
-    assert found.refused == {"hook.x.command": Work.LOOK}
+    assert found.refused == {"hook.x.command": GitWork.LOOK}
     assert forms("filter.a.b.clean") == ("filter.a.b.clean", "filter.*.clean", "filter.*")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.git import MANIFEST, GitSettings, words
-from clawft.builtin.git.address import Address, check_address, read_address
+from clawft.builtin.git.address import RemoteAddress, check_address, read_address
 from clawft.errors import ExecutionFailed, InvalidArguments, PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, NAME, Tools, fingerprint, git
 from tests.requirements import requirement
@@ -168,7 +168,7 @@ async def test_addresses_that_may_not(tools: Tools, workspace: Path, url: str) -
 
 @requirement("GIT-12", "PLUG-04")
 def test_a_refused_host_names_the_permission_and_the_user_may_add_it() -> None:
-    address = Address("https", "https://git.example/x", "git.example")
+    address = RemoteAddress("https", "https://git.example/x", "git.example")
     with pytest.raises(PermissionDenied, match=r"network 'git\.example' \(a person can add it: \[git\] hosts = "):
         check_address("clone", address, MANIFEST, local=True)
     check_address("clone", address, GitSettings(hosts=("*.example",)).manifest(), local=True)

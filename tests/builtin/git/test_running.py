@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from clawft.builtin.git import Bounds, GitSettings, git_tools
 from clawft.builtin.git import program as program_module
-from clawft.builtin.git.program import NO_PROTOCOL, Program, environment, program
-from clawft.builtin.git.progress import Progress
-from clawft.builtin.git.run import Limits, run
+from clawft.builtin.git.program import NO_PROTOCOL, GitProgram, environment, program
+from clawft.builtin.git.progress import GitProgress
+from clawft.builtin.git.run import RunLimits, run
 from clawft.errors import ExecutionFailed
 from clawft.model import Call, Caller, Origin, SilentTalk
 from clawft.provider.context import ToolContext
@@ -31,7 +31,7 @@ from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # processes that take their time
 
-LIMITS = Limits(seconds=30, output_bytes=1000, error_bytes=1000)
+LIMITS = RunLimits(seconds=30, output_bytes=1000, error_bytes=1000)
 
 
 async def until(true: Callable[[], bool], seconds: float = 10) -> None:
@@ -49,7 +49,7 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-async def start(argv: list[str], folder: Path, limits: Limits = LIMITS, **more: Any) -> Any:
+async def start(argv: list[str], folder: Path, limits: RunLimits = LIMITS, **more: Any) -> Any:
     return await run(argv, tool="t", folder=str(folder), env={}, limits=limits, **more)
 
 
@@ -97,7 +97,7 @@ async def test_a_cancelled_clone_leaves_nothing(workspace: Path, repo: Path, mon
         f'#!/bin/sh\nlast="$(eval echo \\${{$#}})"\nmkdir -p "$last/half"\necho $$ > "{slow}/pid"\nexec sleep 600\n'
     )
     (slow / "git").chmod(0o755)
-    fake = Program((str(slow / "git"), "--no-pager"), ())
+    fake = GitProgram((str(slow / "git"), "--no-pager"), ())
     monkeypatch.setattr("clawft.builtin.git.clone.program", lambda: fake)
     running = asyncio.create_task(Tools(workspace)("clone", url="r", target_path="copy"))
     await until((slow / "pid").exists)
@@ -184,7 +184,7 @@ LINES = (
 def test_progress_is_the_same_however_it_arrives(cuts: list[int]) -> None:
     def steps(pieces: list[bytes]) -> list[str]:
         found: list[str] = []
-        progress = Progress(lambda done, total, message: found.append(f"{done:g} {message}"))
+        progress = GitProgress(lambda done, total, message: found.append(f"{done:g} {message}"))
         for piece in pieces:
             progress.feed(piece)
         return found

@@ -3,15 +3,15 @@
 import pytest
 
 from clawft.builtin.ide.lsp import known
-from clawft.builtin.ide.lsp.known import Known, KnownFiles
+from clawft.builtin.ide.lsp.known import FileDiagnostics, KnownFiles
 from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, Position, Range
 from tests.requirements import requirement
 
 PLACE = Range(Position(0, 0), Position(0, 1))
 
 
-def judged(text: str, count: int = 1) -> Known:
-    return Known([Diagnostic(PLACE, DiagnosticSeverity.ERROR, text)] * count, 1, 0.0)
+def judged(text: str, count: int = 1) -> FileDiagnostics:
+    return FileDiagnostics([Diagnostic(PLACE, DiagnosticSeverity.ERROR, text)] * count, 1, 0.0)
 
 
 @requirement("IDE-09", "QUAL-12")

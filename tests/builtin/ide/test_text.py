@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.ide.model import Position, Range, TextEdit
-from clawft.builtin.ide.text import Map, apply, find_anchor, hunks, lines_of, units, with_ends_of
+from clawft.builtin.ide.text import TextMap, apply, find_anchor, hunks, lines_of, units, with_ends_of
 from clawft.errors import IdeFailed
 from tests.requirements import requirement
 
@@ -18,7 +18,7 @@ def at(line: int, character: int) -> Position:
 
 @requirement("IDE-01")
 def test_characters_are_utf16_units() -> None:
-    places = Map('x = "😀ü" + nam\n')
+    places = TextMap('x = "😀ü" + nam\n')
     assert places.offset(at(0, 9)) == 8
     assert places.text[places.offset(at(0, 12)) :].startswith("nam")
     assert places.position(places.text.index("nam")) == at(0, 12)
@@ -36,7 +36,7 @@ def test_characters_are_utf16_units() -> None:
 )
 def test_a_place_that_is_not_there_is_an_error(position: Position, why: str) -> None:
     with pytest.raises(IdeFailed, match=why) as caught:
-        Map("a😀b\n").offset(position)
+        TextMap("a😀b\n").offset(position)
     assert caught.value.kind == "bad_range"
 
 
@@ -44,13 +44,13 @@ def test_a_place_that_is_not_there_is_an_error(position: Position, why: str) -> 
 def test_only_line_ends_end_lines() -> None:
     assert lines_of("a\r\nb\rc\nd\fe\u2028f") == ["a\r\n", "b\r", "c\n", "d\fe\u2028f"]
     assert lines_of("") == [""]
-    assert Map("a\n").end() == at(1, 0)
+    assert TextMap("a\n").end() == at(1, 0)
 
 
 @requirement("IDE-01")
 @given(TEXTS)
 def test_every_place_leads_there_and_back(text: str) -> None:
-    places = Map(text)
+    places = TextMap(text)
     for offset in range(len(text) + 1):
         between = text[offset - 1 : offset + 1] == "\r\n"
         in_line_end = text[offset : offset + 1] == "\n" and between

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.builtin import process
-from clawft.builtin.process import Start
+from clawft.builtin.process import ProcessStart
 
 MAX_LINE_BYTES = 1024 * 1024
 """The longest line that is heard whole; of a longer one only the beginning is."""
@@ -17,25 +17,25 @@ Hear = Callable[[str], None]
 _END = re.compile(rb"\r\n|\n|\r")
 
 
-class Ended(Struct, frozen=True):
+class BuilderExit(Struct, frozen=True):
     exit_code: int | None
     """None: ended by a signal."""
     timed_out: bool = False
 
 
-async def run_lines(start: Start, stdout: Hear, stderr: Hear, secret: str = "") -> Ended:
+async def run_lines(start: ProcessStart, stdout: Hear, stderr: Hear, secret: str = "") -> BuilderExit:
     """Run it to its end; `secret` is blotted out of every line. OSError if it cannot be started."""
-    out, err = Lines(stdout, secret), Lines(stderr, secret)
+    out, err = LineCutter(stdout, secret), LineCutter(stderr, secret)
     try:
         ended = await process.run(start, out.add, err.add)
     finally:
         out.end()
         err.end()
     by_signal = ended.timed_out or ended.status < 0  # at its deadline we sent it one, even if a cell tells it as 143
-    return Ended(None if by_signal else ended.status, ended.timed_out)
+    return BuilderExit(None if by_signal else ended.status, ended.timed_out)
 
 
-class Lines:
+class LineCutter:
     """Cuts a stream into lines. A carriage return ends one too: that is how progress bars are drawn."""
 
     def __init__(self, hear: Hear, secret: str = "") -> None:

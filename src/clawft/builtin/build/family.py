@@ -4,13 +4,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clawft.builtin.build.output import Output
+from clawft.builtin.build.output import RunOutput
 from clawft.provider.manifest import Manifest, Permissions
 
 DEFAULT_TIMEOUT_S = 300
 MAX_TIMEOUT_S = 7200
 
-Kind = Literal["run", "test"]
+TaskKind = Literal["run", "test"]
 
 MANIFEST = Manifest(
     id="com.clawft.plugin-build",
@@ -29,14 +29,14 @@ class BuildSettings(Struct, frozen=True):
     """What holds a task: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
-class BuildOutput(Output, frozen=True, kw_only=True):
+class BuildOutput(RunOutput, frozen=True, kw_only=True):
     """How a declared task ended."""
 
     task: str
 
 
-class Listed(Struct, frozen=True):
+class ListedTask(Struct, frozen=True):
     name: str
-    kind: Kind
+    kind: TaskKind
     runner: str
     description: str

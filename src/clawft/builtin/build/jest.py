@@ -6,8 +6,8 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
-from clawft.builtin.build.report import Case, Ending, Report
-from clawft.builtin.build.room import MAX_OUTPUT_CHARS, Room
+from clawft.builtin.build.report import BuildReport, Case, Ending
+from clawft.builtin.build.room import MAX_OUTPUT_CHARS, ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -39,7 +39,7 @@ _written = msgspec.json.Decoder(_Written)
 
 
 class JestParser:
-    """A `Parser`: everything is in the report."""
+    """An `OutputParser`: everything is in the report."""
 
     def __init__(self, tell: TellProgress) -> None:
         """Nothing is told on the way."""
@@ -50,8 +50,8 @@ class JestParser:
     def stderr(self, line: str) -> Keep:
         return Keep.SHOWN
 
-    def report(self, written: bytes | None) -> Report:
-        return Report(tests=None if written is None else read_jest(written))
+    def report(self, written: bytes | None) -> BuildReport:
+        return BuildReport(tests=None if written is None else read_jest(written))
 
 
 def read_jest(json: bytes) -> tuple[Case, ...] | None:
@@ -62,7 +62,7 @@ def read_jest(json: bytes) -> tuple[Case, ...] | None:
         files = _written.decode(json).test_results
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    room = Room(MAX_CASES)
+    room = ReportRoom(MAX_CASES)
     found = (case for file in files for case in _cases(file))
     return tuple(takewhile(lambda case: room.take(len(case.name) + len(case.suite) + len(case.output)), found))
 

@@ -3,8 +3,8 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from clawft.builtin.build.report import Case, Ending, Report
-from clawft.builtin.build.room import MAX_OUTPUT_CHARS, Room
+from clawft.builtin.build.report import BuildReport, Case, Ending
+from clawft.builtin.build.room import MAX_OUTPUT_CHARS, ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -23,7 +23,7 @@ _ENDINGS: dict[str, Ending] = {"failure": "failed", "error": "failed", "skipped"
 
 
 class PytestParser:
-    """A `Parser`: progress from the dots, everything else from the report."""
+    """An `OutputParser`: progress from the dots, everything else from the report."""
 
     def __init__(self, tell: TellProgress) -> None:
         self._tell = tell
@@ -39,8 +39,8 @@ class PytestParser:
     def stderr(self, line: str) -> Keep:
         return Keep.SHOWN
 
-    def report(self, written: bytes | None) -> Report:
-        return Report(tests=None if written is None else read_junit(written))
+    def report(self, written: bytes | None) -> BuildReport:
+        return BuildReport(tests=None if written is None else read_junit(written))
 
 
 def read_junit(xml: bytes) -> tuple[Case, ...] | None:
@@ -88,7 +88,7 @@ class _Reader:
         self._ending: Ending = "passed"
         self._words: list[str] = []
         self._size = 0
-        self._room = Room(MAX_CASES)
+        self._room = ReportRoom(MAX_CASES)
         self._inside = False
         self._depth = 0
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.builtin.build.report import Diagnostic, Tests
 
 
-class Output(Struct, frozen=True, kw_only=True):
+class RunOutput(Struct, frozen=True, kw_only=True):
     """How a run ended. A failed build is no error of the tool: `success` is false."""
 
     success: bool
@@ -27,10 +27,10 @@ class Output(Struct, frozen=True, kw_only=True):
     """Where everything stands that had no room here: for file__read."""
 
 
-def noted(told: Output, words: str) -> Output:
+def noted(told: RunOutput, words: str) -> RunOutput:
     return msgspec.structs.replace(told, note="; ".join(filter(None, (told.note, words))))
 
 
-def fields_of(told: Output) -> dict[str, Any]:
+def fields_of(told: RunOutput) -> dict[str, Any]:
     """For an output that says more."""
     return {name: getattr(told, name) for name in told.__struct_fields__}

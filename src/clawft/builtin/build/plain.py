@@ -2,8 +2,8 @@
 
 import re
 
-from clawft.builtin.build.report import Diagnostic, Level, Report, Span, unique
-from clawft.builtin.build.room import Room
+from clawft.builtin.build.report import BuildReport, Diagnostic, Level, Span, unique
+from clawft.builtin.build.room import ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress, Template
 
@@ -27,11 +27,11 @@ _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "note": "no
 
 
 class PlainParser:
-    """A `Parser` of lines."""
+    """An `OutputParser` of lines."""
 
     def __init__(self, tell: TellProgress) -> None:
         self._found: list[Diagnostic] = []
-        self._room = Room(MAX_DIAGNOSTICS)
+        self._room = ReportRoom(MAX_DIAGNOSTICS)
 
     def stdout(self, line: str) -> Keep:
         finding = read_finding(line) if self._room.is_left() else None
@@ -42,8 +42,8 @@ class PlainParser:
     def stderr(self, line: str) -> Keep:
         return self.stdout(line)
 
-    def report(self, written: bytes | None) -> Report:
-        return Report(unique(self._found))
+    def report(self, written: bytes | None) -> BuildReport:
+        return BuildReport(unique(self._found))
 
 
 def read_finding(line: str) -> Diagnostic | None:

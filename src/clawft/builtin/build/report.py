@@ -20,7 +20,7 @@ class Span(Struct, frozen=True, omit_defaults=True):
     primary: bool = False
 
 
-class Edit(Struct, frozen=True, omit_defaults=True):
+class SuggestedEdit(Struct, frozen=True, omit_defaults=True):
     """Put `replacement` in place of a piece of a file."""
 
     file: str
@@ -35,7 +35,7 @@ class Suggestion(Struct, frozen=True, omit_defaults=True):
     """Edits that belong together. `machine_applicable`: the compiler vouches for them."""
 
     message: str
-    edits: tuple[Edit, ...]
+    edits: tuple[SuggestedEdit, ...]
     machine_applicable: bool = False
 
 
@@ -78,7 +78,7 @@ class Tests(Struct, frozen=True, omit_defaults=True):
     """Cases there was no room for."""
 
 
-class Report(Struct, frozen=True):
+class BuildReport(Struct, frozen=True):
     """What a parser found. No `tests`: none were run."""
 
     diagnostics: tuple[Diagnostic, ...] = ()

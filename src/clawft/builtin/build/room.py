@@ -6,7 +6,7 @@ MAX_OUTPUT_CHARS = 8 * 1024
 """Of what one test complains about: the last of it."""
 
 
-class Room:
+class ReportRoom:
     """Bounded in items and in characters, as one item may be a line of a megabyte."""
 
     def __init__(self, items: int, chars: int = MAX_REPORTED_CHARS) -> None:

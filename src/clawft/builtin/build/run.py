@@ -6,12 +6,12 @@ from typing import Protocol
 
 import msgspec
 
-from clawft.builtin.build.child import Ended, run_lines
+from clawft.builtin.build.child import BuilderExit, run_lines
 from clawft.builtin.build.fit import fit_diagnostics, fit_tests, last_of
 from clawft.builtin.build.log import Log, keep_log
-from clawft.builtin.build.output import Output, noted
-from clawft.builtin.build.report import Report, summed
-from clawft.builtin.process import Start
+from clawft.builtin.build.output import RunOutput, noted
+from clawft.builtin.build.report import BuildReport, summed
+from clawft.builtin.process import ProcessStart
 from clawft.errors import ToolError
 from clawft.provider.context import ToolContext
 
@@ -27,22 +27,22 @@ class Keep(Enum):
     DROPPED = "nowhere"
 
 
-class Parser(Protocol):
+class OutputParser(Protocol):
     """Hears every line as it comes, and says at the end what it all meant. Must not raise."""
 
     def stdout(self, line: str) -> Keep: ...
 
     def stderr(self, line: str) -> Keep: ...
 
-    def report(self, written: bytes | None) -> Report:
+    def report(self, written: bytes | None) -> BuildReport:
         """`written` is the report file, where the builder was told to write one."""
         ...
 
 
-class Heard:
+class RunRecord:
     """What was heard in one run."""
 
-    def __init__(self, parser: Parser) -> None:
+    def __init__(self, parser: OutputParser) -> None:
         self.log = Log()
         self.out, self.err = Log(MAX_HEARD_BYTES), Log(MAX_HEARD_BYTES)
         self.parser = parser
@@ -60,18 +60,20 @@ class Heard:
             text.add(line)
 
 
-async def listen(start: Start, parser: Parser, secret: str = "") -> tuple[Ended, Heard]:
+async def listen(start: ProcessStart, parser: OutputParser, secret: str = "") -> tuple[BuilderExit, RunRecord]:
     """Run it to its end, with `secret` blotted out of all it says. OSError if it cannot be started."""
-    heard = Heard(parser)
-    return await run_lines(start, heard.stdout, heard.stderr, secret), heard
+    record = RunRecord(parser)
+    return await run_lines(start, record.stdout, record.stderr, secret), record
 
 
-def output_of(start: Start, ended: Ended, heard: Heard, written: bytes | None = None) -> tuple[Output, bool]:
+def output_of(
+    start: ProcessStart, ended: BuilderExit, record: RunRecord, written: bytes | None = None
+) -> tuple[RunOutput, bool]:
     """What is told, and whether that is all there is. Takes its time over a long report: for a thread."""
-    report = heard.parser.report(written)
-    out, err = heard.out.text(), heard.err.text()
+    report = record.parser.report(written)
+    out, err = record.out.text(), record.err.text()
     tests = None if report.tests is None else summed(report.tests)
-    told = Output(
+    told = RunOutput(
         success=ended.exit_code == 0 and not ended.timed_out,
         exit_code=ended.exit_code,
         stdout=last_of(out),
@@ -84,7 +86,7 @@ def output_of(start: Start, ended: Ended, heard: Heard, written: bytes | None = 
     return told, (told.stdout, told.stderr, told.diagnostics, told.tests) == (out, err, report.diagnostics, tests)
 
 
-async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Output:
+async def with_log(told: RunOutput, ctx: ToolContext, name: str, log: Log) -> RunOutput:
     """The same, with the way to all that was left out. A log that cannot be written spoils no result."""
     try:
         path = await asyncio.to_thread(keep_log, ctx.workspace, name, log)
@@ -93,5 +95,5 @@ async def with_log(told: Output, ctx: ToolContext, name: str, log: Log) -> Outpu
     return msgspec.structs.replace(noted(told, f"not everything has room here: file__read {path}"), log=path)
 
 
-def _deadline(start: Start) -> str:
+def _deadline(start: ProcessStart) -> str:
     return f"stopped at its deadline of {start.timeout_s:g} s; every process of the run was ended"

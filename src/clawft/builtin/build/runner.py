@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from clawft.builtin.build.run import Parser
+from clawft.builtin.build.run import OutputParser
 
 RUNNERS = {
     "cargo": "clawft.builtin.cargo.runner:CARGO",
@@ -38,7 +38,7 @@ class Runner(Protocol):
         """ExecutionFailed says what the task cannot ask for."""
         ...
 
-    def parser(self, tell: TellProgress) -> Parser: ...
+    def parser(self, tell: TellProgress) -> OutputParser: ...
 
 
 class Template(Struct, frozen=True):
@@ -46,14 +46,14 @@ class Template(Struct, frozen=True):
 
     programs: tuple[str, ...]
     words: tuple[str, ...]
-    makes_parser: Callable[[TellProgress], Parser]
+    makes_parser: Callable[[TellProgress], OutputParser]
     report: str = ""
 
     def argv(self, target: str, args: Sequence[str], report: str) -> list[str]:
         filled = [_fill(word, target, args, report) for word in self.words]
         return [word for words in filled for word in words]
 
-    def parser(self, tell: TellProgress) -> Parser:
+    def parser(self, tell: TellProgress) -> OutputParser:
         return self.makes_parser(tell)
 
 

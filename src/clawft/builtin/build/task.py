@@ -12,11 +12,11 @@ from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
 from clawft.builtin.build.output import fields_of, noted
 from clawft.builtin.build.run import listen, output_of, with_log
 from clawft.builtin.build.runner import Runner, runner_named
-from clawft.builtin.build.tasks import Task
-from clawft.builtin.build.where import Where, find_program, open_where
+from clawft.builtin.build.tasks import DeclaredTask
+from clawft.builtin.build.where import OpenFolder, find_program, open_where
 from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.confine import check_regular
-from clawft.builtin.process import Start, clear_environment
+from clawft.builtin.process import ProcessStart, clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
@@ -26,13 +26,13 @@ from clawft.sandbox.bounds import PathRule
 MAX_REPORT_BYTES = 16 * 1024 * 1024
 
 
-def environment(task: Task, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(task: DeclaredTask, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What the manifest grants, and what the task declares."""
     return {**clear_environment(environ, MANIFEST.permissions.env_vars), "NO_COLOR": "1", **task.env}
 
 
 async def run_task(
-    tool: str, name: str, task: Task, timeout_s: int | None, ctx: ToolContext, settings: BuildSettings
+    tool: str, name: str, task: DeclaredTask, timeout_s: int | None, ctx: ToolContext, settings: BuildSettings
 ) -> BuildOutput:
     """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever the builder says is a result."""
     check_process(MANIFEST, tool)
@@ -53,9 +53,9 @@ class _Run(Struct, frozen=True):
     """A task that is about to be run: by whom, where, and with a folder of its own for its report."""
 
     name: str
-    task: Task
+    task: DeclaredTask
     runner: Runner
-    where: Where
+    where: OpenFolder
     scratch: Path
     workspace: Path
 
@@ -64,7 +64,7 @@ class _Run(Struct, frozen=True):
         return self.scratch / self.runner.report
 
 
-def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> Start:
+def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> ProcessStart:
     """In a cell from where it can write its report. Looks for programs: for a thread."""
     env = environment(run.task)
     program = find_program(run.runner.programs, run.where.path, run.workspace, env["PATH"])
@@ -74,10 +74,10 @@ def _start(run: _Run, timeout_s: float, settings: BuildSettings) -> Start:
     argv = [program, *run.runner.argv(run.task.target, run.task.args, str(run.report))]
     also = (*worked_on(run.where.path), PathRule(os.path.realpath(run.scratch), "write"))
     cell = cell_for(MANIFEST, settings.sandbox, run.workspace, argv, str(run.where.path), also=also)
-    return Start(argv, run.where.folder, env, timeout_s, cell=cell)
+    return ProcessStart(argv, run.where.folder, env, timeout_s, cell=cell)
 
 
-async def _heard(run: _Run, start: Start, ctx: ToolContext) -> BuildOutput:
+async def _heard(run: _Run, start: ProcessStart, ctx: ToolContext) -> BuildOutput:
     name = run.name
     try:
         ended, heard = await listen(start, run.runner.parser(ctx.progress))

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, Kind
+from clawft.builtin.build.family import DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, TaskKind
 from clawft.builtin.build.runner import RUNNERS
 from clawft.builtin.confine import open_file, place
 from clawft.errors import ConfigUnparsable, ExecutionFailed, InvalidConfig, did_you_mean
@@ -28,11 +28,11 @@ _EXAMPLE = f'declare one in {FILE}: [tasks.unit] runner = "pytest", kind = "test
 _WORD = r"^[^\u0000]*$"
 
 
-class Task(Struct, frozen=True):
+class DeclaredTask(Struct, frozen=True):
     """What a task says. `target` is the make target, the npm script or cargo's subcommand."""
 
     runner: str
-    kind: Kind = "run"
+    kind: TaskKind = "run"
     description: str = ""
     target: Annotated[str, Meta(pattern=r"^[^\u0000-][^\u0000]*$")] = ""
     args: tuple[Annotated[str, Meta(pattern=_WORD)], ...] = ()
@@ -41,12 +41,12 @@ class Task(Struct, frozen=True):
     env: dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Annotated[str, Meta(pattern=_WORD)]] = {}
 
 
-def read_tasks(workspace: Path) -> Mapping[str, Task]:
+def read_tasks(workspace: Path) -> Mapping[str, DeclaredTask]:
     """All declared tasks. InvalidConfig names file, line and what was probably meant."""
     return tasks_in(_content(workspace))
 
 
-def find_task(tasks: Mapping[str, Task], name: str, tool: str) -> Task:
+def find_task(tasks: Mapping[str, DeclaredTask], name: str, tool: str) -> DeclaredTask:
     found = tasks.get(name)
     if found is not None:
         return found
@@ -58,7 +58,7 @@ def find_task(tasks: Mapping[str, Task], name: str, tool: str) -> Task:
     )
 
 
-def tasks_in(content: bytes) -> Mapping[str, Task]:
+def tasks_in(content: bytes) -> Mapping[str, DeclaredTask]:
     """The tasks of a file with this content."""
     declared = _parsed(content)
     for key in declared.tables:
@@ -83,7 +83,7 @@ def _wrong(declared: TomlDocument, path: tuple[str, ...], words: str, hint: str 
     return InvalidConfig(f"{declared.file}:{declared.line_of(path)}: {words}", hint=hint)
 
 
-def _task(declared: TomlDocument, name: str, table: Any) -> Task:
+def _task(declared: TomlDocument, name: str, table: Any) -> DeclaredTask:
     at = ("tasks", name)
     if not isinstance(table, dict):
         raise _wrong(declared, at, f"task {name!r} is no table", f"write [tasks.{name}]")
@@ -91,7 +91,7 @@ def _task(declared: TomlDocument, name: str, table: Any) -> Task:
     _check_name(declared, name)
     _check_keys(declared, at, values)
     try:
-        return msgspec.convert(values, Task)
+        return msgspec.convert(values, DeclaredTask)
     except msgspec.ValidationError as wrong:
         raise _mistaken(declared, at, str(wrong)) from None
 
@@ -106,7 +106,7 @@ def _check_name(declared: TomlDocument, name: str) -> None:
 
 
 def _check_keys(declared: TomlDocument, at: tuple[str, ...], values: Mapping[str, Any]) -> None:
-    known = Task.__struct_fields__
+    known = DeclaredTask.__struct_fields__
     for key in values:
         if key not in known:
             words = f"unknown key {key!r} in [{'.'.join(at)}]{did_you_mean(key, known)}"

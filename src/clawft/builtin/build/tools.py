@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from clawft.builtin.build.family import MANIFEST, MAX_TIMEOUT_S, BuildOutput, BuildSettings, Listed
+from clawft.builtin.build.family import MANIFEST, MAX_TIMEOUT_S, BuildOutput, BuildSettings, ListedTask
 from clawft.errors import ExecutionFailed
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
@@ -17,12 +17,12 @@ Timeout = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S, description="deadline in s
 
 
 @tool(name="list", alias="build_list", title="List tasks", read_only=True, idempotent=True, open_world=False)
-async def list_tasks(ctx: ToolContext) -> list[Listed]:
+async def list_tasks(ctx: ToolContext) -> list[ListedTask]:
     """The tasks this workspace declares in .clawft/tasks.toml, for build__run and build__test."""
     from clawft.builtin.build.tasks import read_tasks  # not before the first call
 
     tasks = await asyncio.to_thread(read_tasks, ctx.workspace)
-    return [Listed(name, task.kind, task.runner, task.description) for name, task in tasks.items()]
+    return [ListedTask(name, task.kind, task.runner, task.description) for name, task in tasks.items()]
 
 
 def _run_tool(settings: BuildSettings) -> Callable[..., Any]:

@@ -9,18 +9,18 @@ from msgspec import Struct
 from clawft.builtin.confine import open_folder, resolve
 
 
-class Where(Struct, frozen=True):
+class OpenFolder(Struct, frozen=True):
     """An open folder inside the workspace, and its real path. Whoever opened it closes it."""
 
     folder: int
     path: Path
 
 
-def open_where(workspace: Path, path: str, tool: str) -> Where:
+def open_where(workspace: Path, path: str, tool: str) -> OpenFolder:
     """PermissionDenied if it leads outside, ExecutionFailed if there is no such folder."""
     folder = open_folder(workspace, path, tool)
     try:
-        return Where(folder, resolve(workspace, path, tool))
+        return OpenFolder(folder, resolve(workspace, path, tool))
     except BaseException:
         os.close(folder)
         raise

@@ -44,7 +44,7 @@ class Cargo(Struct, frozen=True):
     extra_args: Sequence[str] = ()
 
 
-class Asked(Struct, frozen=True):
+class CargoRequest(Struct, frozen=True):
     """What a call says besides cargo's arguments. `more` stands before the extra ones, `secret` only in `env`."""
 
     working_dir: str

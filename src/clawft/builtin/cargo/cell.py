@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from clawft.builtin.cargo.asked import MANIFEST, Asked
+from clawft.builtin.cargo.asked import MANIFEST, CargoRequest
 from clawft.builtin.cargo.registry import read_config
 from clawft.builtin.cells import cell_for, this_machine, worked_on
 from clawft.provider.manifest import places
@@ -25,13 +25,13 @@ LOCKS = (".package-cache", ".package-cache-mutate")
 CREDENTIALS = ("credentials.toml", "credentials")
 
 
-def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, asked: Asked, workspace: Path) -> Cell:
+def cargo_cell(argv: Sequence[str], folder: Path, ruling: Path, request: CargoRequest, workspace: Path) -> Cell:
     """Looks at files, and makes those of cargo's own folder that it could not make itself: for a thread."""
-    if asked.settings.sandbox == "off":
+    if request.settings.sandbox == "off":
         return Cell(None, this_machine())
-    also = (*worked_on(ruling), *own_folder(workspace, publishes=asked.publishes))
-    network = (*hosts(read_config(_home(workspace))), *asked.settings.hosts)
-    return cell_for(MANIFEST, asked.settings.sandbox, workspace, argv, str(folder), also=also, network=network)
+    also = (*worked_on(ruling), *own_folder(workspace, publishes=request.publishes))
+    network = (*hosts(read_config(_home(workspace))), *request.settings.hosts)
+    return cell_for(MANIFEST, request.settings.sandbox, workspace, argv, str(folder), also=also, network=network)
 
 
 def own_folder(workspace: Path, *, publishes: bool = False) -> tuple[PathRule, ...]:

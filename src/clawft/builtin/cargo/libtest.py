@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clawft.builtin.build.log import Log
 from clawft.builtin.build.report import Case, Ending
-from clawft.builtin.build.room import Room
+from clawft.builtin.build.room import ReportRoom
 
 MAX_CASES = 50_000
 MAX_FAILURE_BYTES = 8 * 1024
@@ -33,7 +33,7 @@ class Libtest:
     def __init__(self) -> None:
         self.programs = 0
         self._cases: dict[tuple[int, str], Case] = {}
-        self._room = Room(MAX_CASES)
+        self._room = ReportRoom(MAX_CASES)
         self._outputs: dict[tuple[int, str], Log] = {}
         self._section: Log | None = None
 

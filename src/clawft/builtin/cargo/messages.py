@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clawft.builtin.build.report import Diagnostic, Edit, Level, Span, Suggestion
+from clawft.builtin.build.report import Diagnostic, Level, Span, SuggestedEdit, Suggestion
 
 MACHINE_APPLICABLE = "MachineApplicable"
 
@@ -135,8 +135,8 @@ def _suggestion(message: _Message) -> Suggestion:
     )
 
 
-def _edit(span: _Span) -> Edit:
-    return Edit(
+def _edit(span: _Span) -> SuggestedEdit:
+    return SuggestedEdit(
         span.file_name,
         span.line_start,
         span.column_start,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from clawft.builtin.build.output import Output
+from clawft.builtin.build.output import RunOutput
 
 
-class CargoOutput(Output, frozen=True, kw_only=True):
+class CargoOutput(RunOutput, frozen=True, kw_only=True):
     """How a run of cargo ended."""
 
     messages: tuple[dict[str, Any], ...] = ()

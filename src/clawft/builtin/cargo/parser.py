@@ -3,13 +3,13 @@
 from typing import Any
 
 from clawft.builtin.build.fit import size_of
-from clawft.builtin.build.report import Diagnostic, Report, unique
-from clawft.builtin.build.room import Room
+from clawft.builtin.build.report import BuildReport, Diagnostic, unique
+from clawft.builtin.build.room import ReportRoom
 from clawft.builtin.build.run import Keep
 from clawft.builtin.build.runner import TellProgress
 from clawft.builtin.cargo.libtest import Libtest, header
 from clawft.builtin.cargo.messages import read_diagnostic, read_object
-from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, Findings, Progress, is_bar
+from clawft.builtin.cargo.stderr import MAX_DIAGNOSTICS, CargoProgress, PrintedFindings, is_bar
 
 MAX_MESSAGES = 10_000
 MAX_MESSAGES_CHARS = 64 * 1024
@@ -19,7 +19,7 @@ MAX_PROGRAMS = 1_000
 
 
 class CargoParser:
-    """A `Parser`. `messages` are cargo's own, as they came."""
+    """An `OutputParser`. `messages` are cargo's own, as they came."""
 
     def __init__(self, tell: TellProgress, *, json: bool = True) -> None:
         """Without `json`, a line that looks like it was printed by a test."""
@@ -29,11 +29,11 @@ class CargoParser:
         self._diagnostics: list[Diagnostic] = []
         self._tests = Libtest()
         self._programs: list[str] = []
-        self._room_of_messages = Room(MAX_MESSAGES, MAX_MESSAGES_CHARS)
-        self._room_of_findings = Room(MAX_DIAGNOSTICS)
-        self._room_of_programs = Room(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
-        self._progress = Progress()
-        self._findings = Findings()
+        self._room_of_messages = ReportRoom(MAX_MESSAGES, MAX_MESSAGES_CHARS)
+        self._room_of_findings = ReportRoom(MAX_DIAGNOSTICS)
+        self._room_of_programs = ReportRoom(MAX_PROGRAMS, MAX_MESSAGES_CHARS)
+        self._progress = CargoProgress()
+        self._findings = PrintedFindings()
 
     def stdout(self, line: str) -> Keep:
         message = read_object(line) if self._json else None
@@ -57,6 +57,6 @@ class CargoParser:
         self._findings.hear(line)
         return Keep.SHOWN
 
-    def report(self, written: bytes | None) -> Report:
+    def report(self, written: bytes | None) -> BuildReport:
         """Findings for people count only where cargo was not asked for JSON."""
-        return Report(unique(self._diagnostics or self._findings.found), self._tests.cases(self._programs))
+        return BuildReport(unique(self._diagnostics or self._findings.found), self._tests.cases(self._programs))

@@ -26,7 +26,7 @@ MAX_CONFIG_BYTES = 1024 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class Registry(Struct, frozen=True):
+class CrateRegistry(Struct, frozen=True):
     """`index` is empty for crates.io, which cargo knows."""
 
     name: str = CRATES_IO
@@ -42,11 +42,11 @@ class Registry(Struct, frozen=True):
         return {**told, f"CARGO_REGISTRIES_{_upper(self.name)}_INDEX": self.index} if self.index else told
 
 
-def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> Registry:
+def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> CrateRegistry:
     """crates.io, or one the user's cargo configuration names. Reads that file."""
     if name is None or name == CRATES_IO:
         check_host(manifest, "publish", CRATES_IO_HOST)
-        return Registry()
+        return CrateRegistry()
     if not _NAME.fullmatch(name):
         raise invalid("registry is no name of a registry", "letters, digits, - and _")
     index = index_of(read_config(cargo_home), name)
@@ -56,7 +56,7 @@ def find_registry(name: str | None, cargo_home: Path, manifest: Manifest) -> Reg
             f"{cargo_home / 'config.toml'} does not name the registry '{name}'",
             hint=f'if you want to publish there, add: [registries.{name}] index = "sparse+https://…"',
         )
-    return Registry(name, index)
+    return CrateRegistry(name, index)
 
 
 def index_of(config: Mapping[str, Any], name: str) -> str:
@@ -66,7 +66,7 @@ def index_of(config: Mapping[str, Any], name: str) -> str:
     return index if isinstance(index, str) else ""
 
 
-def token_of(reference: str, registry: Registry) -> str:
+def token_of(reference: str, registry: CrateRegistry) -> str:
     """The token a reference stands for. What was given is never repeated: it may be the token itself."""
     allowed = (f"secret://env/{registry.token_variable}", f"secret://keyring/cargo/{registry.name}")
     if not is_reference(reference):

@@ -8,14 +8,14 @@ from pathlib import Path
 from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
-from clawft.builtin.build.where import Where, find_above, find_program, highest, open_where
+from clawft.builtin.build.where import OpenFolder, find_above, find_program, highest, open_where
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
-from clawft.builtin.cargo.asked import MANIFEST, Asked, Cargo
+from clawft.builtin.cargo.asked import MANIFEST, Cargo, CargoRequest
 from clawft.builtin.cargo.cell import cargo_cell
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve
-from clawft.builtin.process import Start, clear_environment
+from clawft.builtin.process import ProcessStart, clear_environment
 from clawft.builtin.trust import ensure_trusted
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.provider.context import ToolContext
@@ -27,7 +27,7 @@ RULES = (CARGO_TOML, ".cargo/config.toml", ".cargo/config", "rust-toolchain.toml
 MAX_MESSAGES_BYTES = 8 * 1024
 """Of cargo's own messages in a result. What the compiler found is in `diagnostics`, in a shorter form."""
 
-Complete = Callable[[Asked], Asked]
+Complete = Callable[[CargoRequest], CargoRequest]
 
 ALWAYS_KEPT = ("PATH", "HOME")
 FIXED = {
@@ -43,7 +43,9 @@ def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {**clear_environment(environ, (*ALWAYS_KEPT, *MANIFEST.permissions.env_vars)), **FIXED}
 
 
-async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext, complete: Complete | None = None) -> CargoOutput:
+async def run_cargo(
+    cargo: Cargo, request: CargoRequest, ctx: ToolContext, complete: Complete | None = None
+) -> CargoOutput:
     """ExecutionFailed or PermissionDenied if it may not or cannot run; whatever cargo says is a result.
 
     `complete` adds to what is asked, in a thread, once it is certain that it may run.
@@ -51,14 +53,14 @@ async def run_cargo(cargo: Cargo, asked: Asked, ctx: ToolContext, complete: Comp
     tool = cargo.subcommand
     check_process(MANIFEST, tool)
     argv = argv_of(cargo)
-    where = await asyncio.to_thread(open_where, ctx.workspace, asked.working_dir, tool)
+    where = await asyncio.to_thread(open_where, ctx.workspace, request.working_dir, tool)
     try:
         argv, ruling = await asyncio.to_thread(confined, argv, where.path, ctx.workspace)
         await ensure_trusted(tool, ruling, ctx)
-        asked = await asyncio.to_thread(complete, asked) if complete else asked
-        start = await asyncio.to_thread(_start, argv, where, ruling, asked, ctx.workspace)
+        request = await asyncio.to_thread(complete, request) if complete else request
+        start = await asyncio.to_thread(_start, argv, where, ruling, request, ctx.workspace)
         parser = CargoParser(ctx.progress, json=tool in WITH_JSON)
-        return await _run(start, parser, asked.secret, f"cargo-{tool}", ctx)
+        return await _run(start, parser, request.secret, f"cargo-{tool}", ctx)
     finally:
         os.close(where.folder)
 
@@ -81,7 +83,7 @@ def confined(argv: Sequence[str], where: Path, workspace: Path) -> tuple[list[st
     return list(argv), highest((where, manifest.parent), RULES, workspace)
 
 
-async def _run(start: Start, parser: CargoParser, secret: str, name: str, ctx: ToolContext) -> CargoOutput:
+async def _run(start: ProcessStart, parser: CargoParser, secret: str, name: str, ctx: ToolContext) -> CargoOutput:
     try:
         ended, heard = await listen(start, parser, secret)
     except OSError as failure:
@@ -95,13 +97,15 @@ async def _run(start: Start, parser: CargoParser, secret: str, name: str, ctx: T
     return CargoOutput(**fields_of(told), messages=messages)
 
 
-def _start(argv: Sequence[str], where: Where, ruling: Path, asked: Asked, workspace: Path) -> Start:
-    env = {**environment(), **asked.env}
+def _start(
+    argv: Sequence[str], where: OpenFolder, ruling: Path, request: CargoRequest, workspace: Path
+) -> ProcessStart:
+    env = {**environment(), **request.env}
     cargo = find_program(("cargo",), where.path, workspace, env["PATH"])
     if cargo is None:
         raise cannot_start("it is not on the PATH")
-    cell = cargo_cell([cargo], where.path, ruling, asked, workspace)
-    return Start([cargo, argv[0], *asked.more, *argv[1:]], where.folder, env, asked.timeout_s, cell=cell)
+    cell = cargo_cell([cargo], where.path, ruling, request, workspace)
+    return ProcessStart([cargo, argv[0], *request.more, *argv[1:]], where.folder, env, request.timeout_s, cell=cell)
 
 
 def cannot_start(reason: str) -> ExecutionFailed:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clawft.builtin.build.run import Parser
+from clawft.builtin.build.run import OutputParser
 from clawft.builtin.build.runner import TellProgress
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, argv_of, invalid
 from clawft.builtin.cargo.asked import Cargo, Subcommand
@@ -27,7 +27,7 @@ class CargoRunner(Struct, frozen=True):
             raise invalid(f"{MANIFEST_PATH} in a task", "use working_dir")
         return argv
 
-    def parser(self, tell: TellProgress) -> Parser:
+    def parser(self, tell: TellProgress) -> OutputParser:
         return CargoParser(tell)
 
 

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 
 from clawft.builtin.build.report import Diagnostic, Level, Span
-from clawft.builtin.build.room import Room
+from clawft.builtin.build.room import ReportRoom
 
 MAX_DIAGNOSTICS = 5_000
 
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"\s*--> (?P<file>.+?):(?P<line>\d{1,9}):(?P<column>\d{1,9})
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning"}
 
 
-class Progress(Struct):
+class CargoProgress(Struct):
     """Steps begun and units of work done: only ever more of them, as the protocol wants."""
 
     begun: int = 0
@@ -62,12 +62,12 @@ def is_bar(line: str) -> bool:
     return _BAR_LINE.match(line) is not None
 
 
-class Findings:
+class PrintedFindings:
     """Findings in the form for people: a line with the level, then one with the place."""
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
-        self._room = Room(MAX_DIAGNOSTICS)
+        self._room = ReportRoom(MAX_DIAGNOSTICS)
         self._open: re.Match[str] | None = None
 
     def hear(self, line: str) -> None:

@@ -9,8 +9,8 @@ from clawft.builtin.cargo.asked import (
     DEFAULT_TIMEOUT_S,
     MANIFEST,
     MAX_TIMEOUT_S,
-    Asked,
     Cargo,
+    CargoRequest,
     CargoSettings,
     Profile,
     Subcommand,
@@ -27,7 +27,7 @@ WorkingDir = Annotated[str, "folder of the crate, relative to weft's workspace"]
 Package = Annotated[str | None, "only this package"]
 Workspace = Annotated[bool, "all packages of the cargo workspace"]
 Features = Annotated[tuple[str, ...], "features to switch on"]
-Target = Annotated[str | None, "target triple"]
+TargetTriple = Annotated[str | None, "target triple"]
 Extra = Annotated[tuple[str, ...], "further flags; a refusal names those allowed"]
 Timeout = Annotated[int, Meta(ge=1, le=MAX_TIMEOUT_S, description="deadline in seconds")]
 
@@ -55,14 +55,14 @@ def _cargo_tool(subcommand: Subcommand, settings: CargoSettings) -> Callable[...
         package: Package = None,
         workspace: Workspace = False,
         features: Features = (),
-        target: Target = None,
+        target: TargetTriple = None,
         extra_args: Extra = (),
         timeout_s: Timeout = DEFAULT_TIMEOUT_S,
     ) -> CargoOutput:
         from clawft.builtin.cargo.run import run_cargo  # parsers and processes: not before the first call
 
         cargo = Cargo(subcommand, profile, package, workspace, features, target, extra_args)
-        return await run_cargo(cargo, Asked(working_dir, timeout_s, settings), ctx)
+        return await run_cargo(cargo, CargoRequest(working_dir, timeout_s, settings), ctx)
 
     title, run.__doc__ = WHAT_IT_DOES[subcommand][0], f"{WHAT_IT_DOES[subcommand][1]}\n\n{_TRUST}"
     return tool(
@@ -85,7 +85,7 @@ def _publish_tool(settings: CargoSettings) -> Callable[..., Any]:
         package: Package = None,
         workspace: Workspace = False,
         features: Features = (),
-        target: Target = None,
+        target: TargetTriple = None,
         extra_args: Extra = (),
         timeout_s: Timeout = DEFAULT_TIMEOUT_S,
         dry_run: Annotated[bool, "rehearse: package and verify, upload nothing"] = True,
@@ -99,8 +99,8 @@ def _publish_tool(settings: CargoSettings) -> Callable[..., Any]:
         from clawft.builtin.cargo.publish import run_publish  # not before the first call
 
         cargo = Cargo("publish", profile, package, workspace, features, target, extra_args)
-        asked = Asked(working_dir, timeout_s, settings)
-        return await run_publish(cargo, asked, ctx, dry_run=dry_run, registry=registry, token=token)
+        request = CargoRequest(working_dir, timeout_s, settings)
+        return await run_publish(cargo, request, ctx, dry_run=dry_run, registry=registry, token=token)
 
     return publish
 

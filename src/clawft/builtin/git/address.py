@@ -17,7 +17,7 @@ _SCP = re.compile(rf"(?:{_USER})?{_HOST}:{_PATH}")
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?::|//)")
 
 
-class Address(Struct, frozen=True):
+class RemoteAddress(Struct, frozen=True):
     """`protocol` is git's own word for it; `host` is empty for a local one, and `place` its path."""
 
     protocol: str
@@ -25,24 +25,24 @@ class Address(Struct, frozen=True):
     host: str = ""
 
 
-def read_address(tool: str, url: str) -> Address:
+def read_address(tool: str, url: str) -> RemoteAddress:
     """By its text alone. PermissionDenied says which forms there are."""
     word(tool, "url", url)
     for protocol, form in (("https", _HTTPS), ("ssh", _SSH)):
         if found := form.fullmatch(url):
-            return Address(protocol, url, found["host"])
+            return RemoteAddress(protocol, url, found["host"])
     if url.startswith("file://"):
-        return Address("file", url.removeprefix("file://"))
+        return RemoteAddress("file", url.removeprefix("file://"))
     if scheme := _SCHEME.match(url):
         raise _refused(tool, f"{scheme['scheme']} is no way to a repository that may be used")
     if found := _SCP.fullmatch(url):
-        return Address("ssh", url, found["host"])
+        return RemoteAddress("ssh", url, found["host"])
     if ":" in url.partition("/")[0]:
         raise _refused(tool, f"{url!r} is no address of a repository")
-    return Address("file", url)
+    return RemoteAddress("file", url)
 
 
-def check_address(tool: str, address: Address, manifest: Manifest, *, local: bool) -> None:
+def check_address(tool: str, address: RemoteAddress, manifest: Manifest, *, local: bool) -> None:
     """Raises PermissionDenied for a host that nobody allowed, or a folder where those are switched off."""
     if address.protocol == "file":
         if not local:

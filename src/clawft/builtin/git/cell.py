@@ -35,7 +35,7 @@ OF_OTHERS = "/etc/ssh/ssh_config.d"
 SSH, HTTPS = "ssh", "https"
 
 
-class Run(Struct, frozen=True):
+class RunPurpose(Struct, frozen=True):
     """What one run of git is for."""
 
     trusted: bool
@@ -50,7 +50,7 @@ class Run(Struct, frozen=True):
         return not (self.trusted or self.write or self.protocols)
 
 
-class Held(Struct, frozen=True):
+class CellSurroundings(Struct, frozen=True):
     """What is around the runs of one call; looked up once."""
 
     around: FoldersAround
@@ -58,31 +58,33 @@ class Held(Struct, frozen=True):
     """Paths in variables the user lets git have, such as the socket of an agent for keys."""
 
 
-def held(program: str, workspace: Path, settings: GitSettings, environ: Mapping[str, str] = os.environ) -> Held:
+def surroundings_of(
+    program: str, workspace: Path, settings: GitSettings, environ: Mapping[str, str] = os.environ
+) -> CellSurroundings:
     """Looks at files: for a thread."""
     named = [environ[name].removeprefix("unix:path=") for name in settings.variables if name in environ]
     paths = tuple(os.path.realpath(path) for path in named if os.path.isabs(path) and os.path.exists(path))
-    return Held(around(workspace, [program], str(workspace), CACHES), paths)
+    return CellSurroundings(around(workspace, [program], str(workspace), CACHES), paths)
 
 
-async def cell_now(held: Held, run: Run, settings: GitSettings) -> Cell | None:
+async def cell_now(surroundings: CellSurroundings, run: RunPurpose, settings: GitSettings) -> Cell | None:
     """In a thread: what this machine has may have to be tried out first. Those who only look do not wait for that."""
-    return None if _is_spared(run, settings) else await asyncio.to_thread(cell_of, held, run, settings)
+    return None if _is_spared(run, settings) else await asyncio.to_thread(cell_of, surroundings, run, settings)
 
 
-def _is_spared(run: Run, settings: GitSettings) -> bool:
+def _is_spared(run: RunPurpose, settings: GitSettings) -> bool:
     return settings.sandbox == "off" or (settings.sandbox == "auto" and run.only_looks)
 
 
-def cell_of(held: Held, run: Run, settings: GitSettings) -> Cell | None:
+def cell_of(surroundings: CellSurroundings, run: RunPurpose, settings: GitSettings) -> Cell | None:
     """None: the user wants none, or there is nothing to hold."""
     if _is_spared(run, settings):
         return None
     open_to_user = run.trusted and settings.sandbox != "strict"
-    bounds = _open(held) if open_to_user else _closed(held)
+    bounds = _open(surroundings) if open_to_user else _closed(surroundings)
     return Cell(
         msgspec.structs.replace(
-            with_rules(bounds, _rules(held.around, run)),
+            with_rules(bounds, _rules(surroundings.around, run)),
             network=_network(run, settings.manifest().permissions.network),
             required=settings.sandbox == "require",
         ),
@@ -90,20 +92,20 @@ def cell_of(held: Held, run: Run, settings: GitSettings) -> Cell | None:
     )
 
 
-def _open(held: Held) -> Bounds:
+def _open(surroundings: CellSurroundings) -> Bounds:
     """As the user knows git, but without secrets that are none of its business."""
-    home = held.around.home
+    home = surroundings.around.home
     rules = [PathRule(f"{home}/{name}", "read") for name in CREDENTIALS]
     rules += [PathRule(f"{home}/{KEY_RING}", "write"), PathRule(f"/run/user/{os.getuid()}/gnupg", "read")]
-    rules += [PathRule(path, "write") for path in held.named]
-    return with_rules(bounds_of("auto", held.around) or Bounds(()), rules)
+    rules += [PathRule(path, "write") for path in surroundings.named]
+    return with_rules(bounds_of("auto", surroundings.around) or Bounds(()), rules)
 
 
-def _closed(held: Held) -> Bounds:
-    return bounds_of("strict", msgspec.structs.replace(held.around, named=())) or Bounds(())
+def _closed(surroundings: CellSurroundings) -> Bounds:
+    return bounds_of("strict", msgspec.structs.replace(surroundings.around, named=())) or Bounds(())
 
 
-def _rules(known: FoldersAround, run: Run) -> list[PathRule]:
+def _rules(known: FoldersAround, run: RunPurpose) -> list[PathRule]:
     rules = [PathRule(known.workspace, "write" if run.write or run.trusted else "read"), PathRule(OF_OTHERS, "hide")]
     if is_within(known.state, known.workspace):
         rules.append(PathRule(known.state, "hide"))  # a workspace that is a whole home has our own folder in it
@@ -114,7 +116,7 @@ def _rules(known: FoldersAround, run: Run) -> list[PathRule]:
     return rules
 
 
-def _network(run: Run, hosts: tuple[str, ...]) -> tuple[str, ...]:
+def _network(run: RunPurpose, hosts: tuple[str, ...]) -> tuple[str, ...]:
     if SSH in run.protocols:
         return (ANY_HOST,)
     started_by_us = HTTPS in run.protocols

@@ -9,13 +9,13 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.confine import place, resolve
 from clawft.builtin.git import words
-from clawft.builtin.git.address import Address, check_address, read_address
-from clawft.builtin.git.cell import Run, cell_now, held
+from clawft.builtin.git.address import RemoteAddress, check_address, read_address
+from clawft.builtin.git.cell import RunPurpose, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.hostile import FIXED
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.program import SHAPE, environment, program
-from clawft.builtin.git.progress import Progress
+from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.repository import check_contents, current_user, find_repository
 from clawft.builtin.git.run import run
@@ -65,14 +65,14 @@ class _Target(Struct, frozen=True):
     trusted: bool
 
 
-async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) -> None:
+async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: bool) -> None:
     """Into a draft, so that the target appears when it is complete, or not at all."""
     how = [] if trusted else ["--template="]
     if address.protocol == "file":
         how.append("--no-local")  # copying files would bring along links and whatever else lies there
     git_program = await asyncio.to_thread(program)
-    known = await asyncio.to_thread(held, git_program.brief[0], git.ctx.workspace, git.settings)
-    cell = await cell_now(known, Run(trusted, write=True, protocols=[address.protocol]), git.settings)
+    known = await asyncio.to_thread(surroundings_of, git_program.brief[0], git.ctx.workspace, git.settings)
+    cell = await cell_now(known, RunPurpose(trusted, write=True, protocols=[address.protocol]), git.settings)
     said = await run(
         [*(git_program.brief if cell else git_program.tied), "clone", "--progress", *how, *args],
         tool=git.tool,
@@ -84,14 +84,14 @@ async def _clone(git: Git, address: Address, args: list[str], *, trusted: bool) 
             config=SHAPE if trusted else {**SHAPE, **FIXED},
         ),
         limits=git.limits(network=True),
-        listen=Progress(git.ctx.progress).feed,
+        listen=GitProgress(git.ctx.progress).feed,
         cell=cell,
     )
     if said.code != 0:
         raise failed(git.tool, said)
 
 
-def local_source(git: Git, address: Address, base: Path | None = None) -> Path:
+def local_source(git: Git, address: RemoteAddress, base: Path | None = None) -> Path:
     """The real path of a repository in the workspace. Git will run in it, so it is checked like any other."""
     path = str(base / address.place) if base else address.place
     repository = find_repository(git.ctx.workspace, path, git.tool)

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page, shorten, text
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.repository import Repository
+from clawft.builtin.git.repository import RepositoryPaths
 from clawft.builtin.git.settings import BOUNDS
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.told import recipe
@@ -86,7 +86,7 @@ def parse_unmerged(said: bytes) -> list[Conflict]:
     return [Conflict(path, **found) for path, found in sides.items()]
 
 
-def state_of(place: Repository) -> str | None:
+def state_of(place: RepositoryPaths) -> str | None:
     return next((state for name, state in STATES.items() if (place.git_dir / name).exists()), None)
 
 

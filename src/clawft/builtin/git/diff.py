@@ -10,7 +10,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of
-from clawft.builtin.git.patch import Changed, Hunk, Shown, Wanted, parse_counts, parse_patch
+from clawft.builtin.git.patch import DiffPage, DiffSlice, FileDiff, Hunk, parse_counts, parse_patch
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
@@ -84,12 +84,12 @@ async def diff(  # noqa: PLR0913, PLR0917 - each one is an argument of the tool
     if revision and scope == "unstaged":
         raise InvalidArguments(f"{git.tool}: 'scope' unstaged has no revision", hint="leave one of the two out")
     ends = [words.revision(git.tool, "revision", revision)] if revision else []
-    wanted = Wanted(context if hunks else None, offset, limit)
+    wanted = DiffSlice(context if hunks else None, offset, limit)
     async with git.open(repo_path) as repo:
         return told(await _changed(repo, ends, scope, where, wanted))
 
 
-async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: Wanted) -> Shown:
+async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[str], wanted: DiffSlice) -> DiffPage:
     if scope == "unstaged":
         return await changes(repo, ["--ours"], [], where, wanted)
     options = ["--cached"] if scope == "staged" else []
@@ -101,7 +101,9 @@ async def _changed(repo: Repo, ends: list[str], scope: Scope, where: Sequence[st
     return await changes(repo, options, [await empty_tree(repo)], where, wanted)
 
 
-async def changes(repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: Wanted) -> Shown:
+async def changes(
+    repo: Repo, options: list[str], ends: Sequence[str], where: Sequence[str], wanted: DiffSlice
+) -> DiffPage:
     """What `git diff` says; without `context` only names and counts."""
     context = wanted.context
     shape = ["--numstat"] if context is None else ["--patch", f"-U{context}", "--inter-hunk-context=0"]
@@ -119,7 +121,7 @@ async def empty_tree(repo: Repo) -> str:
     return (await repo.ask("hash-object", "-t", "tree", "--stdin", stdin=b"")).decode().strip()
 
 
-def told(shown: Shown) -> DiffResult:
+def told(shown: DiffPage) -> DiffResult:
     """One page. It is cut between pieces of hunks, so a cursor counts pieces and not files."""
     files, offset = shown.files, shown.wanted.offset
     units = [(files[number], piece) for number, piece in shown.units]
@@ -141,7 +143,7 @@ def line_of(entry: DiffEntry) -> str:
     return f"{entry.status}: {name}{came} {count}"
 
 
-def _unit(changed: Changed, piece: Hunk | None) -> DiffEntry:
+def _unit(changed: FileDiff, piece: Hunk | None) -> DiffEntry:
     return DiffEntry(
         changed.status,
         changed.additions,
@@ -153,10 +155,10 @@ def _unit(changed: Changed, piece: Hunk | None) -> DiffEntry:
     )
 
 
-def _grouped(units: Sequence[tuple[Changed, Hunk | None]]) -> list[DiffEntry]:
+def _grouped(units: Sequence[tuple[FileDiff, Hunk | None]]) -> list[DiffEntry]:
     """Pieces of one file back together."""
     entries: list[DiffEntry] = []
-    last: Changed | None = None
+    last: FileDiff | None = None
     for changed, piece in units:
         if changed is last and piece is not None:
             entries[-1] = msgspec.structs.replace(entries[-1], hunks=[*entries[-1].hunks, piece])

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clawft.builtin.git.run import Output
+from clawft.builtin.git.run import GitOutput
 from clawft.builtin.git.settings import BOUNDS
 from clawft.errors import ExecutionFailed
 
 
-class Reason(Struct, frozen=True):
+class KnownFailure(Struct, frozen=True):
     """If git's words match `pattern`, this is what happened. `{0}` in the message is the first group."""
 
     pattern: str
@@ -21,60 +21,68 @@ class Reason(Struct, frozen=True):
 _UNSEEN = "git does not see '{0}' where it runs"
 _OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
 
-_REASONS: Sequence[Reason] = (
-    Reason(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
-    Reason(
+_REASONS: Sequence[KnownFailure] = (
+    KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
+    KnownFailure(
         r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"
         r" '?([^'\n]+)",
         "unknown revision '{0}'",
         "git__branch and git__log name what there is",
     ),
-    Reason(r"Needed a single revision|not a commit|unknown revision", "unknown revision", "git__log names commits"),
-    Reason(r"error: (.*): does not exist and --remove not passed", _UNSEEN, _OTHERS),
-    Reason(r"no such path '?([^'\n]*?)'? in", "no file '{0}' in that revision", "paths start at the repository's top"),
-    Reason(
+    KnownFailure(
+        r"Needed a single revision|not a commit|unknown revision", "unknown revision", "git__log names commits"
+    ),
+    KnownFailure(r"error: (.*): does not exist and --remove not passed", _UNSEEN, _OTHERS),
+    KnownFailure(
+        r"no such path '?([^'\n]*?)'? in", "no file '{0}' in that revision", "paths start at the repository's top"
+    ),
+    KnownFailure(
         r"Unable to create '([^']*\.lock)': File exists",
         "another git is at work here: '{0}' exists",
         "wait for it; if no git is running, remove the lock",
     ),
-    Reason(
+    KnownFailure(
         r"terminal prompts disabled|could not read Username|Authentication failed|Permission denied \(|Host key verif",
         "the server wants a login",
         "your own credentials are used in folders on your list ~/.clawft/trusted",
     ),
-    Reason(
+    KnownFailure(
         r"unable to update url base from redirection|redirect", "the server redirects elsewhere", "use the final URL"
     ),
-    Reason(r"transport '([^']*)' not allowed", "git may not use '{0}' here"),
-    Reason(
+    KnownFailure(r"transport '([^']*)' not allowed", "git may not use '{0}' here"),
+    KnownFailure(
         r"Could not resolve host(?:name)?:? ([^\s:]*)",
         "the host '{0}' is not known",
         "check the address and the network",
     ),
-    Reason(
+    KnownFailure(
         r"ssh: .*not found|cannot run ssh", "there is no ssh on this machine", "install it, or use an https address"
     ),
-    Reason(
+    KnownFailure(
         r"would be overwritten by|Please commit your changes or stash",
         "local changes would be lost",
         "commit or stash them first (git__commit, git__stash)",
     ),
-    Reason(r"stale info", "the remote branch has moved since the last fetch", "git__fetch, look, then push again"),
-    Reason(
+    KnownFailure(
+        r"stale info", "the remote branch has moved since the last fetch", "git__fetch, look, then push again"
+    ),
+    KnownFailure(
         r"\(non-fast-forward\)|\(fetch first\)|Not possible to fast-forward|diverging branches",
         "the histories have diverged",
         "git__pull with ff_only=false merges them; git__push with force=true replaces the remote's",
     ),
-    Reason(r"refusing to merge unrelated histories", "the two histories have no commit in common"),
-    Reason(r"couldn't find remote ref ([^\s]*)", "the remote has no branch '{0}'"),
-    Reason(r"missing blob|promisor|lazy fetch", "objects are missing: the repository is a partial clone", "git__fetch"),
-    Reason(
+    KnownFailure(r"refusing to merge unrelated histories", "the two histories have no commit in common"),
+    KnownFailure(r"couldn't find remote ref ([^\s]*)", "the remote has no branch '{0}'"),
+    KnownFailure(
+        r"missing blob|promisor|lazy fetch", "objects are missing: the repository is a partial clone", "git__fetch"
+    ),
+    KnownFailure(
         r"Please tell me who you are|empty ident name", "nobody is named as author", "give author_name and author_email"
     ),
 )
 
 
-def failed(tool: str, said: Output) -> ExecutionFailed:
+def failed(tool: str, said: GitOutput) -> ExecutionFailed:
     """The error for a run that did not end well."""
     for reason in _REASONS:
         if found := re.search(reason.pattern, said.err):

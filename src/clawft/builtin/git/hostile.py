@@ -15,7 +15,7 @@ from clawft.errors import PermissionDenied
 OWN_SCOPES = ("local", "worktree")
 
 
-class Work(Flag):
+class GitWork(Flag):
     """What a tool is about to do, besides looking at the repository."""
 
     LOOK = 0
@@ -62,38 +62,38 @@ BY_NAME: Mapping[str, str] = {
 }
 """Set wherever the repository has such a key."""
 
-REFUSED: Mapping[str, Work] = {
-    "include.path": Work.LOOK,
-    "includeif.*.path": Work.LOOK,
-    "hook.*": Work.LOOK,
-    "core.alternaterefscommand": Work.NETWORK,
-    "core.gitproxy": Work.NETWORK,
-    "fetch.bundleuri": Work.NETWORK,
-    "http.*": Work.NETWORK,
-    "remote.*.proxy": Work.NETWORK,
-    "remote.*.proxyauthmethod": Work.NETWORK,
-    "remote.*.receivepack": Work.NETWORK,
-    "remote.*.uploadpack": Work.NETWORK,
-    "remote.*.vcs": Work.NETWORK,
-    "url.*.insteadof": Work.NETWORK,
-    "url.*.pushinsteadof": Work.NETWORK,
-    "branch.*.mergeoptions": Work.MERGE,
-    "gpg.program": Work.MERGE,
-    "gpg.*.program": Work.MERGE,
-    "merge.*.driver": Work.MERGE,
-    "pull.octopus": Work.MERGE,
-    "pull.twohead": Work.MERGE,
+REFUSED: Mapping[str, GitWork] = {
+    "include.path": GitWork.LOOK,
+    "includeif.*.path": GitWork.LOOK,
+    "hook.*": GitWork.LOOK,
+    "core.alternaterefscommand": GitWork.NETWORK,
+    "core.gitproxy": GitWork.NETWORK,
+    "fetch.bundleuri": GitWork.NETWORK,
+    "http.*": GitWork.NETWORK,
+    "remote.*.proxy": GitWork.NETWORK,
+    "remote.*.proxyauthmethod": GitWork.NETWORK,
+    "remote.*.receivepack": GitWork.NETWORK,
+    "remote.*.uploadpack": GitWork.NETWORK,
+    "remote.*.vcs": GitWork.NETWORK,
+    "url.*.insteadof": GitWork.NETWORK,
+    "url.*.pushinsteadof": GitWork.NETWORK,
+    "branch.*.mergeoptions": GitWork.MERGE,
+    "gpg.program": GitWork.MERGE,
+    "gpg.*.program": GitWork.MERGE,
+    "merge.*.driver": GitWork.MERGE,
+    "pull.octopus": GitWork.MERGE,
+    "pull.twohead": GitWork.MERGE,
 }
 """Cannot be made harmless: refused when this kind of work is done; LOOK means always."""
 
 HARMLESS = frozenset({"http.postbuffer", "http.version", "http.lowspeedlimit", "http.lowspeedtime"})
 
 
-class Findings(Struct, frozen=True):
+class ConfigFindings(Struct, frozen=True):
     """Keys of a repository's own configuration that matter."""
 
     overridden: Mapping[str, str]
-    refused: Mapping[str, Work]
+    refused: Mapping[str, GitWork]
 
 
 def read_listing(listing: bytes) -> list[str]:
@@ -103,16 +103,16 @@ def read_listing(listing: bytes) -> list[str]:
     return [entry.partition("\n")[0] for scope, entry in pairs if scope in OWN_SCOPES]
 
 
-def find(keys: Iterable[str]) -> Findings:
+def find(keys: Iterable[str]) -> ConfigFindings:
     overridden: dict[str, str] = {}
-    refused: dict[str, Work] = {}
+    refused: dict[str, GitWork] = {}
     for key in keys:
         for form in forms(key):
             if form in BY_NAME:
                 overridden[key] = BY_NAME[form]
             elif form in REFUSED and key not in HARMLESS:
                 refused[key] = REFUSED[form]
-    return Findings(overridden, refused)
+    return ConfigFindings(overridden, refused)
 
 
 def forms(key: str) -> tuple[str, ...]:
@@ -122,9 +122,9 @@ def forms(key: str) -> tuple[str, ...]:
     return key, f"{section}.*.{name}", f"{section}.*"
 
 
-def check(tool: str, findings: Findings, work: Work) -> None:
+def check(tool: str, findings: ConfigFindings, work: GitWork) -> None:
     """Raise for what this work would start."""
-    dangerous = [key for key, when in findings.refused.items() if when == Work.LOOK or when in work]
+    dangerous = [key for key, when in findings.refused.items() if when == GitWork.LOOK or when in work]
     if dangerous:
         raise untrusted(tool, f"its configuration has {_named(dangerous)}, which can start programs or lead elsewhere")
 

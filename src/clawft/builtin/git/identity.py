@@ -11,7 +11,7 @@ from clawft.builtin.git.repo import Repo
 from clawft.errors import ExecutionFailed
 
 
-class Known(Struct, frozen=True):
+class IdentitySources(Struct, frozen=True):
     """Three places to look, the nearest first."""
 
     given: Mapping[str, str]
@@ -24,7 +24,7 @@ async def identity(repo: Repo, author_name: str = "", author_email: str = "") ->
     given = {"name": author_name, "email": author_email}
     given = {part: words.person(repo.tool, f"author_{part}", value) for part, value in given.items() if value}
     said = await repo.attempt("config", "-z", "--get-regexp", r"^user\.(name|email)$", users_own=True)
-    found = resolve(Known(given, people(repo.tool), parse(said.out)))
+    found = resolve(IdentitySources(given, people(repo.tool), parse(said.out)))
     missing = [f"author_{part}" for part in ("name", "email") if not found.get(f"GIT_AUTHOR_{part.upper()}")]
     if missing:
         raise ExecutionFailed(
@@ -34,14 +34,14 @@ async def identity(repo: Repo, author_name: str = "", author_email: str = "") ->
     return found
 
 
-def resolve(known: Known) -> dict[str, str]:
+def resolve(sources: IdentitySources) -> dict[str, str]:
     """A committer who is not named elsewhere is the author."""
     found: dict[str, str] = {}
     for part in ("name", "email"):
-        own = known.config.get(f"user.{part}", "")
+        own = sources.config.get(f"user.{part}", "")
         author, committer = f"GIT_AUTHOR_{part.upper()}", f"GIT_COMMITTER_{part.upper()}"
-        found[author] = known.given.get(part) or known.environ.get(author) or own
-        found[committer] = known.environ.get(committer) or own or found[author]
+        found[author] = sources.given.get(part) or sources.environ.get(author) or own
+        found[committer] = sources.environ.get(committer) or own or found[author]
     return found
 
 

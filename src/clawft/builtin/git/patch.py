@@ -37,7 +37,7 @@ class Hunk(Struct, frozen=True):
     """Each begins with ` `, `-`, `+`, or with `\\` for a note of git's."""
 
 
-class Changed(Struct, frozen=True):
+class FileDiff(Struct, frozen=True):
     """One file that differs."""
 
     status: str
@@ -48,7 +48,7 @@ class Changed(Struct, frozen=True):
     binary: bool = False
 
 
-class Wanted(Struct, frozen=True):
+class DiffSlice(Struct, frozen=True):
     """Which part of a long list of files and pieces of their hunks; without `context`, of files alone."""
 
     context: int | None
@@ -56,12 +56,12 @@ class Wanted(Struct, frozen=True):
     limit: int
 
 
-class Shown:
+class DiffPage:
     """What is wanted of it, as far as one page has room."""
 
-    def __init__(self, wanted: Wanted, room: int = BOUNDS.page_bytes) -> None:
+    def __init__(self, wanted: DiffSlice, room: int = BOUNDS.page_bytes) -> None:
         self.wanted = wanted
-        self.files: list[Changed] = []
+        self.files: list[FileDiff] = []
         """All of them."""
         self.units: list[tuple[int, Hunk | None]] = []
         """The number of a file, and a piece of it if it has any."""
@@ -76,9 +76,9 @@ class Shown:
         self.count += 1
 
 
-def parse_patch(said: bytes, wanted: Wanted) -> Shown:
+def parse_patch(said: bytes, wanted: DiffSlice) -> DiffPage:
     """`git diff --raw -z --patch`."""
-    shown = Shown(wanted)
+    shown = DiffPage(wanted)
     raw, _, patch = said.partition(b"\0\0") if said.startswith(b":") else (b"", b"", said)
     lines = _Lines(patch)
     for number, each in enumerate(_files(iter(raw.split(b"\0")))):
@@ -86,9 +86,9 @@ def parse_patch(said: bytes, wanted: Wanted) -> Shown:
     return shown
 
 
-def parse_counts(said: bytes, wanted: Wanted) -> Shown:
+def parse_counts(said: bytes, wanted: DiffSlice) -> DiffPage:
     """`git diff --raw -z --numstat`."""
-    shown = Shown(wanted)
+    shown = DiffPage(wanted)
     words = said.split(b"\0")
     end = _raw_end(words)
     shown.files = _counted(list(_files(iter(words[:end]))), list(_counts(iter(words[end:]))))
@@ -100,14 +100,14 @@ def parse_counts(said: bytes, wanted: Wanted) -> Shown:
 # ── the raw part ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _files(words: Iterator[bytes]) -> Iterator[Changed]:
+def _files(words: Iterator[bytes]) -> Iterator[FileDiff]:
     """`:100644 100644 <id> <id> R086`, then one name or two."""
     for word in words:
         if word.startswith(b":"):
             letter = chr(word.split(b" ")[4][0])
             first = text(next(words))
             second = text(next(words)) if letter in "RC" else first
-            yield Changed(STATUS[letter], None if letter == "A" else first, None if letter == "D" else second)
+            yield FileDiff(STATUS[letter], None if letter == "A" else first, None if letter == "D" else second)
 
 
 def _raw_end(words: Sequence[bytes]) -> int:
@@ -134,9 +134,9 @@ def _counts(words: Iterator[bytes]) -> Iterator[tuple[str, int, int, bool]]:
         yield text(name), 0 if binary else int(added), 0 if binary else int(deleted), binary
 
 
-def _counted(files: Sequence[Changed], counts: Sequence[tuple[str, int, int, bool]]) -> list[Changed]:
+def _counted(files: Sequence[FileDiff], counts: Sequence[tuple[str, int, int, bool]]) -> list[FileDiff]:
     by_name = {name: numbers for name, *numbers in counts}
-    found: list[Changed] = []
+    found: list[FileDiff] = []
     for each in files:
         added, deleted, binary = by_name.get(each.new_file or each.old_file or "", (0, 0, False))
         found.append(msgspec.structs.replace(each, additions=int(added), deletions=int(deleted), binary=bool(binary)))
@@ -174,7 +174,7 @@ class _Tally(Struct):
     binary: bool = False
 
 
-def _with_lines(changed: Changed, number: int, lines: _Lines, shown: Shown) -> Changed:
+def _with_lines(changed: FileDiff, number: int, lines: _Lines, shown: DiffPage) -> FileDiff:
     tally = _Tally()
     for _ in range(SECTIONS.get(changed.status, 1)):
         for piece in _section(lines, tally):

@@ -55,7 +55,7 @@ SHAPE: Mapping[str, str] = {
 """Configuration that would change what we read, or leave something running when git has ended."""
 
 
-class Program(Struct, frozen=True):
+class GitProgram(Struct, frozen=True):
     """How git is started: `brief` where it only reads, of its own will and for a moment; else `tied` to our life."""
 
     brief: tuple[str, ...]
@@ -63,7 +63,7 @@ class Program(Struct, frozen=True):
 
 
 @cache
-def program() -> Program:
+def program() -> GitProgram:
     """Blocks for a moment the first time; ExecutionFailed if there is no git to use."""
     clear = clear_environment()
     found = which("git", clear["PATH"].split(os.pathsep))
@@ -77,7 +77,7 @@ def program() -> Program:
         wanted = ".".join(map(str, OLDEST))
         raise ExecutionFailed(f"git: '{asked.stdout.strip()}' is too old", hint=f"git {wanted} or newer is needed")
     argv = (found, "--no-pager")
-    return Program(argv, (*leash(), *argv))
+    return GitProgram(argv, (*leash(), *argv))
 
 
 def environment(

@@ -20,13 +20,13 @@ PHASES = (
 TOTAL = 100.0 * len(PHASES)
 LONGEST_LINE = 4096
 
-Report = Callable[[float, float | None, str], None]
+TellProgress = Callable[[float, float | None, str], None]
 
 
-class Progress:
+class GitProgress:
     """Feed it what git says on stderr; it reports each step once, and never backwards."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: TellProgress) -> None:
         self._report = report
         self._rest = b""
         self._done = 0.0

@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.commit import AuthorEmail, AuthorName
-from clawft.builtin.git.hostile import Work
+from clawft.builtin.git.hostile import GitWork
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import lines_of
@@ -46,7 +46,7 @@ async def pull(
     """Bring the current branch up to date with its remote. A merge with conflicts is undone, unless you keep it."""
     name = words.remote_name(git.tool, remote)
     wanted = words.ref_name(git.tool, "branch", branch) if branch else ""
-    async with git.open(repo_path, Work.NETWORK | Work.MERGE) as repo:
+    async with git.open(repo_path, GitWork.NETWORK | GitWork.MERGE) as repo:
         ref = f"refs/heads/{wanted}" if wanted else await current_branch(repo)
         who = {} if ff_only else await identity(repo, author_name, author_email)
         before = await head_of(repo)

@@ -10,11 +10,11 @@ from clawft.builtin.git.address import check_address, read_address
 from clawft.builtin.git.clone import local_source
 from clawft.builtin.git.failure import failed
 from clawft.builtin.git.granted import ensure_granted
-from clawft.builtin.git.hostile import Work, untrusted
+from clawft.builtin.git.hostile import GitWork, untrusted
 from clawft.builtin.git.page import lines_of, text
-from clawft.builtin.git.progress import Progress
+from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.run import Output
+from clawft.builtin.git.run import GitOutput
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.told import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
@@ -23,7 +23,7 @@ RemoteName = Annotated[str, Meta(description="a remote by its name")]
 FLAGS = {" ": "updated", "+": "forced", "-": "deleted", "*": "new", "!": "rejected", "=": "unchanged"}
 
 
-class Moved(Struct, frozen=True):
+class MovedRef(Struct, frozen=True):
     """A ref that is another one than before. None: not there."""
 
     ref: str
@@ -33,14 +33,14 @@ class Moved(Struct, frozen=True):
 
 class FetchResult(Struct, frozen=True):
     remote: str
-    updated: list[Moved]
+    updated: list[MovedRef]
 
     def text(self) -> str:
         lines = [f"{each.ref} {(each.old or 'new')[:12]} → {(each.new or 'gone')[:12]}" for each in self.updated]
         return lines_of(f"{self.remote}: {len(lines)} refs changed", lines, None)
 
 
-class Pushed(Struct, frozen=True):
+class PushedRef(Struct, frozen=True):
     ref: str
     status: str
     """new, updated, forced, deleted or unchanged."""
@@ -49,7 +49,7 @@ class Pushed(Struct, frozen=True):
 
 class PushResult(Struct, frozen=True):
     remote: str
-    refs: list[Pushed]
+    refs: list[PushedRef]
 
     def text(self) -> str:
         return lines_of(f"pushed to {self.remote}", [f"{each.ref}: {each.status}" for each in self.refs], None)
@@ -66,11 +66,11 @@ async def fetch(
     """Get new commits from a remote. Nothing that is checked out changes."""
     name = words.remote_name(git.tool, remote)
     refs = [f"refs/heads/{words.ref_name(git.tool, 'branch', branch)}"] if branch else []
-    async with git.open(repo_path, Work.NETWORK) as repo:
+    async with git.open(repo_path, GitWork.NETWORK) as repo:
         before = await _refs(repo)
         await fetch_refs(repo, name, refs, ["--prune"] if prune else [])
         after = await _refs(repo)
-    moved = [Moved(ref, before.get(ref), after.get(ref)) for ref in sorted(before.keys() | after.keys())]
+    moved = [MovedRef(ref, before.get(ref), after.get(ref)) for ref in sorted(before.keys() | after.keys())]
     return FetchResult(name, [each for each in moved if each.old != each.new])
 
 
@@ -93,7 +93,7 @@ async def push(
     lease = words.full_id(git.tool, "expected", expected) if expected else ""
     if lease and not force:
         raise InvalidArguments(f"{git.tool}: 'expected' is for force=true")
-    async with git.open(repo_path, Work.NETWORK) as repo:
+    async with git.open(repo_path, GitWork.NETWORK) as repo:
         ref = ref or await current_branch(repo)
         how = [f"--force-with-lease={ref}{f':{lease}' if lease else ''}"] if force else []
         how += ["--set-upstream"] if set_upstream else []
@@ -118,18 +118,18 @@ async def fetch_refs(repo: Repo, remote: str, refs: list[str], how: list[str]) -
         *refs,
         write=True,
         protocols=await protocols_of(repo, remote),
-        listen=Progress(repo.git.ctx.progress).feed,
+        listen=GitProgress(repo.git.ctx.progress).feed,
     )
     repo.check(said)
 
 
-async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: bool) -> Output:
+async def _push(repo: Repo, remote: str, ref: str, how: list[str], *, force: bool) -> GitOutput:
     args = ["push", "--porcelain", "--progress", "--no-follow-tags", "--no-recurse-submodules", *how]
     if not repo.trusted:
         args += ["--no-verify", "--no-signed"]
     protocols = await protocols_of(repo, remote, pushing=True)
     await _ensure_may_push(repo.git, remote, ref, force=force)
-    listen = Progress(repo.git.ctx.progress).feed
+    listen = GitProgress(repo.git.ctx.progress).feed
     return await repo.attempt(*args, "--", remote, f"{ref}:{ref}", write=True, protocols=protocols, listen=listen)
 
 
@@ -163,11 +163,13 @@ async def _refs(repo: Repo) -> dict[str, str]:
     return {ref: oid for ref, oid, alias in records if not alias}
 
 
-def parse_push(tool: str, said: Output) -> list[Pushed]:
+def parse_push(tool: str, said: GitOutput) -> list[PushedRef]:
     """`<flag>\\t<from>:<to>\\t<summary>`, from `git push --porcelain`. A rejected ref is an error."""
     lines = [line.split("\t") for line in text(said.out).splitlines() if "\t" in line]
-    refs = [Pushed(fields[1].rpartition(":")[2], FLAGS[fields[0]], fields[2]) for fields in lines if fields[0] in FLAGS]
+    refs = [
+        PushedRef(fields[1].rpartition(":")[2], FLAGS[fields[0]], fields[2]) for fields in lines if fields[0] in FLAGS
+    ]
     rejected = [each.summary for each in refs if each.status == "rejected"]
     if said.code != 0 or rejected:
-        raise failed(tool, Output(said.code, b"", "\n".join([*rejected, said.err])))
+        raise failed(tool, GitOutput(said.code, b"", "\n".join([*rejected, said.err])))
     return refs

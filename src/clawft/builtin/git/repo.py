@@ -9,12 +9,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clawft.builtin.git.cell import Held, Run, cell_now, held
+from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.hostile import FIXED, Findings, Work, check, find, read_listing
-from clawft.builtin.git.program import SHAPE, Program, environment, program
-from clawft.builtin.git.repository import Repository, check_contents, current_user, find_repository
-from clawft.builtin.git.run import Limits, Listen, Output, run
+from clawft.builtin.git.hostile import FIXED, ConfigFindings, GitWork, check, find, read_listing
+from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
+from clawft.builtin.git.repository import RepositoryPaths, check_contents, current_user, find_repository
+from clawft.builtin.git.run import GitOutput, Listen, RunLimits, run
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of
 from clawft.provider.context import ToolContext
@@ -24,10 +24,10 @@ from clawft.sandbox.bounds import is_within
 MOST_REMEMBERED = 256
 NO_TREE = os.devnull
 """The work tree of a bare repository. Without one git believes its configuration, which can name any folder."""
-NOTHING = Findings({}, {})
+NOTHING = ConfigFindings({}, {})
 
 Stamp = tuple[tuple[int, ...] | None, ...]
-_known: dict[Repository, tuple[Stamp, Findings]] = {}
+_known: dict[RepositoryPaths, tuple[Stamp, ConfigFindings]] = {}
 
 
 class Git(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Git(Struct, frozen=True):
     ctx: ToolContext
 
     @asynccontextmanager
-    async def open(self, path: str, work: Work = Work.LOOK) -> AsyncGenerator["Repo"]:
+    async def open(self, path: str, work: GitWork = GitWork.LOOK) -> AsyncGenerator["Repo"]:
         """The repository around `path`, checked for this work. Raises a ToolError that says what is wrong."""
         found = await asyncio.to_thread(self._find, path)
         # Opened here and not in the thread: a thread goes on when the call is cancelled, and nobody would close it.
@@ -58,23 +58,25 @@ class Git(Struct, frozen=True):
         if not trusted:
             check_contents(repository, workspace, self.tool, current_user())
         git = program()
-        return _Found(repository, trusted, git, held(git.brief[0], workspace, self.settings), _stamp(repository))
+        return _Found(
+            repository, trusted, git, surroundings_of(git.brief[0], workspace, self.settings), _stamp(repository)
+        )
 
-    def _trusts(self, repository: Repository) -> bool:
+    def _trusts(self, repository: RepositoryPaths) -> bool:
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
         return all(self.settings.trusted(place) for place in asked)
 
-    def limits(self, *, network: bool = False) -> Limits:
+    def limits(self, *, network: bool = False) -> RunLimits:
         bounds = self.settings.bounds
         seconds = bounds.network_seconds if network else bounds.seconds
-        return Limits(seconds, bounds.output_bytes, bounds.error_bytes)
+        return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes)
 
 
 class _Found(Struct, frozen=True):
-    repository: Repository
+    repository: RepositoryPaths
     trusted: bool
-    program: Program
-    held: Held
+    program: GitProgram
+    surroundings: CellSurroundings
     stamp: Stamp
 
 
@@ -90,7 +92,7 @@ class Repo:
         self._folder = folder
         self._findings = NOTHING
 
-    async def prepare(self, work: Work) -> None:
+    async def prepare(self, work: GitWork) -> None:
         """Look at the repository's own configuration, unless a person approved it or we know it already."""
         if self.trusted:
             return
@@ -104,13 +106,13 @@ class Repo:
 
     def is_ours(self, path: str) -> bool:
         """Is it in our own folder? In a cell git sees nothing of that, where a workspace holds it."""
-        return is_within(os.path.join(self.place.top, path), self._found.held.around.state)
+        return is_within(os.path.join(self.place.top, path), self._found.surroundings.around.state)
 
     async def ask(self, *args: str, stdin: bytes | None = None, write: bool = False) -> bytes:
         """What git says; ExecutionFailed if it does not end well."""
         return self.check(await self.attempt(*args, stdin=stdin, write=write))
 
-    def check(self, said: Output) -> bytes:
+    def check(self, said: GitOutput) -> bytes:
         """What was said, if it ended well."""
         if said.code != 0:
             raise failed(self.tool, said)
@@ -125,10 +127,10 @@ class Repo:
         listen: Listen | None = None,
         extra: Mapping[str, str] | None = None,
         users_own: bool = False,
-    ) -> Output:
+    ) -> GitOutput:
         """Run git and see how it ends. `write`: it may touch the index; without, it only looks."""
         found, settings = self._found, self.git.settings
-        cell = await cell_now(found.held, Run(self.trusted, write, protocols, users_own), settings)
+        cell = await cell_now(found.surroundings, RunPurpose(self.trusted, write, protocols, users_own), settings)
         tied = cell is None and (write or protocols or self.trusted)
         argv = found.program.tied if tied else found.program.brief
         return await run(
@@ -159,7 +161,7 @@ class Repo:
             users_own=users_own,
         )
 
-    def _remember(self, known: tuple[Stamp, Findings]) -> None:
+    def _remember(self, known: tuple[Stamp, ConfigFindings]) -> None:
         newest = max((each[0] for each in known[0] if each), default=0)
         if time.time_ns() - newest < self.git.settings.bounds.settled_seconds * 1e9:
             return
@@ -168,11 +170,11 @@ class Repo:
         _known[self.place] = known
 
 
-def _both(repository: Repository) -> list[Path]:
+def _both(repository: RepositoryPaths) -> list[Path]:
     return [repository.top, repository.common_dir]
 
 
-def _stamp(repository: Repository) -> Stamp:
+def _stamp(repository: RepositoryPaths) -> Stamp:
     """Changes when the repository's own configuration does."""
     return tuple(_stat(file) for file in (repository.common_dir / "config", repository.git_dir / "config.worktree"))
 

@@ -22,7 +22,7 @@ _LEAVES = ("objects",)
 """Folders of `.git` with too many files to look at: git writes new ones into them, under names of its own."""
 
 
-class Repository(Struct, frozen=True):
+class RepositoryPaths(Struct, frozen=True):
     """Real paths. A bare repository has no work tree: its top is the repository itself."""
 
     top: Path
@@ -34,7 +34,7 @@ class Repository(Struct, frozen=True):
         return self.git_dir == self.common_dir == self.top / ".git"
 
 
-def find_repository(workspace: Path, path: str, tool: str) -> Repository:
+def find_repository(workspace: Path, path: str, tool: str) -> RepositoryPaths:
     """The repository that `path` lies in. Never one outside the workspace, not even in part."""
     root = Path(os.path.realpath(workspace))
     start = resolve(workspace, path, tool)
@@ -52,7 +52,7 @@ def find_repository(workspace: Path, path: str, tool: str) -> Repository:
     )
 
 
-def check_contents(repository: Repository, workspace: Path, tool: str, owner: int | None) -> None:
+def check_contents(repository: RepositoryPaths, workspace: Path, tool: str, owner: int | None) -> None:
     """What a stranger could have prepared: files of somebody else, links out of `.git`, objects from outside."""
     root = Path(os.path.realpath(workspace))
     for folder in {repository.top, repository.git_dir, repository.common_dir}:
@@ -72,7 +72,7 @@ def current_user() -> int | None:
     return get() if get else None
 
 
-def _at(folder: Path, root: Path, tool: str) -> Repository | None:
+def _at(folder: Path, root: Path, tool: str) -> RepositoryPaths | None:
     dot = folder / ".git"
     if dot.is_dir():
         return _whole(folder, _inside(dot, root, tool), root, tool) if _is_git_dir(dot) else None
@@ -83,10 +83,10 @@ def _at(folder: Path, root: Path, tool: str) -> Repository | None:
     return None
 
 
-def _whole(top: Path, git_dir: Path, root: Path, tool: str, *, bare: bool = False) -> Repository:
+def _whole(top: Path, git_dir: Path, root: Path, tool: str, *, bare: bool = False) -> RepositoryPaths:
     common = git_dir / "commondir"
     common_dir = _inside(git_dir / _small(common, tool), root, tool) if common.is_file() else git_dir
-    return Repository(top, git_dir, common_dir, bare)
+    return RepositoryPaths(top, git_dir, common_dir, bare)
 
 
 def _is_git_dir(folder: Path) -> bool:

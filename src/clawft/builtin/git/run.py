@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from clawft.builtin import process
-from clawft.builtin.process import Start, Tail
+from clawft.builtin.process import ProcessStart, Tail
 from clawft.errors import ExecutionFailed, SpawnFailed
 from clawft.sandbox.cell import Cell
 
@@ -20,13 +20,13 @@ Listen = Callable[[bytes], None]
 """Gets what git says on stderr while it runs."""
 
 
-class Output(Struct, frozen=True):
+class GitOutput(Struct, frozen=True):
     code: int
     out: bytes
     err: str
 
 
-class Limits(Struct, frozen=True):
+class RunLimits(Struct, frozen=True):
     """Of one run."""
 
     seconds: float
@@ -40,14 +40,14 @@ async def run(
     tool: str,
     folder: str,
     env: Mapping[str, str],
-    limits: Limits,
+    limits: RunLimits,
     stdin: bytes | None = None,
     listen: Listen | None = None,
     cell: Cell | None = None,
-) -> Output:
+) -> GitOutput:
     """Run to the end. ExecutionFailed at the deadline, or if there is more output than the bound."""
     heard = _Heard(limits, listen)
-    start = Start(argv, folder, env, limits.seconds, stdin, tied=False, cell=cell)  # `Program.tied` says who is
+    start = ProcessStart(argv, folder, env, limits.seconds, stdin, tied=False, cell=cell)  # who is: `GitProgram.tied`
     try:
         ended = await process.run(start, heard.stdout, heard.stderr)
     except OSError as failure:
@@ -61,7 +61,7 @@ async def run(
         )
     if ended.timed_out:
         raise ExecutionFailed(f"{tool}: git took longer than {limits.seconds:g} s and was ended")
-    return Output(ended.status, bytes(heard.out), heard.err.text())
+    return GitOutput(ended.status, bytes(heard.out), heard.err.text())
 
 
 async def understood(parse: Callable[[bytes], T], said: bytes) -> T:
@@ -70,7 +70,7 @@ async def understood(parse: Callable[[bytes], T], said: bytes) -> T:
 
 
 class _Heard:
-    def __init__(self, limits: Limits, listen: Listen | None) -> None:
+    def __init__(self, limits: RunLimits, listen: Listen | None) -> None:
         self.out = bytearray()
         self.err = Tail(limits.error_bytes)
         self._most = limits.output_bytes

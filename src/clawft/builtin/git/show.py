@@ -11,7 +11,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.diff import Context, DiffEntry, WithHunks, changes, empty_tree, line_of, told
 from clawft.builtin.git.log import LogEntry, commit_of, read_log
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, offset_of, shorten, text
-from clawft.builtin.git.patch import Wanted
+from clawft.builtin.git.patch import DiffSlice
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
 from clawft.builtin.told import recipe
@@ -61,7 +61,7 @@ async def show(
         if file:
             return _file(commit, await content_of(repo, commit.oid, file), offset, limit)
         before = commit.parents[0] if commit.parents else await empty_tree(repo)
-        wanted = Wanted(context if hunks else None, offset, limit)
+        wanted = DiffSlice(context if hunks else None, offset, limit)
         found = told(await changes(repo, [], [before, commit.oid], [], wanted))
     return ShowResult(commit, found.result, None, found.files, found.additions, found.deletions, found.next_cursor)
 

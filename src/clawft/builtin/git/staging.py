@@ -9,7 +9,7 @@ from clawft.builtin.git.hostile import untrusted
 from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT
-from clawft.builtin.git.status import Change, read_status
+from clawft.builtin.git.status import StatusRecord, read_status
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 NO_FILTER = (b"unspecified", b"unset", b"set")
@@ -38,7 +38,7 @@ async def stage(repo: Repo, paths: Sequence[str] | None) -> list[str]:
     return [text(change.path.rstrip(b"/")) for change in changed]
 
 
-def check_resolved(tool: str, changes: Sequence[Change]) -> None:
+def check_resolved(tool: str, changes: Sequence[StatusRecord]) -> None:
     conflicted = [text(change.path) for change in changes if change.conflicted]
     if conflicted:
         raise ExecutionFailed(
@@ -47,13 +47,13 @@ def check_resolved(tool: str, changes: Sequence[Change]) -> None:
         )
 
 
-def _is_draft(change: Change) -> bool:
+def _is_draft(change: StatusRecord) -> bool:
     """A clone that is on its way, say, in a call beside ours."""
     return change.untracked and any(part.startswith(DRAFT.encode()) for part in change.path.split(b"/"))
 
 
-def _chosen(tool: str, changes: Sequence[Change], paths: Sequence[str]) -> list[Change]:
-    chosen: list[Change] = []
+def _chosen(tool: str, changes: Sequence[StatusRecord], paths: Sequence[str]) -> list[StatusRecord]:
+    chosen: list[StatusRecord] = []
     for path in paths:
         wanted = path.encode()
         found = [each for each in changes if path == "." or each.path == wanted or each.path.startswith(wanted + b"/")]

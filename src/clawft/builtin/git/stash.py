@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.hostile import Work
+from clawft.builtin.git.hostile import GitWork
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git, Repo
@@ -16,7 +16,7 @@ Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3
 
 
-class Stashed(Struct, frozen=True):
+class StashEntry(Struct, frozen=True):
     index: int
     oid: str
     message: str
@@ -24,7 +24,7 @@ class Stashed(Struct, frozen=True):
 
 
 class StashResult(Struct, frozen=True, omit_defaults=True):
-    result: list[Stashed]
+    result: list[StashEntry]
     """All there are, the newest first."""
     conflicts: list[str] = []
     """Files in which the stashed changes and others meet; the stash is kept then."""
@@ -46,7 +46,7 @@ async def stash(
 ) -> StashResult:
     """Put the changes of the work tree aside (`push`), get them back (`pop`, `apply`), list or drop them."""
     said = words.message(git.tool, message) if message else ""
-    work = Work.MERGE if action in ("apply", "pop") else Work.LOOK
+    work = GitWork.MERGE if action in ("apply", "pop") else GitWork.LOOK
     async with git.open(repo_path, work) as repo:
         conflicts: list[str] = []
         if action == "push":
@@ -70,7 +70,7 @@ async def _get_back(repo: Repo, action: str, index: int) -> list[str]:
     return await conflicts_after(repo, said)
 
 
-async def _list(repo: Repo) -> list[Stashed]:
+async def _list(repo: Repo) -> list[StashEntry]:
     exists = await repo.attempt("rev-parse", "--verify", "--quiet", "refs/stash")
     if exists.code != 0:
         return []
@@ -79,4 +79,4 @@ async def _list(repo: Repo) -> list[Stashed]:
     )
     fields = text(said).split("\0")
     records = (fields[at : at + FIELDS] for at in range(0, len(fields) - FIELDS + 1, FIELDS))
-    return [Stashed(number, oid, told, int(when)) for number, (oid, told, when) in enumerate(records)]
+    return [StashEntry(number, oid, told, int(when)) for number, (oid, told, when) in enumerate(records)]

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
 from clawft.builtin.git.repo import Git, Repo
-from clawft.builtin.git.run import Output, understood
+from clawft.builtin.git.run import GitOutput, understood
 from clawft.builtin.told import recipe
 
 RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
@@ -47,7 +47,7 @@ class StatusResult(Struct, frozen=True, omit_defaults=True):
         return lines_of(f"{where}{away}: {what}", [_line(each) for each in self.result], self.next_cursor)
 
 
-class Change(Struct, frozen=True, gc=False):
+class StatusRecord(Struct, frozen=True, gc=False):
     """One record of `git status`, names as bytes. There may be a million, so each is as small as can be."""
 
     path: bytes
@@ -73,10 +73,10 @@ class Change(Struct, frozen=True, gc=False):
         return ",".join(dict.fromkeys(WORDS[letter] for letter in (self.index, self.worktree) if letter in WORDS))
 
 
-class Read(Struct, frozen=True):
+class StatusReading(Struct, frozen=True):
     """All that one run of `git status` said."""
 
-    changes: list[Change]
+    changes: list[StatusRecord]
     heads: dict[str, str]
 
     @property
@@ -106,7 +106,7 @@ async def status(git: Git, repo_path: RepoPath, limit: Limit = 500, cursor: Curs
     )
 
 
-async def read_status(repo: Repo, *, renames: bool = True) -> Read:
+async def read_status(repo: Repo, *, renames: bool = True) -> StatusReading:
     said = await repo.ask(
         "status",
         "--porcelain=v2",
@@ -119,7 +119,7 @@ async def read_status(repo: Repo, *, renames: bool = True) -> Read:
     return await understood(parse_status, said)
 
 
-async def conflicts_after(repo: Repo, said: Output) -> list[str]:
+async def conflicts_after(repo: Repo, said: GitOutput) -> list[str]:
     """The files that keep a merge from its end; none if it went well. ExecutionFailed if it is not for conflicts."""
     if said.code == 0:
         return []
@@ -129,9 +129,9 @@ async def conflicts_after(repo: Repo, said: Output) -> list[str]:
     return conflicts
 
 
-def parse_status(said: bytes) -> Read:
+def parse_status(said: bytes) -> StatusReading:
     """`git status --porcelain=v2 -z --branch`."""
-    changes: list[Change] = []
+    changes: list[StatusRecord] = []
     heads: dict[str, str] = {}
     records = _records(said)
     for record in records:
@@ -140,7 +140,7 @@ def parse_status(said: bytes) -> Read:
             heads[key] = value
         elif record:
             changes.append(_change(record, records))
-    return Read(changes, heads)
+    return StatusReading(changes, heads)
 
 
 def _records(said: bytes) -> Iterator[bytes]:
@@ -152,13 +152,13 @@ def _records(said: bytes) -> Iterator[bytes]:
         at = end + 1
 
 
-def _change(record: bytes, following: Iterator[bytes]) -> Change:
+def _change(record: bytes, following: Iterator[bytes]) -> StatusRecord:
     match record[:1]:
         case b"?":
-            return Change(record[2:], "?", "?")
+            return StatusRecord(record[2:], "?", "?")
         case b"u":
             fields = record.split(b" ", 10)
-            return Change(fields[10], "U", "U", gone=fields[6] == NO_FILE)
+            return StatusRecord(fields[10], "U", "U", gone=fields[6] == NO_FILE)
         case b"2":
             fields = record.split(b" ", 9)
             return _tracked(fields, fields[9], next(following))
@@ -167,12 +167,12 @@ def _change(record: bytes, following: Iterator[bytes]) -> Change:
             return _tracked(fields, fields[8], None)
 
 
-def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> Change:
+def _tracked(fields: list[bytes], path: bytes, old_path: bytes | None) -> StatusRecord:
     letters = fields[1].decode()
-    return Change(path, letters[0], letters[1], old_path, gone=fields[5] == NO_FILE)
+    return StatusRecord(path, letters[0], letters[1], old_path, gone=fields[5] == NO_FILE)
 
 
-def _entry(change: Change) -> StatusEntry:
+def _entry(change: StatusRecord) -> StatusEntry:
     old = None if change.old_path is None else text(change.old_path)
     staged = "" if change.untracked or change.conflicted else WORDS.get(change.index, "")
     return StatusEntry(text(change.path), change.words(), staged, old)

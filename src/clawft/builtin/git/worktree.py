@@ -20,7 +20,7 @@ from clawft.errors import ExecutionFailed, InvalidArguments
 Action = Literal["list", "add", "remove"]
 
 
-class Tree(Struct, frozen=True, omit_defaults=True):
+class Worktree(Struct, frozen=True, omit_defaults=True):
     path: str
     """Relative to the workspace; whole if it lies outside."""
     head: str | None = None
@@ -31,7 +31,7 @@ class Tree(Struct, frozen=True, omit_defaults=True):
 
 
 class WorktreeResult(Struct, frozen=True):
-    result: list[Tree]
+    result: list[Worktree]
 
     def text(self) -> str:
         lines = [f"{each.path} {each.branch or 'detached'} {(each.head or '')[:12]}" for each in self.result]
@@ -69,11 +69,11 @@ async def worktree(
     return WorktreeResult([_relative(each, root) for each in parse_trees(said)])
 
 
-def parse_trees(said: bytes) -> list[Tree]:
+def parse_trees(said: bytes) -> list[Worktree]:
     """`git worktree list --porcelain -z`: one record per tree, each a few `key value`."""
     records = (dict(_pair(line) for line in record.split("\0")) for record in text(said).split("\0\0") if record)
     return [
-        Tree(
+        Worktree(
             path=record["worktree"],
             head=record.get("HEAD"),
             branch=record["branch"].removeprefix("refs/heads/") if "branch" in record else None,
@@ -102,7 +102,9 @@ def _place(git: Git, path: str, action: Action) -> Path:
     return found
 
 
-def _relative(tree: Tree, root: Path) -> Tree:
+def _relative(tree: Worktree, root: Path) -> Worktree:
     if not Path(tree.path).is_relative_to(root):
         return tree
-    return Tree(str(Path(tree.path).relative_to(root)), tree.head, tree.branch, tree.bare, tree.locked, tree.prunable)
+    return Worktree(
+        str(Path(tree.path).relative_to(root)), tree.head, tree.branch, tree.bare, tree.locked, tree.prunable
+    )

@@ -9,21 +9,21 @@ from msgspec import Meta, Struct
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import (
     Anchor,
-    Answer,
     Character,
     FilePath,
     Ide,
+    IdeAnswer,
     Line,
+    PlaceQuery,
     Symbol,
     WaitMs,
-    Where,
     WindowId,
     missing_arguments,
     stamped,
 )
 from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Position, Problems, Range, TextEdit
 from clawft.builtin.ide.review import reviewed
-from clawft.builtin.ide.text import Map, find_anchor
+from clawft.builtin.ide.text import TextMap, find_anchor
 from clawft.builtin.ide.text import apply as applied_to
 from clawft.builtin.told import recipe
 from clawft.errors import IdeFailed
@@ -37,7 +37,7 @@ NewText = Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the text to 
 Save = Annotated[bool, Meta(description="write it to the disk, too")]
 
 
-class Edit(Struct, frozen=True, forbid_unknown_fields=True):
+class RequestedEdit(Struct, frozen=True, forbid_unknown_fields=True):
     """One change; `expected_text` must stand in its range now."""
 
     start_line: Line
@@ -48,7 +48,7 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
     expected_text: str | None = None
 
 
-class Edited(Answer, frozen=True, kw_only=True):
+class EditAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
     edits: int
     diagnostics: list[Diagnostic] | None = None
@@ -64,7 +64,7 @@ class ChangedFile(Struct, frozen=True):
     dirty: bool = False
 
 
-class Changed(Answer, frozen=True, kw_only=True):
+class ChangeAnswer(IdeAnswer, frozen=True, kw_only=True):
     files: list[ChangedFile]
     dry_run: bool = False
 
@@ -74,7 +74,7 @@ class Changed(Answer, frozen=True, kw_only=True):
         return "\n".join([f"{would} {_counted(len(rows), 'file')}{_saved(self.dirty)}", *rows])
 
 
-class Actions(Answer, frozen=True, kw_only=True):
+class ActionsAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: list[Action]
     applied: str = ""
 
@@ -83,7 +83,7 @@ class Actions(Answer, frozen=True, kw_only=True):
         return f"Applied: {self.applied}{_saved(self.dirty)}" if self.applied else "\n".join(rows) or "no actions here"
 
 
-class Saved(Answer, frozen=True, kw_only=True):
+class SaveAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
 
     def text(self) -> str:
@@ -111,7 +111,9 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     end_character: Character | None = None,
     new_text: NewText | None = None,
     anchor: Anchor = "",
-    edits: Annotated[list[Edit], Meta(max_length=MAX_EDITS, description="several changes at once, all or none")]
+    edits: Annotated[
+        list[RequestedEdit], Meta(max_length=MAX_EDITS, description="several changes at once, all or none")
+    ]
     | None = None,
     expected_text: Annotated[str, Meta(description="what must stand in the range now")] | None = None,
     expected_version: Annotated[int, Meta(description="version of the text these changes are for")] | None = None,
@@ -119,7 +121,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     review: Annotated[bool, Meta(description="show it to the person first, and do what they say")] = False,
     wait_ms: Annotated[WaitMs, Meta(description="also return diagnostics of the new text, waiting this long")] = 0,
     window: WindowId = "",
-) -> Edited:
+) -> EditAnswer:
     """Change a file in the editor: a range, an anchor text, or several ranges at once. An empty range inserts.
 
     The text in the editor changes at once and can be undone there; the disk changes when it is saved.
@@ -133,7 +135,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     change, outcome = await _ask_first(ide, connection, change) if review else (change, "")
     (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
     problems = await connection.get_diagnostics(found, wait_ms) if wait_ms else Problems([], fresh=True)
-    return Edited(
+    return EditAnswer(
         **stamped(connection, buffer, fresh=problems.fresh, pending=problems.pending),
         path=ide.shown(found),
         edits=len(change.edits),
@@ -142,7 +144,7 @@ async def edit(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     )
 
 
-def _wanted(edits: list[Edit] | None, *single: int | str | None) -> list[Edit] | None:
+def _wanted(edits: list[RequestedEdit] | None, *single: int | str | None) -> list[RequestedEdit] | None:
     """The edits that were asked for; None if by an anchor."""
     start_line, start_character, end_line, end_character, new_text, expected = single
     if edits:
@@ -150,28 +152,30 @@ def _wanted(edits: list[Edit] | None, *single: int | str | None) -> list[Edit] |
     names = ("start_line", "start_character", "end_line", "end_character", "new_text")
     missing = [name for name, value in zip(names, single[:5], strict=True) if value is None]
     if not missing:
-        return [Edit(start_line, start_character, end_line, end_character, new_text, expected)]  # pyright: ignore[reportArgumentType]  # none is None: see above
+        return [RequestedEdit(start_line, start_character, end_line, end_character, new_text, expected)]  # pyright: ignore[reportArgumentType]  # none is None: see above
     if missing == list(names[:4]):
         return None
     raise missing_arguments("edit", missing, _FORMS)
 
 
-async def _at_anchor(ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None) -> list[Edit]:
+async def _at_anchor(
+    ide: Ide, connection: IdeConnection, path: str, anchor: str, new_text: str | None
+) -> list[RequestedEdit]:
     if not anchor or new_text is None:
         raise missing_arguments("edit", ("start_line", "start_character", "end_line", "end_character"), _FORMS)
     buffer = await ide.ask(connection, connection.read(path))
     place = find_anchor(buffer.text or "", anchor, ide.shown(path))
     start, end = place.start, place.end
-    return [Edit(start.line, start.character, end.line, end.character, new_text, anchor)]
+    return [RequestedEdit(start.line, start.character, end.line, end.character, new_text, anchor)]
 
 
-def _change(path: str, wanted: Sequence[Edit], version: int | None) -> FileEdit:
+def _change(path: str, wanted: Sequence[RequestedEdit], version: int | None) -> FileEdit:
     edits = [TextEdit(_range(each), each.new_text) for each in wanted]
     expected = [each.expected_text for each in wanted]
     return FileEdit(path, edits, version, expected if any(each is not None for each in expected) else None)
 
 
-def _range(each: Edit) -> Range:
+def _range(each: RequestedEdit) -> Range:
     return Range(Position(each.start_line, each.start_character), Position(each.end_line, each.end_character))
 
 
@@ -184,7 +188,7 @@ async def _ask_first(ide: Ide, connection: IdeConnection, change: FileEdit) -> t
         raise IdeFailed("the person rejected this change", kind="rejected", hint="ask them what they want instead")
     if judged.text is None:
         return change, judged.outcome
-    whole = TextEdit(Map(buffer.text or "").whole(), judged.text)
+    whole = TextEdit(TextMap(buffer.text or "").whole(), judged.text)
     return FileEdit(change.path, [whole], version=buffer.version), judged.outcome
 
 
@@ -203,9 +207,9 @@ async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
     dry_run: Annotated[bool, Meta(description="only say what would change")] = False,
     save: Save = False,
     window: WindowId = "",
-) -> Changed:
+) -> ChangeAnswer:
     """Rename the symbol at a place in every file that uses it. Fails if nothing would change."""
-    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     changes = await ide.ask(spot.connection, spot.connection.rename(spot.path, spot.position, new_name))
     changes = [each for each in changes if each.edits]
     if not changes:
@@ -217,14 +221,14 @@ async def rename(  # noqa: PLR0913, PLR0917 - each one is a word agents may use
 
 async def _apply(
     ide: Ide, connection: IdeConnection, changes: Sequence[FileEdit], *, dry_run: bool, save: bool
-) -> Changed:
+) -> ChangeAnswer:
     for change in changes:
         ide.check_change(change.path)
     buffers: list[Buffer] = []
     if not dry_run:
         buffers = await ide.ask(connection, connection.apply_edit(changes, save=save))
     dirty = {buffer.path for buffer in buffers if buffer.dirty}
-    return Changed(
+    return ChangeAnswer(
         **stamped(connection, next((each for each in buffers if each.dirty), buffers[0] if buffers else None)),
         dry_run=dry_run,
         files=[ChangedFile(ide.shown(each.path), len(each.edits), each.path in dirty) for each in changes],
@@ -242,25 +246,25 @@ async def code_actions(  # noqa: PLR0913, PLR0917 - each one is a word agents ma
     apply: Annotated[str, Meta(description="id of an action to carry out; without it they are only listed")] = "",
     save: Save = False,
     window: WindowId = "",
-) -> Actions:
+) -> ActionsAnswer:
     """List the quick fixes and refactorings for a place, or carry one out."""
-    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     place = Range(spot.position, spot.position)
     offered = await ide.ask(spot.connection, spot.connection.code_actions(spot.path, place))
     if not apply:
         listed = [msgspec.structs.replace(each, changes=[]) for each in offered]
-        return Actions(**spot.stamped(), result=listed)
+        return ActionsAnswer(**spot.stamped(), result=listed)
     chosen = next((each for each in offered if each.id == apply), None)
     if chosen is None:
         raise IdeFailed(
             f"there is no action '{apply}' here", kind="not_found", hint="list them again: the text changed"
         )
     await _apply(ide, spot.connection, chosen.changes, dry_run=False, save=save)
-    return Actions(**spot.stamped(), result=[], applied=chosen.title)
+    return ActionsAnswer(**spot.stamped(), result=[], applied=chosen.title)
 
 
 @recipe(name="format", alias="ide_format", title="Format", idempotent=True, open_world=False)
-async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> Changed:
+async def format_file(ide: Ide, path: FilePath, save: Save = False, window: WindowId = "") -> ChangeAnswer:
     """Format a file with the formatter of the editor or the language server."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
@@ -270,12 +274,12 @@ async def format_file(ide: Ide, path: FilePath, save: Save = False, window: Wind
 
 
 @recipe(alias="ide_save", title="Save", idempotent=True, open_world=False)
-async def save(ide: Ide, path: FilePath, window: WindowId = "") -> Saved:
+async def save(ide: Ide, path: FilePath, window: WindowId = "") -> SaveAnswer:
     """Write the editor's text of a file to the disk."""
     found = ide.find_writable(path)
     connection = await ide.route(found, window)
     buffer = await ide.ask(connection, connection.save(found))
-    return Saved(
+    return SaveAnswer(
         **stamped(connection, buffer),
         path=ide.shown(found),
     )

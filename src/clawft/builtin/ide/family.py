@@ -48,7 +48,7 @@ class IdeSettings(Struct, frozen=True):
     """What holds language servers: `auto`, `strict` (no home, no network), `require` or `off`."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class IdeAnswer(Struct, frozen=True, kw_only=True):
     """Who answered, and about which text."""
 
     backend: str
@@ -62,8 +62,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The editor is still at work on it; ask again."""
 
 
-class Stamp(TypedDict):
-    """The members of `Answer`, for those who build on it."""
+class AnswerStamp(TypedDict):
+    """The members of `IdeAnswer`, for those who build on it."""
 
     backend: str
     window: str
@@ -75,7 +75,7 @@ class Stamp(TypedDict):
 
 def stamped(
     connection: IdeConnection, buffer: Buffer | Problems | None = None, *, fresh: bool = True, pending: bool = False
-) -> Stamp:
+) -> AnswerStamp:
     return {
         "backend": connection.backend,
         "window": connection.window.id,
@@ -86,7 +86,7 @@ def stamped(
     }
 
 
-class Where(Struct, frozen=True):
+class PlaceQuery(Struct, frozen=True):
     line: int | None = None
     character: int | None = None
     symbol: str = ""
@@ -100,7 +100,7 @@ class Spot(Struct, frozen=True):
     path: str
     position: Position
 
-    def stamped(self) -> Stamp:
+    def stamped(self) -> AnswerStamp:
         return stamped(self.connection, self.connection.state(self.path))
 
 
@@ -153,12 +153,12 @@ class Ide:
                 f"{self.tool} ({connection.window.id})", int(seconds * 1000), hint="it may still be starting; try again"
             ) from None
 
-    async def spot(self, path: str, where: Where, window: str) -> Spot:
+    async def spot(self, path: str, where: PlaceQuery, window: str) -> Spot:
         found = self.find(path)
         connection = await self.route(found, window)
         return Spot(connection, found, await self._locate(connection, found, where))
 
-    async def _locate(self, connection: IdeConnection, path: str, where: Where) -> Position:
+    async def _locate(self, connection: IdeConnection, path: str, where: PlaceQuery) -> Position:
         """The position that was asked for, by number, by symbol or by text."""
         if where.anchor:
             buffer = await self.ask(connection, connection.read(path))

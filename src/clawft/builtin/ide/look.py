@@ -8,16 +8,16 @@ from msgspec import Meta
 from clawft.builtin.ide.family import (
     MAX_ITEMS,
     Anchor,
-    Answer,
     Character,
     FilePath,
     Ide,
+    IdeAnswer,
     Limit,
     Line,
+    PlaceQuery,
     Spot,
     Symbol,
     WaitMs,
-    Where,
     WindowId,
     json_text,
     stamped,
@@ -29,7 +29,7 @@ from clawft.provider.keeps import FIRST
 DEFAULT_WAIT_MS = 2_000
 
 
-class Diagnosed(Answer, frozen=True, kw_only=True):
+class DiagnosticsAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: Annotated[list[Diagnostic], FIRST]
     total: int = 0
 
@@ -40,21 +40,21 @@ class Diagnosed(Answer, frozen=True, kw_only=True):
         return f"{json_text(self.result)}\n({state}: ask again, or give a longer wait_ms)"
 
 
-class Symbols(Answer, frozen=True, kw_only=True):
+class SymbolsAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: Annotated[list[SymbolInfo], FIRST]
 
     def text(self) -> str:
         return json_text(self.result)
 
 
-class Hovered(Answer, frozen=True, kw_only=True):
+class HoverAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: HoverInfo | None
 
     def text(self) -> str:
         return json_text(self.result)
 
 
-class Places(Answer, frozen=True, kw_only=True):
+class PlacesAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: Annotated[list[Location], FIRST]
     total: int = 0
 
@@ -73,7 +73,7 @@ async def diagnostics(
     wait_ms: WaitMs = DEFAULT_WAIT_MS,
     limit: Limit = 200,
     window: WindowId = "",
-) -> Diagnosed:
+) -> DiagnosticsAnswer:
     """List errors and warnings of a file or of all files, as the editor or a language server sees them.
 
     `fresh` says whether they describe the text as it is now, unsaved changes included.
@@ -83,7 +83,7 @@ async def diagnostics(
     said = await ide.ask(connection, connection.get_diagnostics(found, wait_ms), wait_ms)
     shown = [_placed(ide, each) for each in await ide.inside(said.items) if each.severity <= severity]
     shown.sort(key=lambda each: (each.severity, each.file_path or "", each.range))
-    return Diagnosed(
+    return DiagnosticsAnswer(
         **stamped(connection, said, fresh=said.fresh, pending=said.pending),
         result=shown[:limit],
         total=len(shown),
@@ -101,11 +101,11 @@ async def symbols(
     query: Annotated[str, Meta(min_length=1, max_length=256, description="name or part of a name")],
     limit: Limit = 20,
     window: WindowId = "",
-) -> Symbols:
+) -> SymbolsAnswer:
     """Find functions, classes and other symbols of the workspace by name."""
     connection = await ide.route(None, window)
     found = await ide.ask(connection, connection.search_symbols(query, limit))
-    return Symbols(**stamped(connection), result=_symbols(ide, (await ide.inside(found))[:limit]))
+    return SymbolsAnswer(**stamped(connection), result=_symbols(ide, (await ide.inside(found))[:limit]))
 
 
 def _symbols(ide: Ide, found: list[SymbolInfo]) -> list[SymbolInfo]:
@@ -121,11 +121,11 @@ async def hover(
     symbol: Symbol = "",
     anchor: Anchor = "",
     window: WindowId = "",
-) -> Hovered:
+) -> HoverAnswer:
     """Say what stands at a place of a file: its type and documentation. Null if there is nothing to say."""
-    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     info = await ide.ask(spot.connection, spot.connection.hover(spot.path, spot.position))
-    return Hovered(**spot.stamped(), result=info)
+    return HoverAnswer(**spot.stamped(), result=info)
 
 
 @recipe(alias="ide_definition", title="Go to definition", read_only=True, idempotent=True, open_world=False)
@@ -137,9 +137,9 @@ async def definition(
     symbol: Symbol = "",
     anchor: Anchor = "",
     window: WindowId = "",
-) -> Places:
+) -> PlacesAnswer:
     """Find where the thing at a place is defined."""
-    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     found = await ide.ask(spot.connection, spot.connection.definition(spot.path, spot.position))
     return _places(ide, spot, found, MAX_ITEMS)
 
@@ -154,22 +154,22 @@ async def references(
     anchor: Anchor = "",
     limit: Limit = 200,
     window: WindowId = "",
-) -> Places:
+) -> PlacesAnswer:
     """Find every use of the thing at a place, its definition included."""
-    spot = await ide.spot(path, Where(line, character, symbol, anchor), window)
+    spot = await ide.spot(path, PlaceQuery(line, character, symbol, anchor), window)
     found = await ide.ask(spot.connection, spot.connection.references(spot.path, spot.position))
     return _places(ide, spot, found, limit)
 
 
-def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> Places:
+def _places(ide: Ide, spot: Spot, found: list[Location], limit: int) -> PlacesAnswer:
     shown = [msgspec.structs.replace(each, file_path=ide.shown(each.file_path)) for each in found]
-    return Places(**spot.stamped(), result=shown[:limit], total=len(shown))
+    return PlacesAnswer(**spot.stamped(), result=shown[:limit], total=len(shown))
 
 
 @recipe(alias="ide_document_symbols", title="Outline", read_only=True, idempotent=True, open_world=False)
-async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> Symbols:
+async def document_symbols(ide: Ide, path: FilePath, window: WindowId = "") -> SymbolsAnswer:
     """List the symbols of one file in their order."""
     found = ide.find(path)
     connection = await ide.route(found, window)
     known = await ide.ask(connection, connection.document_symbols(found))
-    return Symbols(**stamped(connection, connection.state(found)), result=_symbols(ide, known[:MAX_ITEMS]))
+    return SymbolsAnswer(**stamped(connection, connection.state(found)), result=_symbols(ide, known[:MAX_ITEMS]))

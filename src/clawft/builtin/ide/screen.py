@@ -7,21 +7,21 @@ from msgspec import Meta
 
 from clawft.builtin.ide import paths
 from clawft.builtin.ide.change import MAX_NEW_TEXT
-from clawft.builtin.ide.family import Answer, Character, FilePath, Ide, Line, WindowId, json_text, stamped
+from clawft.builtin.ide.family import Character, FilePath, Ide, IdeAnswer, Line, WindowId, json_text, stamped
 from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
 from clawft.builtin.ide.review import PART, REJECT, reviewed
-from clawft.builtin.ide.text import Map, find_anchor
+from clawft.builtin.ide.text import TextMap, find_anchor
 from clawft.builtin.told import recipe
 
 
-class Opened(Answer, frozen=True, kw_only=True):
+class OpenAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
 
     def text(self) -> str:
         return f"Opened {self.path}"
 
 
-class Selected(Answer, frozen=True, kw_only=True):
+class SelectionAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str | None = None
     range: Range | None = None
     selected: str = ""
@@ -32,14 +32,14 @@ class Selected(Answer, frozen=True, kw_only=True):
         return json_text({"path": self.path, "range": self.range, "selected": self.selected})
 
 
-class Editors(Answer, frozen=True, kw_only=True):
+class EditorsAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: list[OpenEditor]
 
     def text(self) -> str:
         return json_text(self.result)
 
 
-class Judged(Answer, frozen=True, kw_only=True):
+class ReviewAnswer(IdeAnswer, frozen=True, kw_only=True):
     path: str
     outcome: str
     applied: bool
@@ -50,7 +50,7 @@ class Judged(Answer, frozen=True, kw_only=True):
         return f"{self.path}: {said}{saved}"
 
 
-class Windows(Answer, frozen=True, kw_only=True):
+class WindowsAnswer(IdeAnswer, frozen=True, kw_only=True):
     result: list[Window]
 
     def text(self) -> str:
@@ -65,7 +65,7 @@ async def open_file(
     character: Character | None = None,
     anchor: Annotated[str, Meta(max_length=4096, description="text to show, in place of line and character")] = "",
     window: WindowId = "",
-) -> Opened:
+) -> OpenAnswer:
     """Open a file in the person's editor and put the cursor at a place of it."""
     found = ide.find(path)
     connection = await ide.route(found, window, screen=True)
@@ -74,18 +74,18 @@ async def open_file(
         buffer = await ide.ask(connection, connection.read(found))
         position = find_anchor(buffer.text or "", anchor, path).start
     buffer = await ide.ask(connection, connection.open_file(found, position))
-    return Opened(
+    return OpenAnswer(
         **stamped(connection, buffer),
         path=path,
     )
 
 
 @recipe(alias="ide_selection", title="Selection", read_only=True, idempotent=True, open_world=False)
-async def selection(ide: Ide, window: WindowId = "") -> Selected:
+async def selection(ide: Ide, window: WindowId = "") -> SelectionAnswer:
     """Say which file the person has before them, and what they have selected in it."""
     connection = await ide.route(None, window, screen=True)
     said = within_reach(ide, await ide.ask(connection, connection.selection()))
-    return Selected(
+    return SelectionAnswer(
         **stamped(connection, None if said.path is None else connection.state(said.path)),
         path=said.path and ide.shown(said.path),
         range=said.range,
@@ -105,12 +105,12 @@ def reachable(ide: Ide, path: str) -> bool:
 
 
 @recipe(alias="ide_open_editors", title="Open editors", read_only=True, idempotent=True, open_world=False)
-async def open_editors(ide: Ide, window: WindowId = "") -> Editors:
+async def open_editors(ide: Ide, window: WindowId = "") -> EditorsAnswer:
     """List the files that are open in the editor, and which of them are not saved."""
     connection = await ide.route(None, window)
     known = await ide.ask(connection, connection.open_editors())
     shown = [msgspec.structs.replace(each, path=ide.shown(each.path)) for each in known if reachable(ide, each.path)]
-    return Editors(
+    return EditorsAnswer(
         **stamped(connection),
         result=shown,
     )
@@ -123,7 +123,7 @@ async def show_diff(
     new_text: Annotated[str, Meta(max_length=MAX_NEW_TEXT, description="the whole proposed text of the file")],
     save: Annotated[bool, Meta(description="write what was accepted to the disk")] = False,
     window: WindowId = "",
-) -> Judged:
+) -> ReviewAnswer:
     """Show the person a proposed text beside the present one and wait: they accept, reject, or take a part of it.
 
     What they accept is put into the file. Without an editor the question goes to the agent's user.
@@ -133,17 +133,17 @@ async def show_diff(
     before = await ide.ask(connection, connection.read(found))
     judged = await reviewed(ide, connection, found, before.text or "", new_text)
     if judged.outcome == REJECT:
-        return Judged(
+        return ReviewAnswer(
             **stamped(connection, before),
             path=ide.shown(found),
             outcome=judged.outcome,
             applied=False,
         )
     text = new_text if judged.text is None else judged.text
-    whole = TextEdit(Map(before.text or "").whole(), text)
+    whole = TextEdit(TextMap(before.text or "").whole(), text)
     change = FileEdit(found, [whole], version=before.version)
     (buffer,) = await ide.ask(connection, connection.apply_edit([change], save=save))
-    return Judged(
+    return ReviewAnswer(
         **stamped(connection, buffer),
         path=ide.shown(found),
         outcome=judged.outcome,
@@ -152,8 +152,8 @@ async def show_diff(
 
 
 @recipe(alias="ide_windows", title="Editor windows", read_only=True, idempotent=True, open_world=False)
-async def windows(ide: Ide) -> Windows:
+async def windows(ide: Ide) -> WindowsAnswer:
     """List the editor windows that are connected, and the language servers that answer where there is none."""
     await ide.hub.look_around()
     known = [each.window for each in (*ide.hub.connections, ide.hub.headless)]
-    return Windows(backend="hub", window="", result=known)
+    return WindowsAnswer(backend="hub", window="", result=known)

@@ -29,7 +29,7 @@ def units(text: str) -> int:
     return len(text) + sum(letter > "\uffff" for letter in text)
 
 
-class Map:
+class TextMap:
     """One text with its lines, for as many conversions as needed."""
 
     def __init__(self, text: str) -> None:
@@ -103,7 +103,7 @@ def bad_range(message: str) -> IdeFailed:
 
 def apply(text: str, edits: Sequence[TextEdit]) -> str:
     """All edits at once, each in terms of the text as it was. Raises IdeFailed if two overlap."""
-    places = Map(text)
+    places = TextMap(text)
     spans = sorted(((*places.span(edit.range), at, edit.new_text) for at, edit in enumerate(edits)))
     result: list[str] = []
     done = 0
@@ -127,13 +127,13 @@ def find_anchor(text: str, anchor: str, path: str) -> Range:
     """Where a text stands, if it stands there exactly once."""
     found = _occurrences(text, anchor)
     if len(found) == 1:
-        places = Map(text)
+        places = TextMap(text)
         return Range(places.position(found[0]), places.position(found[0] + len(anchor)))
     if not found:
         raise IdeFailed(
             f"the anchor text is not in '{path}'", kind="not_found", hint="copy it exactly, with its spaces"
         )
-    places = Map(text)
+    places = TextMap(text)
     lines = ", ".join(str(places.position(at).line) for at in found[:MAX_NAMED])
     raise IdeFailed(
         f"the anchor text stands in '{path}' more than once, first in lines {lines} (from 0)",
@@ -155,7 +155,7 @@ def hunks(old: str, new: str) -> Iterable[tuple[TextEdit, str]]:
     """Each change with the text it replaces."""
     from difflib import SequenceMatcher  # only where a person judges a change
 
-    places = Map(old)
+    places = TextMap(old)
     before, after = lines_of(old), lines_of(new)
     starts = [0]
     for line in before:

@@ -15,7 +15,7 @@ from clawft.builtin.confine import place
 from clawft.builtin.file import replace_file
 from clawft.builtin.ide.family import OPERATION_SECONDS
 from clawft.builtin.ide.lsp import messages
-from clawft.builtin.ide.lsp.documents import Document, has_mark, stamp
+from clawft.builtin.ide.lsp.documents import TextDocument, has_mark, stamp
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
 from clawft.builtin.ide.lsp.running import LspServers
@@ -37,7 +37,7 @@ from clawft.builtin.ide.model import (
     TextEdit,
     Window,
 )
-from clawft.builtin.ide.text import Map, apply, with_ends_of
+from clawft.builtin.ide.text import TextMap, apply, with_ends_of
 from clawft.errors import IdeFailed, IdeNotConnected
 
 RENAME_SECONDS = 2.0
@@ -108,7 +108,7 @@ class HeadlessIde:
                 await self._write(server, document)
             return document.buffer()
 
-    async def _write(self, server: LspServer, document: Document) -> None:
+    async def _write(self, server: LspServer, document: TextDocument) -> None:
         """To the disk, unless somebody else wrote there in the meantime: then one of the two would be lost."""
         if stamp(document.path) != document.seen:
             raise IdeFailed(
@@ -190,13 +190,13 @@ class HeadlessIde:
 
     async def _at(self, what: str, path: str, position: Position, kind: Any, more: dict[str, Any] | None = None) -> Any:
         server, document = await self._servers.open(path)
-        Map(document.text).offset(position)
+        TextMap(document.text).offset(position)
         asked = {"textDocument": {"uri": uri_of(path)}, "position": messages.plain(position), **(more or {})}
         return await server.request(f"textDocument/{what}", asked, kind)
 
     async def code_actions(self, path: str, place: Range) -> list[Action]:
         server, document = await self._servers.open(path)
-        Map(document.text).span(place)
+        TextMap(document.text).span(place)
         known = server.known.get(path)
         near = [each for each in (known.items if known else []) if _touches(each.range, place)]
         asked = {
@@ -257,13 +257,13 @@ async def _quietly(asked: Awaitable[Any]) -> Any:
         return None
 
 
-def _changed_text(change: FileEdit, document: Document) -> str:
+def _changed_text(change: FileEdit, document: TextDocument) -> str:
     """Raises IdeFailed if the text is not the one these changes were made for."""
     if change.version is not None and change.version != document.version:
         raise IdeFailed(
             f"the text has version {document.version}, not {change.version}", kind="stale", hint="read it again"
         )
-    places = Map(document.text)
+    places = TextMap(document.text)
     for edit, expected in zip(change.edits, change.expected or (), strict=False):
         if expected is not None and places.piece(edit.range) != expected:
             raise IdeFailed(

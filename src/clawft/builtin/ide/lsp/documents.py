@@ -12,7 +12,7 @@ MAX_OPEN = 100
 MAX_BYTES = 4 * 1024 * 1024
 
 
-class Document:
+class TextDocument:
     """One text. `seen` is the state of the file on disk that it was last compared with.
 
     `told` is the number under which the server has it; it grows with `version`, and also when a text is sent again
@@ -34,15 +34,15 @@ class Document:
 
 class Documents:
     def __init__(self) -> None:
-        self._open: OrderedDict[str, Document] = OrderedDict()
+        self._open: OrderedDict[str, TextDocument] = OrderedDict()
 
-    def get(self, path: str) -> Document | None:
+    def get(self, path: str) -> TextDocument | None:
         found = self._open.get(path)
         if found is not None:
             self._open.move_to_end(path)
         return found
 
-    def add(self, document: Document) -> list[Document]:
+    def add(self, document: TextDocument) -> list[TextDocument]:
         """Keep it; those that had to make room are returned."""
         self._open[document.path] = document
         clean = [each for each in self._open.values() if not each.dirty and each is not document]
@@ -54,7 +54,7 @@ class Documents:
     def drop(self, path: str) -> None:
         self._open.pop(path, None)
 
-    def all(self) -> list[Document]:
+    def all(self) -> list[TextDocument]:
         return list(self._open.values())
 
 

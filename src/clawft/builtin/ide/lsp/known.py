@@ -16,7 +16,7 @@ _BESIDE = 500
 """What one takes beside its text, with its place."""
 
 
-class Known(Struct):
+class FileDiagnostics(Struct):
     """The last diagnostics of one file: for which version, and when they came."""
 
     items: list[Diagnostic]
@@ -32,19 +32,19 @@ class KnownFiles:
     """By their paths. Where there is no room, what came first gives way: the server may say it again."""
 
     def __init__(self) -> None:
-        self._files: dict[str, Known] = {}
+        self._files: dict[str, FileDiagnostics] = {}
         self._size = 0
 
-    def get(self, path: str) -> Known | None:
+    def get(self, path: str) -> FileDiagnostics | None:
         return self._files.get(path)
 
-    def items(self) -> ItemsView[str, Known]:
+    def items(self) -> ItemsView[str, FileDiagnostics]:
         return self._files.items()
 
-    def values(self) -> ValuesView[Known]:
+    def values(self) -> ValuesView[FileDiagnostics]:
         return self._files.values()
 
-    def keep(self, path: str, known: Known) -> None:
+    def keep(self, path: str, known: FileDiagnostics) -> None:
         self.drop(path)
         self._files[path] = known
         self._size += known.size

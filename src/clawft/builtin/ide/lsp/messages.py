@@ -40,13 +40,13 @@ class LspDiagnostic(Struct):
     code: int | str | None = None
 
 
-class Published(Struct):
+class PublishedDiagnostics(Struct):
     uri: str
     diagnostics: list[LspDiagnostic]
     version: int | None = None
 
 
-class Progress(Struct):
+class LspProgress(Struct):
     """Of work that a server tells of; what is no progress of that kind has another value."""
 
     token: int | str = ""
@@ -61,14 +61,14 @@ class Progress(Struct):
                 return ""
 
 
-class Section(Struct):
+class SettingsSection(Struct):
     section: str | None = None
 
 
-class Wanted(Struct):
+class SettingsRequest(Struct):
     """The settings a server asks for."""
 
-    items: list[Section] = []
+    items: list[SettingsSection] = []
 
 
 class PulledReport(Struct):

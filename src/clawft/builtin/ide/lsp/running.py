@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clawft.builtin.ide.lsp import watch
 from clawft.builtin.ide.lsp.cell import lsp_cell
-from clawft.builtin.ide.lsp.documents import Document
+from clawft.builtin.ide.lsp.documents import TextDocument
 from clawft.builtin.ide.lsp.server import LspServer
 from clawft.builtin.ide.lsp.servers import SERVERS, ServerSpec, installed, server_for
 from clawft.builtin.trust import trusted_in
@@ -31,7 +31,7 @@ class LspServers:
         self._sandbox = sandbox
         self._running: dict[str, LspServer] = {}
         self._starting: dict[str, asyncio.Task[LspServer]] = {}
-        self._seen: dict[str, watch.Seen] = {}
+        self._seen: dict[str, watch.FileStamps] = {}
         self._looked: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[LspServer]:
@@ -42,7 +42,7 @@ class LspServers:
         """Whether there are some, and none has to be started first."""
         return bool(self._running) and not self._starting and not any(each.broken for each in self)
 
-    def documents(self) -> list[Document]:
+    def documents(self) -> list[TextDocument]:
         """All texts that they have from us."""
         return [document for server in self for document in server.documents.all()]
 
@@ -57,7 +57,7 @@ class LspServers:
 
     # ── starting ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def open(self, path: str) -> tuple[LspServer, Document]:
+    async def open(self, path: str) -> tuple[LspServer, TextDocument]:
         """The server for this file, and its text there."""
         spec = server_for(path)
         if spec is None:
@@ -137,6 +137,6 @@ class LspServers:
         if changes:
             server.files_changed(changes)
 
-    async def _look(self, server: LspServer) -> watch.Seen:
+    async def _look(self, server: LspServer) -> watch.FileStamps:
         self._looked[server.spec.name] = asyncio.get_running_loop().time()
         return await asyncio.to_thread(watch.look, self._folder, server.spec.languages.keys())

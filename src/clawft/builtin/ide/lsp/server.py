@@ -14,9 +14,16 @@ from msgspec import Raw
 
 from clawft._version import __version__
 from clawft.builtin.ide.lsp import messages
-from clawft.builtin.ide.lsp.documents import Document, Documents, read, stamp
-from clawft.builtin.ide.lsp.known import MAX_OF_ONE, Known, KnownFiles
-from clawft.builtin.ide.lsp.messages import LspDiagnostic, Progress, Published, PulledReport, Wanted, uri_of
+from clawft.builtin.ide.lsp.documents import Documents, TextDocument, read, stamp
+from clawft.builtin.ide.lsp.known import MAX_OF_ONE, FileDiagnostics, KnownFiles
+from clawft.builtin.ide.lsp.messages import (
+    LspDiagnostic,
+    LspProgress,
+    PublishedDiagnostics,
+    PulledReport,
+    SettingsRequest,
+    uri_of,
+)
 from clawft.builtin.ide.lsp.rpc import NotServed, Rpc
 from clawft.builtin.ide.lsp.servers import ServerSpec, environment, language_of
 from clawft.errors import IdeFailed
@@ -139,18 +146,18 @@ class LspServer:
 
     # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def open(self, path: str) -> Document:
+    def open(self, path: str) -> TextDocument:
         """The text of the file as it is now: opened if need be, read again if the disk has a newer one."""
         now = stamp(path)
         document = self.documents.get(path)
         if document is None:
-            return self._open(Document(path, read(path), now))
+            return self._open(TextDocument(path, read(path), now))
         if document.seen != now and not document.dirty:
             document.seen = now
             self.change(document, read(path), dirty=False)
         return document
 
-    def _open(self, document: Document) -> Document:
+    def _open(self, document: TextDocument) -> TextDocument:
         for gone in self.documents.add(document):
             self._close(gone)
         document.told = next(self._numbers)
@@ -164,12 +171,12 @@ class LspServer:
         self._rpc.notify("textDocument/didOpen", {"textDocument": item})
         return document
 
-    def _close(self, document: Document) -> None:
+    def _close(self, document: TextDocument) -> None:
         self.known.drop(document.path)
         self._asked.pop(document.path, None)
         self._rpc.notify("textDocument/didClose", {"textDocument": {"uri": uri_of(document.path)}})
 
-    def change(self, document: Document, text: str, *, dirty: bool = True) -> None:
+    def change(self, document: TextDocument, text: str, *, dirty: bool = True) -> None:
         if text == document.text:
             document.dirty = document.dirty and dirty
             return
@@ -179,13 +186,13 @@ class LspServer:
         self._tell(document, text)
         self._last_change = self._asked[document.path]
 
-    def _tell(self, document: Document, text: str) -> None:
+    def _tell(self, document: TextDocument, text: str) -> None:
         document.told = next(self._numbers)
         self._asked[document.path] = self._loop.time()
         named = {"uri": uri_of(document.path), "version": document.told}
         self._rpc.notify("textDocument/didChange", {"textDocument": named, "contentChanges": [{"text": text}]})
 
-    def _ask_anew(self, document: Document) -> None:
+    def _ask_anew(self, document: TextDocument) -> None:
         """Have a text judged again because others changed: what comes back then carries a number that proves it.
 
         A server that gets the same text twice may not bother, so it gets another one in between.
@@ -193,7 +200,7 @@ class LspServer:
         self._tell(document, document.text + "\n")
         self._tell(document, document.text)
 
-    def saved(self, document: Document) -> None:
+    def saved(self, document: TextDocument) -> None:
         document.dirty = False
         document.seen = stamp(document.path)
         self._rpc.notify("textDocument/didSave", {"textDocument": {"uri": uri_of(document.path)}})
@@ -216,7 +223,7 @@ class LspServer:
 
     # ── diagnostics ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def settled(self, document: Document | None, seconds: float) -> bool:
+    async def settled(self, document: TextDocument | None, seconds: float) -> bool:
         """Wait until what is known describes the text as it is. False if it does not within the time.
 
         Raises IdeFailed if the server ends meanwhile.
@@ -239,7 +246,7 @@ class LspServer:
                 continue
         return True
 
-    def _is_settled(self, document: Document | None) -> bool:
+    def _is_settled(self, document: TextDocument | None) -> bool:
         now = self._loop.time()
         if document is None:
             latest = max((each.at for each in self.known.values()), default=0.0)
@@ -252,14 +259,14 @@ class LspServer:
             return known.version is not None and known.version >= document.told
         return known.at >= self._last_change and now - known.at >= QUIET_SECONDS
 
-    def _is_overtaken(self, document: Document) -> bool:
+    def _is_overtaken(self, document: TextDocument) -> bool:
         """Has another text changed since this one was sent to be judged, and was it?"""
         known = self.known.get(document.path)
         if known is None or known.version is None or known.version < document.told:
             return False
         return self._asked[document.path] < self._last_change
 
-    async def _pull(self, document: Document, seconds: float) -> bool:
+    async def _pull(self, document: TextDocument, seconds: float) -> bool:
         """A server that can be asked answers for the text it has, which is ours."""
         asked = {"textDocument": {"uri": uri_of(document.path)}}
         version = document.told
@@ -280,13 +287,13 @@ class LspServer:
 
     def _hear(self, method: str, params: Raw) -> None:
         if method == "textDocument/publishDiagnostics":
-            self._published(msgspec.json.decode(params, type=Published, strict=False))
+            self._published(msgspec.json.decode(params, type=PublishedDiagnostics, strict=False))
         elif method == "$/progress":
-            self._progress(msgspec.json.decode(params, type=Progress))
+            self._progress(msgspec.json.decode(params, type=LspProgress))
         elif method in ("window/logMessage", "window/showMessage"):
             log.debug("%s: %s", self.spec.name, bytes(params)[:500].decode(errors="replace"))
 
-    def _published(self, said: Published) -> None:
+    def _published(self, said: PublishedDiagnostics) -> None:
         path = messages.path_of(said.uri)
         known = self.known.get(path)
         if (
@@ -303,9 +310,9 @@ class LspServer:
 
     def _know(self, path: str, said: list[LspDiagnostic], version: int | None) -> None:
         items = [messages.diagnostic(each, path) for each in said[:MAX_OF_ONE]]
-        self.known.keep(path, Known(items, version, self._loop.time()))
+        self.known.keep(path, FileDiagnostics(items, version, self._loop.time()))
 
-    def _progress(self, said: Progress) -> None:
+    def _progress(self, said: LspProgress) -> None:
         if said.kind == "begin":
             self._begin(said.token)
         elif said.kind == "end":
@@ -319,12 +326,12 @@ class LspServer:
     def _serve(self, method: str, params: Raw) -> Any:
         match method:
             case "workspace/configuration":
-                wanted = msgspec.json.decode(params, type=Wanted)
+                wanted = msgspec.json.decode(params, type=SettingsRequest)
                 return [self._setting(item.section or "") for item in wanted.items]
             case "workspace/workspaceFolders":
                 return [{"uri": uri_of(self._folder), "name": os.path.basename(self._folder)}]
             case "window/workDoneProgress/create":
-                self._begin(msgspec.json.decode(params, type=Progress).token)
+                self._begin(msgspec.json.decode(params, type=LspProgress).token)
                 return None
             case "client/registerCapability" | "client/unregisterCapability":
                 return None

@@ -11,10 +11,10 @@ SKIPPED = frozenset(
     {".git", ".hg", "node_modules", ".venv", "venv", "__pycache__", "target", "dist", ".tox", ".clawft"}
 )
 
-Seen = Mapping[str, tuple[int, int]]
+FileStamps = Mapping[str, tuple[int, int]]
 
 
-def look(folder: str, suffixes: Collection[str]) -> Seen:
+def look(folder: str, suffixes: Collection[str]) -> FileStamps:
     """Every file with such a suffix, with its time and size; symlinks are not followed."""
     found: dict[str, tuple[int, int]] = {}
     todo, visited = [folder], 0
@@ -34,7 +34,7 @@ def look(folder: str, suffixes: Collection[str]) -> Seen:
     return found
 
 
-def differences(before: Seen, after: Seen) -> dict[str, int]:
+def differences(before: FileStamps, after: FileStamps) -> dict[str, int]:
     made = dict.fromkeys(after.keys() - before.keys(), CREATED)
     gone = dict.fromkeys(before.keys() - after.keys(), DELETED)
     written = {path: CHANGED for path in after.keys() & before.keys() if after[path] != before[path]}

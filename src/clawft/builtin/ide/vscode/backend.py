@@ -28,17 +28,17 @@ MAX_WAITING_CALLS = 64
 PING_SECONDS = 1.0
 
 
-class Problem(Struct):
+class ExtensionProblem(Struct):
     code: str = "failed"
     message: str = ""
 
 
-class Answer(Struct):
+class ExtensionAnswer(Struct):
     result: Any = None
-    error: Problem | UnsetType = UNSET
+    error: ExtensionProblem | UnsetType = UNSET
 
 
-_answer = msgspec.json.Decoder(Answer)
+_answer = msgspec.json.Decoder(ExtensionAnswer)
 
 
 class VsCodeIde(RemoteIde):
@@ -67,7 +67,7 @@ class VsCodeIde(RemoteIde):
             self._is_ready(False)
         raise failure(said.error.code, said.error.message, str(params.get("path", "")))
 
-    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> Answer:
+    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:
         raise NotImplementedError
 
     async def ping(self, seconds: float = PING_SECONDS) -> bool:
@@ -114,7 +114,7 @@ class CalledIde(VsCodeIde):
         self._callback = callback
         self._client: ClientSession | None = None
 
-    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> Answer:
+    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:
         body = msgspec.json.encode({"method": method, "params": params})
         try:
             async with asyncio.timeout(seconds):
@@ -126,7 +126,7 @@ class CalledIde(VsCodeIde):
             self._cancel(id)
             raise IdeTimeout(f"{method} ({self._window.id})", int(seconds * 1000)) from None
 
-    async def _post(self, id: int, body: bytes, seconds: float) -> Answer:
+    async def _post(self, id: int, body: bytes, seconds: float) -> ExtensionAnswer:
         from aiohttp import ClientError  # loaded with the client
 
         headers = {**self._headers(id), "X-Deadline-Ms": str(int(seconds * 1000)), "Content-Type": "application/json"}
@@ -183,13 +183,13 @@ class FetchingIde(VsCodeIde):
     def __init__(self, window: Window, secret: str, now: Callable[[], float]) -> None:
         super().__init__(window, secret, now)
         self._waiting: list[dict[str, Any]] = []
-        self._open: dict[int, asyncio.Future[Answer]] = {}
+        self._open: dict[int, asyncio.Future[ExtensionAnswer]] = {}
         self._news = asyncio.Event()
 
-    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> Answer:
+    async def _carry(self, id: int, method: str, params: dict[str, Any], seconds: float) -> ExtensionAnswer:
         if len(self._waiting) >= MAX_WAITING_CALLS:
             raise IdeFailed(f"{MAX_WAITING_CALLS} calls wait for the window {self._window.id}", kind="busy")
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ExtensionAnswer] = asyncio.get_running_loop().create_future()
         self._open[id] = answer
         self._send({"id": id, "method": method, "params": params, "deadlineMs": int(seconds * 1000)})
         try:
@@ -235,7 +235,7 @@ class FetchingIde(VsCodeIde):
                 waiter.set_exception(IdeNotConnected(f"not_ready: the window {self._window.id} has gone"))
 
 
-def _read(said: bytes) -> Answer:
+def _read(said: bytes) -> ExtensionAnswer:
     try:
         return read_whole(_answer, said)
     except msgspec.DecodeError as wrong:

@@ -19,7 +19,7 @@ import msgspec
 from clawft._version import __version__
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.vscode.backend import CalledIde, FetchingIde, VsCodeIde
-from clawft.builtin.ide.vscode.register import Answered, Beat, Named, Registration, objection, window_of
+from clawft.builtin.ide.vscode.register import Beat, ConnectionRef, PostedAnswer, Registration, objection, window_of
 from clawft.builtin.ide.vscode.rendezvous import TOKEN_BYTES, invite
 from clawft.errors import IdeError, LinkClosed, MessageTooLong
 from clawft.link import asgi
@@ -45,7 +45,7 @@ log = logging.getLogger("clawft.ide")
 T = TypeVar("T")
 
 
-class Refused(Exception):
+class ReceptionRefusal(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
@@ -89,7 +89,7 @@ class Reception:
             return
         try:
             told = await self._answer(scope, receive)
-        except Refused as refused:
+        except ReceptionRefusal as refused:
             log.warning("an editor was refused at %s: %s", scope["path"][:100], refused.why)
             await asgi.answer(send, refused.status, refused.why.encode(), [TEXT])
         except LinkClosed:
@@ -104,27 +104,27 @@ class Reception:
         if (method, path) == ("GET", "/ide/next"):
             return await self._next(headers, scope["query_string"].decode("latin-1"))
         if method != "POST" or path not in _PAGES:
-            raise Refused(404, "there is nothing here")
+            raise ReceptionRefusal(404, "there is nothing here")
         secret = bearer(headers)
         if path == "/ide/register" and not hmac.compare_digest(secret, self._token.encode()):
-            raise Refused(401, "the registration token is wrong")
+            raise ReceptionRefusal(401, "the registration token is wrong")
         if path != "/ide/register" and not any(each.knows(secret) for each in self._windows.values()):
-            raise Refused(401, _UNKNOWN)
+            raise ReceptionRefusal(401, _UNKNOWN)
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
-            raise Refused(415, "the body must be application/json")
+            raise ReceptionRefusal(415, "the body must be application/json")
         return await _PAGES[path](self, await self._read(receive), secret)
 
     async def _read(self, receive: Receive) -> bytes:
         try:
             return await asgi.read_body(receive, MAX_BODY_BYTES)
         except MessageTooLong:
-            raise Refused(413, f"a body may have {MAX_BODY_BYTES} bytes") from None
+            raise ReceptionRefusal(413, f"a body may have {MAX_BODY_BYTES} bytes") from None
 
     async def register(self, body: bytes, secret: bytes) -> Any:
         said = decode(body, Registration)
         why = objection(said)
         if why:
-            raise Refused(400, why)
+            raise ReceptionRefusal(400, why)
         now = asyncio.get_running_loop().time
         window = window_of(said)
         ide = (
@@ -134,7 +134,7 @@ class Reception:
         )
         if isinstance(ide, CalledIde) and not await ide.ping(FIRST_PING_SECONDS):
             await ide.close()
-            raise Refused(424, "the window does not answer a ping at its callback")
+            raise ReceptionRefusal(424, "the window does not answer a ping at its callback")
         id = await self._take_in(ide)
         log.info("window %s has registered: %s %s", window.id, window.ide, ", ".join(window.folders))
         return {"connectionId": id, "heartbeatSeconds": HEARTBEAT_SECONDS, "gatewayVersion": __version__}
@@ -148,7 +148,7 @@ class Reception:
             self._hub.connect(ide)
         except IdeError as full:
             await ide.close()
-            raise Refused(503, str(full)) from None
+            raise ReceptionRefusal(503, str(full)) from None
         id = secrets.token_hex(16)
         self._windows[id] = ide
         return id
@@ -163,13 +163,13 @@ class Reception:
         return {"gatewayVersion": __version__}
 
     async def goodbye(self, body: bytes, secret: bytes) -> Any:
-        named = decode(body, Named)
+        named = decode(body, ConnectionRef)
         self._known(named.connection_id, secret)
         await self._drop(named.connection_id)
         return {}
 
     async def answered(self, body: bytes, secret: bytes) -> Any:
-        said = decode(body, Answered)
+        said = decode(body, PostedAnswer)
         ide = self._known(said.connection_id, secret)
         if isinstance(ide, FetchingIde):
             ide.answered(said.id, bytes(said.answer))
@@ -178,14 +178,14 @@ class Reception:
     async def _next(self, headers: dict[bytes, bytes], query: str) -> Any:
         ide = self._known(query.removeprefix("connection="), bearer(headers))
         if not isinstance(ide, FetchingIde):
-            raise Refused(409, "this window is called, it does not fetch")
+            raise ReceptionRefusal(409, "this window is called, it does not fetch")
         ide.beat = asyncio.get_running_loop().time()
         return {"calls": await ide.fetch(FETCH_SECONDS)}
 
     def _known(self, id: str, secret: bytes) -> VsCodeIde:
         ide = self._windows.get(id)
         if ide is None or not ide.knows(secret):
-            raise Refused(401, _UNKNOWN)
+            raise ReceptionRefusal(401, _UNKNOWN)
         return ide
 
     # ── who is still there ───────────────────────────────────────────────────────────────────────────────────────────
@@ -232,9 +232,9 @@ _PAGES = {
 def check_place(headers: dict[bytes, bytes], host: bytes) -> None:
     """Against web pages: they cannot leave out their Origin, and a name they made mean 127.0.0.1 shows as Host."""
     if b"origin" in headers:
-        raise Refused(403, "requests from web pages are refused")
+        raise ReceptionRefusal(403, "requests from web pages are refused")
     if headers.get(b"host", b"") != host:
-        raise Refused(403, "this host is not served here")
+        raise ReceptionRefusal(403, "this host is not served here")
 
 
 def bearer(headers: dict[bytes, bytes]) -> bytes:
@@ -246,4 +246,4 @@ def decode(body: bytes, kind: type[T]) -> T:
     try:
         return read_whole(msgspec.json.Decoder(kind), body)
     except msgspec.DecodeError as wrong:
-        raise Refused(400, f"the body is not what this page takes: {wrong}") from None
+        raise ReceptionRefusal(400, f"the body is not what this page takes: {wrong}") from None

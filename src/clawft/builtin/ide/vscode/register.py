@@ -46,13 +46,13 @@ class Beat(Struct, rename="camel"):
     events: Annotated[list[Text], Meta(max_length=100)] = []
 
 
-class Answered(Struct, rename="camel"):
+class PostedAnswer(Struct, rename="camel"):
     connection_id: Text
     id: int
     answer: msgspec.Raw
 
 
-class Named(Struct, rename="camel"):
+class ConnectionRef(Struct, rename="camel"):
     connection_id: Text
 
 
