@@ -18,7 +18,7 @@ from clawft.config.places import agent_folder
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
-    from clawft.cli.agent_screen import Screen
+    from clawft.cli.agent_screen import RunScreen
     from clawft.delegate.desk import DelegateJob, Desk
     from clawft.delegate.events import Tell
     from clawft.delegate.executor import ToolExecutor
@@ -198,7 +198,7 @@ def _about(app: App, options: Options, decision: Decision) -> dict[str, Any]:
     }
 
 
-def _both(screen: Screen, transcript: Transcript) -> Tell:
+def _both(screen: RunScreen, transcript: Transcript) -> Tell:
     """What ends is kept before it is shown: nobody may be left to show it to."""
     from clawft.delegate.events import Outcome, RunEvent  # loaded with the desk
 
@@ -213,7 +213,7 @@ def _both(screen: Screen, transcript: Transcript) -> Tell:
 def _job(
     app: App, options: Options, scenario: Scenario | None, decision: Decision, tell: Tell, transcript: Transcript
 ) -> DelegateJob:
-    from clawft.cli.asking import Asking, can_ask  # loaded with the desk
+    from clawft.cli.asking import AskingTalk, can_ask  # loaded with the desk
     from clawft.delegate.desk import DelegateJob
     from clawft.delegate.scripted import ScriptedModel
 
@@ -226,7 +226,7 @@ def _job(
         tuple(options.tools or ()) or decision.tools,
         model=ScriptedModel(scenario) if scenario else None,
         executor=_executor(app, options.execution, scenario),
-        asker=Asking("weft agent") if can_ask() else None,
+        asker=AskingTalk("weft agent") if can_ask() else None,
         why=decision.reason,
     )
 

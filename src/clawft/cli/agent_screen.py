@@ -22,24 +22,24 @@ SMALLEST = 16
 """Columns that both together get in any case."""
 
 
-class Screen(Protocol):
+class RunScreen(Protocol):
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None: ...
 
     def show(self, event: RunEvent) -> None: ...
 
 
-def screen_for(options: Options, id: str) -> Screen:
+def screen_for(options: Options, id: str) -> RunScreen:
     form = "stream-json" if options.json else options.output_format
     match form:
         case "stream-json":
-            return Stream(id)
+            return StreamScreen(id)
         case "json":
-            return Document(id)
+            return JsonScreen(id)
         case _:
-            return Text(id, quiet=options.quiet)
+            return TextScreen(id, quiet=options.quiet)
 
 
-class InOrder:
+class CallsInOrder:
     """Calls in the order they were made in, whichever of them ends first."""
 
     def __init__(self) -> None:
@@ -70,14 +70,14 @@ def _has_ended(call: CallEnded | None) -> bool:
 # ── for people ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Text:
+class TextScreen:
     """Text as it comes, one line for each tool call, a summary on stderr. In a pipe the same, without what varies."""
 
     def __init__(self, id: str, *, quiet: bool) -> None:
         self._id = id
         self._quiet = quiet
         self._live = is_terminal(sys.stdout)
-        self._calls = InOrder()
+        self._calls = CallsInOrder()
         self._open = False
         """Whether the line on stdout has no end yet."""
         self._running = False
@@ -183,7 +183,7 @@ def _count(number: int, what: str) -> str:
 # ── for programs ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Stream:
+class StreamScreen:
     """One JSON object a line, as it happens."""
 
     def __init__(self, id: str) -> None:
@@ -199,12 +199,12 @@ class Stream:
         print(msgspec.json.encode(members).decode(), flush=True)
 
 
-class Document:
+class JsonScreen:
     """One JSON object at the end."""
 
     def __init__(self, id: str) -> None:
         self._id = id
-        self._order = InOrder()
+        self._order = CallsInOrder()
         self._calls: list[CallEnded] = []
 
     def begin(self, who: str, reason: str, skipped: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli.checks import Finding, fail, ok, warn
+from clawft.cli.checks import DoctorFinding, fail, ok, warn
 from clawft.config.places import user_file
 
 if TYPE_CHECKING:  # the doctor brings an app along
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the doctor brings an app along
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tools(app: App) -> Iterator[Finding]:
+def tools(app: App) -> Iterator[DoctorFinding]:
     entries = app.gateway.tools.entries
     hidden = len(entries) - len(app.gateway.tools.visible(app.caller))
     yield ok("tools", f"{len(entries)} offered" + (f", {hidden} of them hidden by allow/deny" if hidden else ""))
@@ -70,7 +70,7 @@ def _is_shortened(entry: CatalogEntry) -> bool:
     return fit(full) != full
 
 
-def delegation(app: App) -> Iterator[Finding]:
+def delegation(app: App) -> Iterator[DoctorFinding]:
     """Who could take a task now. Servers are not started here, so claude-flow's own is `servers`' business."""
     told = app.settings.delegation
     if not told.is_on:
@@ -88,7 +88,7 @@ def delegation(app: App) -> Iterator[Finding]:
         yield warn("delegation", problem, "correct delegation.rules")
 
 
-def web_search(app: App) -> Iterator[Finding]:
+def web_search(app: App) -> Iterator[DoctorFinding]:
     settings = app.settings
     if not settings.builtin:
         return
@@ -99,7 +99,7 @@ def web_search(app: App) -> Iterator[Finding]:
         yield warn("web search", "web__search is not offered: no search engine is configured", hint)
 
 
-def providers(app: App) -> Iterator[Finding]:
+def providers(app: App) -> Iterator[DoctorFinding]:
     for problem in app.problems:
         yield fail("provider", problem, "update or uninstall the package this entry point belongs to")
 
@@ -107,7 +107,7 @@ def providers(app: App) -> Iterator[Finding]:
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def servers(app: App) -> Iterator[Finding]:
+def servers(app: App) -> Iterator[DoctorFinding]:
     """What the files say; nothing is started."""
     if not app.files.name_any:
         return
@@ -126,7 +126,7 @@ def servers(app: App) -> Iterator[Finding]:
             yield from _variables(found)
 
 
-def _variables(found: FoundServer) -> Iterator[Finding]:
+def _variables(found: FoundServer) -> Iterator[DoctorFinding]:
     """What a server refers to and nobody has set: it would not start."""
     from clawft.store.secrets import unset_variables  # loaded with the servers
 
@@ -135,7 +135,7 @@ def _variables(found: FoundServer) -> Iterator[Finding]:
         yield warn("servers", f"{found.origin}: {spec.name} needs the variable {name}", f"export {name}=…")
 
 
-def _program(found: FoundServer) -> Finding:
+def _program(found: FoundServer) -> DoctorFinding:
     """Does what it starts exist? An address is not asked; `weft servers test` does that."""
     import shutil  # only where there are servers
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.cli.parser import WrongUsage
-from clawft.cli.reply import Waiting
+from clawft.cli.reply import WaitingTalk
 from clawft.cli.screen import is_terminal, safe, tell, tell_paragraph
 from clawft.model import Caller, Capabilities, Question
 
 if TYPE_CHECKING:  # few servers ask
-    from clawft.cli.form import Field
+    from clawft.cli.form import FormField
 
 TICK_SECONDS = 0.1
 MAX_TRIES = 3
@@ -31,14 +31,14 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and is_terminal(sys.stderr)
 
 
-def way_back(what: str, caller: Caller) -> tuple[Caller, Waiting]:
+def way_back(what: str, caller: Caller) -> tuple[Caller, WaitingTalk]:
     """Who calls from here, and how they hear of it; somebody at a terminal can be asked."""
     if not can_ask():
-        return caller, Waiting(what)
-    return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), Asking(what)
+        return caller, WaitingTalk(what)
+    return msgspec.structs.replace(caller, capabilities=Capabilities(elicit_form=True)), AskingTalk(what)
 
 
-class Asking(Waiting):
+class AskingTalk(WaitingTalk):
     """A Talk that shows progress, and asks: one question at a time, whoever else wants to ask meanwhile."""
 
     def __init__(self, what: str) -> None:
@@ -82,7 +82,7 @@ async def _filled_in(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return content
 
 
-async def _answer_to(field: Field) -> Mapping[str, Any] | None:
+async def _answer_to(field: FormField) -> Mapping[str, Any] | None:
     """What it is to be, nothing if it is left out; None for somebody who gives up. What the server says has a bar."""
     from clawft.cli.form import asked, read  # loaded by now
     from clawft.guard.consent import BAR

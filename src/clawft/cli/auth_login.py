@@ -92,7 +92,7 @@ async def _to_server(told: Options, spec: UpstreamSpec) -> Login:
     logins = ServerLogins(home_folder(), settings(told).url_policy)
     receiver = Receiver()
     identity = Identity(_client(told, logins.vault), scopes=tuple(told.scope))
-    desk = logins.with_browser(spec, identity, Screen(receiver, told.no_browser, spec.url))
+    desk = logins.with_browser(spec, identity, LoginScreen(receiver, told.no_browser, spec.url))
     try:
         return await desk.log_in(read_challenge(await _challenge(spec)))
     finally:
@@ -238,7 +238,7 @@ async def _by_code(desk: LoginDesk, vault: Vault, flow: LoginFlow) -> Login:
 # ── the browser ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class Screen:
+class LoginScreen:
     """A person in front of a screen: shown an address, heard of through the listener. The login is for `server`."""
 
     def __init__(self, receiver: Receiver, no_browser: bool, server: str) -> None:

@@ -36,26 +36,26 @@ ALLOW_BUBBLEWRAP = "docs/guides/sandbox.md says how bubblewrap is allowed what i
 Level = Literal["ok", "warn", "fail"]
 
 
-class Finding(Struct, frozen=True):
+class DoctorFinding(Struct, frozen=True):
     level: Level
     what: str
     said: str
     hint: str = ""
 
 
-def ok(what: str, said: str) -> Finding:
-    return Finding("ok", what, said)
+def ok(what: str, said: str) -> DoctorFinding:
+    return DoctorFinding("ok", what, said)
 
 
-def warn(what: str, said: str, hint: str) -> Finding:
-    return Finding("warn", what, said, hint)
+def warn(what: str, said: str, hint: str) -> DoctorFinding:
+    return DoctorFinding("warn", what, said, hint)
 
 
-def fail(what: str, said: str, hint: str) -> Finding:
-    return Finding("fail", what, said, hint)
+def fail(what: str, said: str, hint: str) -> DoctorFinding:
+    return DoctorFinding("fail", what, said, hint)
 
 
-def runtime() -> Iterator[Finding]:
+def runtime() -> Iterator[DoctorFinding]:
     yield ok("python", sys.version.split()[0])
     try:
         import uvloop  # as the program does where it serves
@@ -69,13 +69,13 @@ def runtime() -> Iterator[Finding]:
         yield ok("uvloop", uvloop.__version__)
 
 
-def sandbox(folder: Path) -> Iterator[Finding]:
+def sandbox(folder: Path) -> Iterator[DoctorFinding]:
     from clawft.sandbox.means import means  # tries programs out
 
     yield sandbox_with(means(folder / "cache"))
 
 
-def sandbox_with(found: Means) -> Finding:
+def sandbox_with(found: Means) -> DoctorFinding:
     """What is held here, and what is not although somebody may have asked for it."""
     if found.level == "none":
         lost = "servers, git, cargo and commands run as you do, whatever their sandbox says"
@@ -91,7 +91,7 @@ def sandbox_with(found: Means) -> Finding:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def home(folder: Path) -> Iterator[Finding]:
+def home(folder: Path) -> Iterator[DoctorFinding]:
     """Only the user may read what is in here, and above all change it."""
     there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
@@ -126,7 +126,7 @@ def _ours(folder: Path) -> Iterator[tuple[str, list[str]]]:
         yield place, names
 
 
-def _exposed(path: Path) -> Finding | None:
+def _exposed(path: Path) -> DoctorFinding | None:
     mode = _mode(path)
     if path.suffix == ".toml":  # settings hold no secrets, but decide what is allowed
         is_open = mode & OTHERS_WRITE
@@ -162,7 +162,7 @@ def _octal(path: Path) -> str:
     return f"{_mode(path):04o}"
 
 
-def workspace(folder: Path) -> Iterator[Finding]:
+def workspace(folder: Path) -> Iterator[DoctorFinding]:
     if not folder.is_dir():
         yield fail("workspace", f"{folder} is no folder", "name an existing one with --workspace DIR")
     elif not os.access(folder, os.W_OK):
@@ -171,7 +171,7 @@ def workspace(folder: Path) -> Iterator[Finding]:
         yield ok("workspace", str(folder.resolve()))
 
 
-def configuration(folder: Path, agent: str) -> Iterator[Finding]:
+def configuration(folder: Path, agent: str) -> Iterator[DoctorFinding]:
     from clawft.config.load import files, problems  # brings the policies
     from clawft.errors import ConfigError
 
@@ -188,7 +188,7 @@ def configuration(folder: Path, agent: str) -> Iterator[Finding]:
         )
 
 
-def approvals(folder: Path) -> Iterator[Finding]:
+def approvals(folder: Path) -> Iterator[DoctorFinding]:
     from clawft.guard.approvals import FILE, read  # brings the policies
 
     try:
@@ -197,7 +197,7 @@ def approvals(folder: Path) -> Iterator[Finding]:
         yield fail("approvals", wrong.message, wrong.hint)
 
 
-def audit(folder: Path) -> Iterator[Finding]:
+def audit(folder: Path) -> Iterator[DoctorFinding]:
     from clawft.store.journal import IntactJournal, verify  # reads the whole journal
 
     try:

@@ -29,7 +29,7 @@ def names_at(path: str) -> str:
     return f"{COMPLETING}=1 weft {what} list 2>/dev/null" if what else ""
 
 
-class Node(Struct, frozen=True):
+class CommandNode(Struct, frozen=True):
     """One place on the command line: `tools list`, and what may follow there."""
 
     path: str
@@ -43,29 +43,29 @@ class Node(Struct, frozen=True):
     """Its words are arguments: more of them may follow."""
 
 
-def nodes() -> Iterator[Node]:
+def nodes() -> Iterator[CommandNode]:
     """Every place there is, the top first."""
     commands = tuple((name, summary) for name, (_, summary) in COMMANDS.items())
-    yield Node("", "weft", commands, (("--help", "print help"), ("--version", "print the version")))
+    yield CommandNode("", "weft", commands, (("--help", "print help"), ("--version", "print the version")))
     for name, (_, summary) in COMMANDS.items():
         verbs = verbs_of(name)
         if "" in verbs:
             yield _leaf(name, verbs[""])
             continue
-        yield Node(
+        yield CommandNode(
             name, summary, tuple((verb, one.summary) for verb, one in verbs.items()), (("--help", "print help"),)
         )
         yield from (_leaf(f"{name} {verb}", one) for verb, one in verbs.items())
 
 
-def _leaf(path: str, verb: Verb) -> Node:
+def _leaf(path: str, verb: Verb) -> CommandNode:
     parser = parser_of(f"weft {path}", verb).whole()
     values = {option: tuple(choices) for option, choices in parser.known_values().items()}
     words = tuple((word, "") for option, choices in values.items() if not option.startswith("-") for word in choices)
-    return Node(path, verb.summary, words, tuple(parser.described_options().items()), values, leaf=True)
+    return CommandNode(path, verb.summary, words, tuple(parser.described_options().items()), values, leaf=True)
 
 
-def _pattern(node: Node) -> str:
+def _pattern(node: CommandNode) -> str:
     """For `case`: a leaf also matches with words behind it, a place with further commands only as it is."""
     return f'"{node.path}"|"{node.path} "*' if node.leaf else f'"{node.path}"'
 
@@ -96,7 +96,7 @@ complete -o default -F _weft weft
 """
 
 
-def _bash_case(node: Node) -> str:
+def _bash_case(node: CommandNode) -> str:
     words = " ".join([*(word for word, _ in node.words), *(option for option, _ in node.options)])
     names = names_at(node.path) and f' $([ "$path" = "{node.path}" ] && {names_at(node.path)})'
     return f'        {_pattern(node)}) words="{words}{names}" ;;'
@@ -135,7 +135,7 @@ compdef _weft weft
 """
 
 
-def _zsh_case(node: Node) -> str:
+def _zsh_case(node: CommandNode) -> str:
     said = " ".join(f"'{word}:{_quiet(text)}'" for word, text in (*node.words, *node.options))
     names = names_at(node.path) and f' ${{(f)"$({names_at(node.path)})"}}'
     return f"    {_pattern(node)}) found=({said}{names}) ;;"
@@ -156,7 +156,7 @@ def fish() -> str:
     )
 
 
-def _fish_lines(node: Node) -> Iterator[str]:
+def _fish_lines(node: CommandNode) -> Iterator[str]:
     when = f"-n '{_fish_place(node)}'"
     for word, text in node.words:
         yield f"complete -c weft {when} -a {word} -d '{_quiet(text)}'"
@@ -167,7 +167,7 @@ def _fish_lines(node: Node) -> Iterator[str]:
         yield f'complete -c weft {when} -a "({names_at(node.path)})"'
 
 
-def _fish_place(node: Node) -> str:
+def _fish_place(node: CommandNode) -> str:
     if not node.path:
         return "__fish_use_subcommand"
     seen = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in node.path.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clawft.cli import app_checks, checks
-from clawft.cli.checks import Finding, fail
+from clawft.cli.checks import DoctorFinding, fail
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, paint, print_json, print_step, width
@@ -44,7 +44,7 @@ def _doctor(options: Options) -> int:
     return 1 if broken else 0
 
 
-def examine(options: Options) -> Iterator[Finding]:
+def examine(options: Options) -> Iterator[DoctorFinding]:
     """Every check, from the ground up. Tools are looked at only if the configuration can be loaded."""
     home = home_folder()
     yield from checks.runtime()
@@ -59,8 +59,8 @@ def examine(options: Options) -> Iterator[Finding]:
         yield from _tools(options)
 
 
-def _tools(options: Options) -> list[Finding]:
-    async def work(app: App) -> list[Finding]:
+def _tools(options: Options) -> list[DoctorFinding]:
+    async def work(app: App) -> list[DoctorFinding]:
         looks = (
             app_checks.tools,
             app_checks.web_search,
@@ -81,7 +81,7 @@ def _tools(options: Options) -> list[Finding]:
         return [fail("tools", f"{failure.filename}: {failure.strerror}", "correct what is said above, and look again")]
 
 
-def _print(finding: Finding) -> None:
+def _print(finding: DoctorFinding) -> None:
     """`level  what  said`, and the next step below it."""
     first, *rest = lay_out(
         (), [(f"{finding.level:<4}", f"{finding.what:<10}", one_line(finding.said))], width(), wrap=True

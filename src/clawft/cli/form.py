@@ -21,19 +21,19 @@ WORDS = {
 Schema = Mapping[str, Any]
 
 
-class Choice(Struct, frozen=True):
+class FormChoice(Struct, frozen=True):
     value: object
     shown: str
 
 
-class Field(Struct, frozen=True):
+class FormField(Struct, frozen=True):
     """One member. `about` is what the server says of it."""
 
     name: str
     expected: Schema
     required: bool
     about: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[FormChoice, ...] = ()
 
     @property
     def has_default(self) -> bool:
@@ -44,12 +44,12 @@ class Field(Struct, frozen=True):
         return str(self.expected.get("type", ""))
 
 
-def fields_of(form: Schema) -> list[Field]:
+def fields_of(form: Schema) -> list[FormField]:
     """In the order of the form."""
     members: Mapping[str, Schema] = form.get("properties", {})
     required: Sequence[str] = form.get("required", ())
     return [
-        Field(name, expected, name in required, _about(expected), tuple(_choices(expected)))
+        FormField(name, expected, name in required, _about(expected), tuple(_choices(expected)))
         for name, expected in members.items()
     ]
 
@@ -58,19 +58,19 @@ def _about(expected: Schema) -> str:
     return ": ".join(str(expected[key]) for key in ("title", "description") if expected.get(key))
 
 
-def _choices(expected: Schema) -> list[Choice]:
+def _choices(expected: Schema) -> list[FormChoice]:
     """An enum, with or without names for its values; of a list those its items may be."""
     if expected.get("type") == "array":
         return _choices(cast("Schema", expected.get("items") or {}))
     titled: Sequence[Schema] = expected.get("oneOf") or expected.get("anyOf") or ()
     if titled:
-        return [Choice(each.get("const"), str(each.get("title") or each.get("const"))) for each in titled]
+        return [FormChoice(each.get("const"), str(each.get("title") or each.get("const"))) for each in titled]
     values: Sequence[object] = expected.get("enum") or ()
     names: Sequence[object] = expected.get("enumNames") or values
-    return [Choice(value, str(name)) for value, name in zip(values, names, strict=False)]
+    return [FormChoice(value, str(name)) for value, name in zip(values, names, strict=False)]
 
 
-def asked(field: Field) -> str:
+def asked(field: FormField) -> str:
     """`age, a whole number, 1 to 120 [30]:`"""
     what = [field.name, WORDS.get(field.kind, "")]
     if not field.required and not field.has_default:
@@ -79,14 +79,14 @@ def asked(field: Field) -> str:
     return f"{', '.join(filter(None, what))}{default}:"
 
 
-def _shown(field: Field) -> str:
+def _shown(field: FormField) -> str:
     default: object = field.expected["default"]
     if isinstance(default, bool):
         return "yes" if default else "no"
     return ", ".join(map(str, cast("list[object]", default))) if isinstance(default, list) else str(default)
 
 
-def read(field: Field, typed: str) -> object:
+def read(field: FormField, typed: str) -> object:
     """The value. Raises WrongUsage, which says what it should be."""
     if field.choices and field.kind == "array":
         return [_chosen(field, part.strip()) for part in typed.split(",") if part.strip()]
@@ -99,14 +99,14 @@ def read(field: Field, typed: str) -> object:
     return _within(field, value_of(field.name, typed, kinds_of(field.expected, {})))
 
 
-def _chosen(field: Field, typed: str) -> object:
+def _chosen(field: FormField, typed: str) -> object:
     for at, choice in enumerate(field.choices, 1):
         if typed in (str(at), choice.shown, str(choice.value)):
             return choice.value
     raise WrongUsage(f"{typed!r} is none of these: type a number")
 
 
-def _within(field: Field, value: object) -> object:
+def _within(field: FormField, value: object) -> object:
     """As far as a person can be told in a few words; the server looks at the rest."""
     size = len(value) if isinstance(value, str) else value
     names = ("minLength", "maxLength") if isinstance(value, str) else ("minimum", "maximum")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.errors import ClawftError, nearest
 
 if TYPE_CHECKING:  # brings argparse
-    from clawft.cli.usage import Usage
+    from clawft.cli.usage import UsageParser
 
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 """What `add_argument` was told: names, and the rest by keyword."""
@@ -54,10 +54,10 @@ class Parser:
         told = None if self.takes_command else read_plainly(self.arguments, words)
         return self.whole().read(words) if told is None else told
 
-    def whole(self) -> Usage:
-        from clawft.cli.usage import Usage  # only for those who need more than a plain line
+    def whole(self) -> UsageParser:
+        from clawft.cli.usage import UsageParser  # only for those who need more than a plain line
 
-        return Usage(self)
+        return UsageParser(self)
 
 
 def read_plainly(arguments: Sequence[Argument], words: Sequence[str]) -> Options | None:

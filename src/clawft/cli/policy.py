@@ -24,7 +24,7 @@ WORDS = {Allow: "allow", Ask: "ask", Deny: "deny"}
 COLOURS = {Allow: "green", Ask: "yellow", Deny: "red"}
 
 
-class Looked(Struct, frozen=True):
+class RuleVerdict(Struct, frozen=True):
     """One rule and what it looked at."""
 
     at: str
@@ -32,10 +32,10 @@ class Looked(Struct, frozen=True):
     verdict: Verdict
 
 
-class Explained(Struct, frozen=True):
+class Explanation(Struct, frozen=True):
     tool: str
     verdict: Verdict
-    looked: tuple[Looked, ...]
+    looked: tuple[RuleVerdict, ...]
 
 
 def _options(parser: Parser) -> None:
@@ -48,15 +48,15 @@ def _explain(options: Options) -> int:
     return shown(options, lambda app: explain(app, options), lambda told: _print_told(told, options), tool=options.name)
 
 
-def _print_told(explained: Explained, options: Options) -> int:
+def _print_told(explanation: Explanation, options: Options) -> int:
     if options.json:
-        print_json(_document(explained))
+        print_json(_document(explanation))
     else:
-        _print(explained)
+        _print(explanation)
     return 0
 
 
-async def explain(app: App, options: Options) -> Explained:
+async def explain(app: App, options: Options) -> Explanation:
     from clawft.policy.verdict import strictest  # only where something is explained
 
     entry = app.gateway.tools.find(options.name)
@@ -66,13 +66,13 @@ async def explain(app: App, options: Options) -> Explained:
     given = arguments(options.pairs, options.args, schema)
     looked = [
         *permission(entry.names, app.caller.grant),
-        Looked(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
+        RuleVerdict(APPROVAL, APPROVAL, app.approving.verdict(entry.tool, entry.origin, app.caller)),
         *[each async for each in _security(app, given)],
     ]
-    return Explained(entry.name, strictest(each.verdict for each in looked), tuple(looked))
+    return Explanation(entry.name, strictest(each.verdict for each in looked), tuple(looked))
 
 
-def permission(names: Sequence[str], grant: Grant) -> list[Looked]:
+def permission(names: Sequence[str], grant: Grant) -> list[RuleVerdict]:
     """Which glob lets the caller see this tool, and which hides it."""
     from clawft.policy.globs import any_matches  # only where something is explained
     from clawft.policy.grant import hides
@@ -88,10 +88,10 @@ def permission(names: Sequence[str], grant: Grant) -> list[Looked]:
         deny: Verdict = Allow("tools.deny", "no glob matches it")
     else:
         deny = Deny("tools.deny", f"{denying!r} hides it", f'remove "{denying}" from tools.deny or --deny')
-    return [Looked(at, "tools.allow", allow), Looked(at, "tools.deny", deny)]
+    return [RuleVerdict(at, "tools.allow", allow), RuleVerdict(at, "tools.deny", deny)]
 
 
-async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[Looked]:
+async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[RuleVerdict]:
     from clawft.guard.security import resolve_host  # only where something is explained
     from clawft.policy import arguments as found_in
     from clawft.policy import command, url
@@ -99,27 +99,27 @@ async def _security(app: App, given: dict[str, Any]) -> AsyncIterator[Looked]:
     settings = app.settings
     for path, line in found_in.commands(given):
         for rule, verdict in command.explain(line, settings.command_policy):
-            yield Looked(f"{path}: {line}", rule, verdict)
+            yield RuleVerdict(f"{path}: {line}", rule, verdict)
     for path, address in found_in.urls(given):
         host = url.host_of(address)
         addresses = await resolve_host(host) if host and not url.literal_addresses(host) else ()
         for rule, verdict in url.explain(address, addresses, settings.url_policy):
-            yield Looked(f"{path}: {address}", rule, verdict)
+            yield RuleVerdict(f"{path}: {address}", rule, verdict)
 
 
 # ── showing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _document(explained: Explained) -> dict[str, Any]:
+def _document(explanation: Explanation) -> dict[str, Any]:
     return {
-        "tool": explained.tool,
-        "verdict": WORDS[type(explained.verdict)],
-        "rule": explained.verdict.rule,
-        "reason": explained.verdict.reason,
-        "hint": hint_of(explained.verdict),
+        "tool": explanation.tool,
+        "verdict": WORDS[type(explanation.verdict)],
+        "rule": explanation.verdict.rule,
+        "reason": explanation.verdict.reason,
+        "hint": hint_of(explanation.verdict),
         "looked": [
             {"at": each.at, "rule": each.rule, "verdict": WORDS[type(each.verdict)], "reason": each.verdict.reason}
-            for each in explained.looked
+            for each in explanation.looked
         ],
     }
 
@@ -128,24 +128,24 @@ def hint_of(verdict: Verdict) -> str:
     return "" if isinstance(verdict, Allow) else verdict.hint
 
 
-def _print(explained: Explained) -> None:
-    verdict = explained.verdict
+def _print(explanation: Explanation) -> None:
+    verdict = explanation.verdict
     word = paint(WORDS[type(verdict)], COLOURS[type(verdict)])
     why = "" if isinstance(verdict, Allow) else f": {one_line(verdict.reason)} (rule {verdict.rule})"
-    print(f"{word}  {explained.tool}{why}")
+    print(f"{word}  {explanation.tool}{why}")
     if hint_of(verdict):
         print_paragraph(f"→ {hint_of(verdict)}")
     last = ""
-    for at in dict.fromkeys(each.at for each in explained.looked):
+    for at in dict.fromkeys(each.at for each in explanation.looked):
         print(f"\n{paint(_cut(one_line(at)), 'dim')}")
-        rows = [_row(each) for each in explained.looked if each.at == at]
+        rows = [_row(each) for each in explanation.looked if each.at == at]
         print_table(("RULE", "VERDICT", "WHY"), rows, wrap=True)
         last = at
     if last == APPROVAL:
         print("\nno command or address in these arguments: no further rule looks at them")
 
 
-def _row(each: Looked) -> tuple[str, str, str]:
+def _row(each: RuleVerdict) -> tuple[str, str, str]:
     return each.rule, WORDS[type(each.verdict)], one_line(each.verdict.reason) or "no objection"
 
 

@@ -35,7 +35,7 @@ def print_text(text: str, *, error: bool = False) -> None:
     print(shown, file=stream, end="" if shown.endswith("\n") else "\n")
 
 
-class Waiting(SilentTalk):
+class WaitingTalk(SilentTalk):
     """A Talk that shows progress on stderr, on one line that is gone when the call ends. Questions are declined."""
 
     def __init__(self, what: str) -> None:

@@ -24,7 +24,7 @@ COLOURS: Mapping[Severity, str] = {"high": "red", "medium": "yellow", "low": "di
 ORDER: tuple[Severity, ...] = ("high", "medium", "low")
 
 
-class Scanned(Struct, frozen=True):
+class ServerSuspicion(Struct, frozen=True):
     """One suspicion, and whose it is: a tool's, a prompt's, a resource's, or the server's own instructions."""
 
     severity: Severity
@@ -36,10 +36,10 @@ class Scanned(Struct, frozen=True):
     why: str
 
 
-class Report(Struct, frozen=True):
+class ScanReport(Struct, frozen=True):
     servers: int
     looked_at: int
-    findings: list[Scanned]
+    findings: list[ServerSuspicion]
 
     @property
     def is_fine(self) -> bool:
@@ -49,8 +49,8 @@ class Report(Struct, frozen=True):
 def scan_servers(options: Options) -> int:
     """1 if something of high severity was found."""
 
-    async def work(app: App) -> Report:
-        return report_on(app) if app.files.name_any else Report(0, 0, [])
+    async def work(app: App) -> ScanReport:
+        return report_on(app) if app.files.name_any else ScanReport(0, 0, [])
 
     report = with_app(options, work)
     if options.json:
@@ -60,12 +60,12 @@ def scan_servers(options: Options) -> int:
     return 0 if report.is_fine else 1
 
 
-def report_on(app: App) -> Report:
+def report_on(app: App) -> ScanReport:
     offered = {upstream.spec.name: list(_told_by(upstream)) for upstream in app.pool}
     names = {upstream.spec.name: {tool.name for tool in upstream.tools} for upstream in app.pool}
     found = [one for server, told in offered.items() for one in _of_server(server, told, _foreign(server, names))]
     found.sort(key=lambda one: ORDER.index(one.severity))
-    return Report(len(offered), sum(map(len, offered.values())), found)
+    return ScanReport(len(offered), sum(map(len, offered.values())), found)
 
 
 def _told_by(upstream: Upstream) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -88,10 +88,10 @@ def _shown(info: Mapping[str, Any]) -> dict[str, str]:
     return {key: visible_text(str(value)) for key, value in info.items()}
 
 
-def _of_server(server: str, told: list[tuple[str, Mapping[str, Any]]], foreign: set[str]) -> Iterator[Scanned]:
+def _of_server(server: str, told: list[tuple[str, Mapping[str, Any]]], foreign: set[str]) -> Iterator[ServerSuspicion]:
     for name, definition in told:
         for one in scan(definition, foreign):
-            yield Scanned(one.severity, server, name, one.rule, one.where, one.excerpt, one.why)
+            yield ServerSuspicion(one.severity, server, name, one.rule, one.where, one.excerpt, one.why)
 
 
 def _foreign(server: str, names: Mapping[str, set[str]]) -> set[str]:
@@ -106,7 +106,7 @@ def _members(wire: bytes) -> dict[str, Any]:
         return {}  # an entry that is no object reaches no model
 
 
-def _print(report: Report) -> None:
+def _print(report: ScanReport) -> None:
     for one in report.findings:
         head = one_line(f"{one.server}__{one.name}: {one.why} ({one.rule})")
         print(paint(f"{one.severity:<6}  {head}", COLOURS[one.severity]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clawft.catalog.surface import BYTES_PER_TOKEN
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, json_option
-from clawft.cli.reply import Waiting
+from clawft.cli.reply import WaitingTalk
 from clawft.cli.screen import (
     is_terminal,
     one_line,
@@ -77,7 +77,7 @@ async def _show(app: App, options: Options) -> int:
     if options.name and options.name not in _names(app):
         raise no_server(options.name, _names(app))
     if app.files.name_any:
-        await Waiting("starting servers").during(_start(app, options.name))
+        await WaitingTalk("starting servers").during(_start(app, options.name))
     if not (options.watch and is_terminal(sys.stdout)):
         code = _print(list(rows(app)), options)
         sys.stdout.flush()  # some servers take seconds to end

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clawft.cli.options import common_options, sources, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage, json_option
-from clawft.cli.reply import Waiting
+from clawft.cli.reply import WaitingTalk
 from clawft.cli.sandbox_hint import hint_for
 from clawft.cli.screen import one_line, paint, print_fields, print_json, print_table, tell
 from clawft.cli.server_names import no_server
@@ -215,7 +215,7 @@ async def _connected(
         pool = Pool(Path(folder), timed, [{"uri": app.settings.workspace.as_uri(), "name": "workspace"}])
         try:
             await pool.set_servers({spec.name: spec})
-            await Waiting(f"connecting to {spec.name}").during(pool.settled(TEST_SECONDS))
+            await WaitingTalk(f"connecting to {spec.name}").during(pool.settled(TEST_SECONDS))
             yield pool
         finally:
             await pool.close()

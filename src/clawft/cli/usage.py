@@ -20,7 +20,7 @@ _CHOICE = r"invalid choice: '(?P<word>[^']*)' \(choose from (?P<choices>.*)\)"
 _WORD = r"[\w-]+"
 
 
-class Usage(argparse.ArgumentParser):
+class UsageParser(argparse.ArgumentParser):
     """Knows everything about the options of one command, and takes its time."""
 
     def __init__(self, told: Parser) -> None:
