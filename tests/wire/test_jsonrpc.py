@@ -235,6 +235,17 @@ def test_the_members_of_a_batch_stay_raw() -> None:
             jsonrpc.decode_batch(broken)
 
 
+@requirement("WIRE-22")
+def test_a_batch_has_a_bound_whoever_sends_it() -> None:
+    most = b"[%s]" % b",".join([b"{}"] * jsonrpc.MAX_BATCH)
+    assert len(jsonrpc.decode_batch(most)) == len(jsonrpc.unpacked(most)) == jsonrpc.MAX_BATCH
+    for count in (0, jsonrpc.MAX_BATCH + 1):
+        batch = b"[%s]" % b",".join([b"{}"] * count)
+        with pytest.raises(BadEnvelope, match="1 to 100 messages"):
+            jsonrpc.decode_batch(batch)
+        assert not jsonrpc.unpacked(batch)
+
+
 @requirement("WIRE-13")
 def test_what_we_write_is_json_whatever_the_words() -> None:
     strange: Any = 'quote " backslash \\ line\nend \x00 \u202e 😀'

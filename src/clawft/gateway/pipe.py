@@ -254,16 +254,9 @@ class PipeCaller:
             return
         try:
             members = jsonrpc.decode_batch(line)
-        except ParseError as wrong:
-            self._write(jsonrpc.failure_of(None, wrong))
-            return
-        if not 0 < len(members) <= jsonrpc.MAX_BATCH:
-            self._write(jsonrpc.failure_of(None, BadEnvelope(f"a batch has 1 to {jsonrpc.MAX_BATCH} messages")))
-            return
-        try:
             load = Load(REQUESTS, len(line) if len(line) > LARGE else 0)
-        except Busy as busy:
-            self._write(jsonrpc.failure_of(None, busy))
+        except (WireError, Busy) as refusal:
+            self._write(jsonrpc.failure_of(None, refusal))
             return
         if not Batch(self, conversation, self._way_back(load, self._write_any)).take(members):
             load.put_down()

@@ -12,7 +12,15 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.errors import BadEnvelope, BadNotification, ClawftError, JsonRpcFailure, ParseError, ProtocolFailure
+from clawft.errors import (
+    BadEnvelope,
+    BadNotification,
+    ClawftError,
+    JsonRpcFailure,
+    ParseError,
+    ProtocolFailure,
+    WireError,
+)
 from clawft.wire import parts
 from clawft.wire.framing import HEAD_BYTES
 from clawft.wire.inplace import LARGE, enclosed
@@ -222,22 +230,25 @@ def is_batch(line: bytes) -> bool:
 
 
 def decode_batch(line: bytes) -> list[bytes]:
-    """The members of a JSON array, still raw. Raises ParseError."""
+    """The members of a JSON array, still raw. Raises ParseError, or BadEnvelope if they are none or too many."""
     if len(line) > MAX_BATCH_BYTES:
         raise ParseError(f"a batch of more than {MAX_BATCH_BYTES} bytes", hint="send its messages one by one")
     try:
-        return [bytes(member) for member in _batch.decode(line)]
+        members = _batch.decode(line)
     except (msgspec.DecodeError, RecursionError) as wrong:
         raise ParseError(str(wrong)) from None
+    if not 0 < len(members) <= MAX_BATCH:
+        raise BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")
+    return [bytes(member) for member in members]
 
 
 def unpacked(line: bytes) -> list[bytes]:
     """The messages that a server has sent together; none if this is no batch of them, or one without bounds."""
     try:
         members = decode_batch(line) if is_batch(line) else []
-    except ParseError:
+    except WireError:
         return []
-    return [] if len(members) > MAX_BATCH or any(map(is_batch, members)) else members
+    return [] if any(map(is_batch, members)) else members
 
 
 def _too_deep() -> ParseError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from clawft.errors import BadEnvelope, BadParams, Busy, ParseError
+from clawft.errors import BadEnvelope, BadParams, Busy, WireError
 from clawft.gateway.batch import Batch
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import GatewayEvent, RightsChanged
@@ -101,11 +101,8 @@ class SessionDoor:
             return
         try:
             members = jsonrpc.decode_batch(body)
-        except ParseError as wrong:
+        except WireError as wrong:
             await _refuse(visit.send, wrong)
-            return
-        if not 0 < len(members) <= jsonrpc.MAX_BATCH:
-            await _refuse(visit.send, BadEnvelope(f"a batch has 1 to {jsonrpc.MAX_BATCH} messages"))
             return
         answers: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         back = HttpAnswer(visit, conversation.running, jsonrpc.NULL, session.new_stream)
@@ -186,5 +183,5 @@ async def _pump(stream: EventStream, reader: int, visit: Visit) -> None:
         stop_watching()
 
 
-async def _refuse(send: Send, error: BadEnvelope | ParseError | BadParams) -> None:
+async def _refuse(send: Send, error: WireError | BadParams) -> None:
     await asgi.answer(send, 400, jsonrpc.failure_of(None, error), [JSON])
