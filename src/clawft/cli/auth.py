@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clawft.cli import auth_login
-from clawft.cli.main import leave_it_to_the_loop
+from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell
 from clawft.config.places import ask_to_reconnect, home_folder
@@ -124,8 +124,7 @@ def _refresh(options: Options) -> int:
         for login in logins:
             await Renewal(where).renew(options.name, login)
 
-    leave_it_to_the_loop()
-    asyncio.run(renew())
+    begin_loop(asyncio.run, renew())
     print(f"renewed: {options.name}")
     return 0
 
@@ -135,8 +134,7 @@ def _logout(options: Options) -> int:
         where, logins = find(options.name)
     except ExecutionFailed:  # damaged, or sealed with a key that is lost: it can still be forgotten
         where, logins = holder(options.name), []
-    leave_it_to_the_loop()
-    asyncio.run(_forget(where, options.name, logins))
+    begin_loop(asyncio.run, _forget(where, options.name, logins))
     ask_to_reconnect(home_folder(), options.name)
     print(f"logged out: {options.name}")
     return 0

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from clawft.cli.main import leave_it_to_the_loop
+from clawft.cli.main import begin_loop
 from clawft.cli.options import common_options, settings, sources
 from clawft.cli.parser import Options, Parser, WrongUsage
 from clawft.cli.screen import one_line, safe, tell
@@ -57,8 +57,7 @@ def login(told: Options) -> int:
     from clawft.store.concealed import conceal  # loaded with the logins
 
     server = _server(told)
-    leave_it_to_the_loop()
-    made = asyncio.run(_to_server(told, server) if server else _to_service(told))
+    made = begin_loop(asyncio.run, _to_server(told, server) if server else _to_service(told))
     if server is not None:
         ask_to_reconnect(home_folder(), server.name)
     print(f"logged in: {told.name}{f' as {one_line(conceal(made.account))}' if made.account else ''}")

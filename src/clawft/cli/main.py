@@ -13,12 +13,14 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing alone costs more than all that `weft --version` needs
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
     from types import FrameType
-    from typing import NoReturn
+    from typing import Any, NoReturn, TypeVar
 
     from clawft.cli.parser import Parser, Verb
     from clawft.errors import ClawftError
+
+    T = TypeVar("T")
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -152,12 +154,13 @@ def _end_while_loading() -> None:
         signal.signal(signal.SIGINT, _interrupt)
 
 
-def leave_it_to_the_loop() -> None:
-    """A loop that begins takes Ctrl-C over from Python's own handler, and from no other."""
+def begin_loop(run: Callable[[Coroutine[Any, Any, T]], T], work: Coroutine[Any, Any, T]) -> T:
+    """Where a command begins its loop, which takes Ctrl-C over from Python's own handler, and from no other."""
     import signal  # loaded by now
 
     if signal.getsignal(signal.SIGINT) is _interrupt:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    return run(work)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clawft.cli.main import leave_it_to_the_loop
+from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, folder
 from clawft.config.places import DEFAULT_AGENT, home_folder
 
@@ -141,8 +141,7 @@ def with_app(options: Options, work: Callable[[App], Awaitable[T]], *, servers: 
         finally:
             await app.close()
 
-    leave_it_to_the_loop()
-    return run(build_and_work())
+    return begin_loop(run, build_and_work())
 
 
 def shown(

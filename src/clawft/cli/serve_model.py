@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, port
-from clawft.cli.main import leave_it_to_the_loop
+from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, Verb
 from clawft.cli.screen import paint
 
@@ -34,8 +34,7 @@ def _serve(options: Options) -> int:
     from clawft.delegate.scenario import read
 
     scenario = read(Path(options.scenario).expanduser())
-    leave_it_to_the_loop()
-    return run(_listen(options, scenario))
+    return begin_loop(run, _listen(options, scenario))
 
 
 async def _listen(options: Options, scenario: Any) -> int:
