@@ -8,9 +8,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
+from clawft.link.share.noise import Noise
 from clawft.wire import jsonrpc
+from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import legible
 from clawft.wire.jsonrpc import Failure
+from clawft.wire.revisions import REVISIONS
 from clawft.wire.secrets import mask_url
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -187,3 +190,32 @@ def exchanges(credentials: Credentials | None) -> Exchanges:
         return LoginExchange(once, url, credentials)
 
     return make
+
+
+class ClientLink:
+    """Where a link over HTTP leads, what it sends along, and what it keeps while it is open."""
+
+    child = None
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        credentials: Credentials | None = None,
+        *,
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self._target = url
+        self._url = mask_url(url)
+        self._exchange = exchanges(credentials)
+        self._configured = configured_headers(headers or {})
+        self._limit = limit
+        self._client: ClientSession | None = None
+        self._goodbyes: set[asyncio.Task[None]] = set()
+        self._noise = Noise()
+        self._batches = False
+        self._bad_events = 0
+        self.refused_notice = ""
+
+    def settled(self, revision: str) -> None:
+        self._batches = REVISIONS[revision].batches

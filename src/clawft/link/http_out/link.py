@@ -29,9 +29,8 @@ from clawft.link.http_out.client import (
     NO_ANSWER_STATUS,
     READ_AHEAD,
     ClientExchange,
+    ClientLink,
     close_client,
-    configured_headers,
-    exchanges,
     is_failure,
     needs_auth,
     open_client,
@@ -41,7 +40,6 @@ from clawft.link.http_out.client import (
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, StreamPlace, events_of
 from clawft.link.http_out.listening import NoticeStream
 from clawft.link.patience import Patience, within
-from clawft.link.share.noise import Noise
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
@@ -49,8 +47,6 @@ from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.headers import encode_value
 from clawft.wire.inplace import LARGE
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
-from clawft.wire.revisions import REVISIONS
-from clawft.wire.secrets import mask_url
 from clawft.wire.sse import SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -68,9 +64,8 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]*")
 log = logging.getLogger("clawft.link")
 
 
-class HttpLink:
+class HttpLink(ClientLink):
     kind: LinkKind = "http"
-    child = None
 
     def __init__(
         self,
@@ -80,23 +75,13 @@ class HttpLink:
         *,
         limit: int = DEFAULT_LIMIT,
     ) -> None:
-        self._target = url
-        self._url = mask_url(url)
-        self._exchange = exchanges(credentials)
-        self._configured = configured_headers(headers or {})
-        self._limit = limit
+        super().__init__(url, headers, credentials, limit=limit)
         self._ids: OpenRequests[None] = OpenRequests()
         self._session_id = ""
         self._revision = ""
-        self._batches = False
-        self._client: ClientSession | None = None
         self._listening = NoticeStream(self._url, self._listen_once, self._lose)
-        self._goodbyes: set[asyncio.Task[None]] = set()
         self._gone = False
-        self._noise = Noise()
         self._sender = LinkSender()
-        self._bad_events = 0
-        self.refused_notice = ""
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         self._incoming = incoming
@@ -105,8 +90,8 @@ class HttpLink:
         self._client = open_client()
 
     def settled(self, revision: str) -> None:
+        super().settled(revision)
         self._revision = revision
-        self._batches = REVISIONS[revision].batches
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -21,28 +20,23 @@ from clawft.errors import (
     ProtocolFailure,
     WireError,
 )
-from clawft.link.base import Credentials, Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
 from clawft.link.http_out.client import (
     ASIDE_SECONDS,
     CONNECT_SECONDS,
     NO_ANSWER_STATUS,
+    ClientLink,
     close_client,
-    configured_headers,
-    exchanges,
     needs_auth,
     open_client,
     refused,
 )
 from clawft.link.http_out.events import EVENTS, SHOWN_BAD_EVENTS, events_of
 from clawft.link.patience import Patience, within
-from clawft.link.share.noise import Noise
 from clawft.link.share.turns import LinkSender
 from clawft.wire import jsonrpc
 from clawft.wire.correlate import OpenRequests
-from clawft.wire.framing import DEFAULT_LIMIT
 from clawft.wire.jsonrpc import Failure, Response
-from clawft.wire.revisions import REVISIONS
-from clawft.wire.secrets import mask_url
 from clawft.wire.sse import TOO_LONG, SseEvent
 
 if TYPE_CHECKING:  # aiohttp costs more to import than everything else here: only a link that is opened loads it
@@ -54,38 +48,17 @@ MAX_ENDPOINT = 8 * 1024
 log = logging.getLogger("clawft.link")
 
 
-class SseLink:
+class SseLink(ClientLink):
     kind: LinkKind = "sse"
-    child = None
-
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str] | None = None,
-        credentials: Credentials | None = None,
-        *,
-        limit: int = DEFAULT_LIMIT,
-    ) -> None:
-        self._target = url
-        self._url = mask_url(url)
-        self._exchange = exchanges(credentials)
-        self._configured = configured_headers(headers or {})
-        self._limit = limit
-        self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
-        self._client: ClientSession | None = None
-        self._stream: asyncio.Task[None] | None = None
-        self._goodbyes: set[asyncio.Task[None]] = set()
-        self._broken: LinkError | None = None
-        self._noise = Noise()
-        self._batches = False
-        self._bad_events = 0
-        self.refused_notice = ""
+    _stream: asyncio.Task[None] | None = None
+    _broken: LinkError | None = None
 
     async def open(self, incoming: Incoming, lost: Lost) -> None:
         """Ready when the server has said where to post to."""
         self._loop = asyncio.get_running_loop()
         self._incoming = incoming
         self._lost = lost
+        self._waiting: OpenRequests[asyncio.Future[Response | Failure]] = OpenRequests()
         self._client = open_client()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
         self._stream = self._loop.create_task(self._run())
@@ -94,9 +67,6 @@ class SseLink:
                 await self._endpoint
         except TimeoutError:
             raise LinkClosed(f"{self._url} did not say where to post to within {CONNECT_SECONDS:g} s") from None
-
-    def settled(self, revision: str) -> None:
-        self._batches = REVISIONS[revision].batches
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
