@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import pytest
 
 from clawft.upstream.circle import DEPTH, MAX_DEPTH
 from tests.requirements import requirement
+from tests.servers.idp import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]  # processes that start processes
 
@@ -28,3 +32,21 @@ def test_a_weft_that_is_a_server_of_itself_comes_to_an_end(run: Any, weft: list[
     (beyond,) = run("servers", "status", "--json", **{DEPTH: str(MAX_DEPTH)}).json["servers"]
     assert beyond["state"] == "failed"
     assert "a server of itself" in str(beyond)
+
+
+@requirement("QUAL-03")
+def test_a_gateway_that_is_a_server_of_itself_over_http_is_told_so(
+    weft: list[str], environment: dict[str, str], workspace: Path
+) -> None:
+    """Each list it made would have its own tools once more."""
+    port = free_port()
+    itself = {"mcpServers": {"me": {"url": f"http://127.0.0.1:{port}/mcp"}}}
+    words = [*weft, "gateway", "--no-auth", "--port", str(port), "--mcp-config", json.dumps(itself)]
+    process = subprocess.Popen(words, cwd=workspace, env=environment, stdout=DEVNULL, stderr=PIPE, text=True)
+    try:
+        assert process.stderr
+        told = next(line for line in process.stderr if "me: " in line)
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+    assert "status 508: this gateway is a server of itself" in told

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from clawft.link.loops import is_ours
 from clawft.model import Caller
 from clawft.wire.headers import Headers
 
@@ -45,13 +46,15 @@ class Access:
         self.metadata = metadata
 
     def check_place(self, headers: Headers) -> AccessRefusal | None:
-        """Against DNS rebinding and pages of other sites. The usual case costs two look-ups."""
+        """Against DNS rebinding, pages of other sites, and ourselves. The usual case costs three look-ups."""
         host = _without_port(headers.get(b"host", b""))
         if self._hosts is not None and host not in self._hosts:
             return AccessRefusal(421, f"this gateway does not answer to the host {host[:100]!r}")
         origin = headers.get(b"origin")
         if origin is not None and not self._is_own(origin, host):
             return AccessRefusal(403, "requests from this origin are refused")
+        if is_ours(headers.get(b"cdn-loop", b"")):
+            return AccessRefusal(508, "this gateway is a server of itself: take it off its own list of servers")
         return None
 
     def _is_own(self, origin: bytes, host: str) -> bool:

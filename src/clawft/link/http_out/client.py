@@ -45,13 +45,14 @@ def open_client() -> ClientSession:
     """Keeps connections, no cookies; each request has its own deadline, connecting has ours."""
     import aiohttp  # on first use: see above
 
+    from clawft.link import loops
     from clawft.link.http_out.connector import Connector
     from clawft.link.http_out.names import Resolver
 
     return aiohttp.ClientSession(
         connector=Connector(resolver=Resolver()),
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": PACKED},
+        headers={"Accept-Encoding": PACKED, loops.HEADER: loops.own_mark()},
         read_bufsize=READ_AHEAD,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
     )
