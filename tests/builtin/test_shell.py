@@ -293,12 +293,12 @@ async def test_the_command_does_not_survive_us(workspace: Path) -> None:
     if not leash():
         pytest.skip("setpriv is not installed")
     code = (
-        "import asyncio, os, sys; from clawft.builtin.process import Start, run\n"
+        "import asyncio, os, sys; from clawft.builtin.process import ProcessStart, run\n"
         "async def main():\n"
         "    folder = os.open(sys.argv[1], os.O_RDONLY)\n"
         '    script = \'import os, time; open("pid", "w").write(str(os.getpid())); time.sleep(600)\'\n'
         "    env, hear = {'PATH': os.environ['PATH']}, lambda data: None\n"
-        "    await run(Start([sys.executable, '-c', script], folder, env, 600), hear, hear)\n"
+        "    await run(ProcessStart([sys.executable, '-c', script], folder, env, 600), hear, hear)\n"
         "asyncio.run(main())\n"
     )
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, str(workspace))
