@@ -27,13 +27,13 @@ if TYPE_CHECKING:  # typing alone costs more than all else that is imported here
     from clawft.provider.base import Provider
     from clawft.provider.context import ToolContext
     from clawft.provider.function import FunctionProvider, tool
-    from clawft.provider.server.connecting import connect_server
+    from clawft.provider.server.connect_server import connect_server
     from clawft.store.base import KeyValueStore
     from clawft.upstream.spec import UpstreamSpec
 
 _HOMES = {
     "Gateway": "clawft.library",
-    "connect_server": "clawft.provider.server.connecting",
+    "connect_server": "clawft.provider.server.connect_server",
     "UpstreamSpec": "clawft.upstream.spec",
     "tool": "clawft.provider.function",
     "FunctionProvider": "clawft.provider.function",

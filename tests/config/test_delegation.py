@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clawft.config.given import delegation_in
 from clawft.config.layers import Scope, Sources
 from clawft.config.load import load
+from clawft.config.mcp_config import delegation_in
 from clawft.config.servers import discover
 from clawft.errors import InvalidConfig
 from clawft.policy.delegation import FLOW_SERVER, DelegationConfig, DelegationRule

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clawft.config import scripts as module
-from clawft.config.approved import MAX_PROGRAM_BYTES
+from clawft.config.launch_approval import MAX_PROGRAM_BYTES
 from clawft.config.scripts import MAX_SCRIPTS, NO_FILE, UNREAD, digest, digests, scripts
 from tests.requirements import requirement
 

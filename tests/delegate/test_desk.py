@@ -14,7 +14,7 @@ from clawft.delegate.budget import RunEnd
 from clawft.delegate.desk import DelegateJob, Desk, House
 from clawft.delegate.events import Outcome
 from clawft.delegate.prompt import ConnectedServer, system_prompt
-from clawft.delegate.scripted import ScriptedModel
+from clawft.delegate.scripted_model import ScriptedModel
 from clawft.delegate.tool import delegate_provider
 from clawft.delegate.turns import ModelRequest, Say
 from clawft.errors import DelegationFailed

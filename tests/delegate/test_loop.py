@@ -11,7 +11,7 @@ from clawft.delegate.events import CallEnded, CallStarted, Outcome
 from clawft.delegate.executor import ExecutionContext, ToolCallSpec, ToolExecutionResult, live
 from clawft.delegate.loop import MAX_SAME, MAX_USES, Loop
 from clawft.delegate.retry import LONGEST_WAIT, MAX_TRIES, is_passing, pause, read_wait
-from clawft.delegate.scripted import ScriptedModel
+from clawft.delegate.scripted_model import ScriptedModel
 from clawft.delegate.toolbox import spec_of
 from clawft.delegate.turns import (
     INTERRUPTED,

@@ -38,7 +38,7 @@ NO_BOUNDS = {
     "clawft.cli.agent_screen.MAX_SHOWN": "manners of the screen",
     "clawft.cli.reply.QUIET_SECONDS": "manners of the screen",
     "clawft.cli.reply.TICK_SECONDS": "manners of the screen",
-    "clawft.cli.asking.TICK_SECONDS": "manners of the screen",
+    "clawft.cli.terminal_questions.TICK_SECONDS": "manners of the screen",
     "clawft.builtin.cargo.arguments.SHOWN_CHARS": "manners of an error",
     "clawft.builtin.ide.review.SHOWN_CHARS": "manners of a question",
     "clawft.builtin.ide.text.MAX_NAMED": "manners of an error",

@@ -10,7 +10,7 @@ from msgspec import Raw
 from clawft.errors import BadParams
 from clawft.gateway.questions import AnswersSoFar, Seal, digest_of, given
 from clawft.model import Caller, Question
-from clawft.wire.asking import answers_it
+from clawft.wire.answers import answers_it
 from tests.gateway.asking import ADA, CAN_FILL, server
 from tests.gateway.support import Pipe, modern, pipe, texts
 from tests.requirements import requirement

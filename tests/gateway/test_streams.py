@@ -11,7 +11,7 @@ from clawft.gateway.http import streams
 from clawft.gateway.http.answer import HttpAnswer
 from clawft.gateway.http.streams import PIECE_BYTES, SHELF, EventStream
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.running import RunningRequests
+from clawft.gateway.running_requests import RunningRequests
 from clawft.wire import jsonrpc, sse
 from tests.requirements import requirement
 

@@ -20,7 +20,7 @@ from clawft.guard.consent import SHOWN_CHARS, ConsentSubject, question
 from clawft.guard.sides import BesideUse
 from clawft.model import Annotations, Call, Caller, Capabilities, Origin, Question, SilentTalk, Tool, ToolDefinition
 from clawft.policy.approval import Approval, approved_text
-from clawft.policy.beside import PROMPTS, beside_tools
+from clawft.policy.beside_tools import PROMPTS, beside_tools
 from tests.gateway.asking import ADA, greet
 from tests.gateway.support import Demo, Pipe, echo, modern, pipe, texts
 from tests.requirements import requirement

@@ -14,7 +14,7 @@ from clawft.errors import JsonRpcFailure
 from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.model import Call, Origin, Reply
-from clawft.store.concealed import conceal, keep_concealed, keep_concealed_in
+from clawft.store.concealed_secrets import conceal, keep_concealed, keep_concealed_in
 from clawft.store.leftovers import Leftovers
 from clawft.store.secrets import resolve
 from tests.guard.support import TOOL, answers, call, way

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.wire import strings
-from clawft.wire.hidden import LONG_ROW, MAX_SPELLED
+from clawft.wire.hidden_characters import LONG_ROW, MAX_SPELLED
 from clawft.wire.visible import is_plain, make_visible, visible_text
 from tests.growth import grows_linearly
 from tests.requirements import requirement

@@ -15,7 +15,7 @@ from typing import IO, Any
 import psutil
 import pytest
 
-from clawft.gateway.running import MAX_IN_FLIGHT
+from clawft.gateway.running_requests import MAX_IN_FLIGHT
 from clawft.store.home import locked, private_dir
 from tests.requirements import requirement
 from tests.security.siege import hostile

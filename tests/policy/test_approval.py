@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.policy.approval import Approval, ApprovalStanding, PinnedUse, judge, with_added
-from clawft.policy.beside import prompts_of
+from clawft.policy.beside_tools import prompts_of
 from clawft.policy.pin import AS_IT_CAME, INSTRUCTIONS, TWICE, canonical, changed, pin, read_shown, shown_tool
 from tests.requirements import requirement
 

@@ -16,7 +16,7 @@ from clawft.policy import command, globs, scan, url
 from clawft.policy.command import CommandPolicy
 from clawft.provider.server import relay
 from clawft.store import document
-from clawft.upstream.offer import reading
+from clawft.upstream.offer import list_reading
 from clawft.upstream.session import peer
 from clawft.wire import handshake, headers, jsonrpc, meta, narrow, sse, stateless, visible
 from clawft.wire.framing import LineFramer
@@ -78,7 +78,7 @@ def _schema(data: bytes) -> None:
 
 def _definition(data: bytes) -> None:
     """A tool as a server writes it, down to what the oldest client gets."""
-    for tool in reading.read_tools([Raw(data)]):
+    for tool in list_reading.read_tools([Raw(data)]):
         for revision in HANDSHAKE:
             narrow.definition(tool.wire, REVISIONS[revision])
         scan.scan(msgspec.json.decode(tool.wire))

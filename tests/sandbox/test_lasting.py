@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from clawft.sandbox.apart import MAX_ENTRIES, taken_apart
 from clawft.sandbox.bounds import PathRule
+from clawft.sandbox.split_folder import MAX_ENTRIES, taken_apart
 from clawft.upstream.cells import Cells
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.gateway.running import CROWDED_SECONDS, MAX_IN_FLIGHT
+from clawft.gateway.running_requests import CROWDED_SECONDS, MAX_IN_FLIGHT
 from tests.requirements import requirement
 from tests.servers.pipe import Json, Pipe, call, cancelled, mcp_server, modern_meta, request, text_of
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from clawft.errors import InvalidConfig
-from clawft.store import concealed, secrets
+from clawft.store import concealed_secrets, secrets
 from clawft.store.secrets import resolve
 from tests.requirements import requirement
 from tests.servers.weft import weft
@@ -173,9 +173,9 @@ def test_a_pipe_that_nobody_writes_to_holds_no_server_up(tmp_path: Path) -> None
 @requirement("CONF-14")
 def test_of_those_that_come_and_go_the_newest_are_not_said() -> None:
     """Tokens are renewed as long as we run: what is remembered of them has a bound."""
-    tokens = [f"passing-{number:04}" for number in range(2 * concealed.MAX_PASSING)]
+    tokens = [f"passing-{number:04}" for number in range(2 * concealed_secrets.MAX_PASSING)]
     for token in tokens:
-        concealed.keep_concealed_for_now(token, "")
+        concealed_secrets.keep_concealed_for_now(token, "")
     newest = f"{tokens[-1]}, {tokens[-1].encode().hex()}"
-    assert concealed.conceal(newest) == "…, …"
-    assert concealed.conceal(tokens[0]) == tokens[0]
+    assert concealed_secrets.conceal(newest) == "…, …"
+    assert concealed_secrets.conceal(tokens[0]) == tokens[0]

@@ -74,7 +74,7 @@ def _git(settings: Settings) -> object:
 
 
 def _cargo(settings: Settings) -> object:
-    from clawft.builtin.cargo.asked import CargoSettings  # loaded with the family
+    from clawft.builtin.cargo.family import CargoSettings  # loaded with the family
 
     return CargoSettings(sandbox=settings.cargo_sandbox, hosts=settings.cargo_hosts)
 

@@ -10,7 +10,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from clawft.app.editors import EditorsAtTheDoor
-from clawft.app.kept import sealing_key
+from clawft.app.own_secrets import sealing_key
 from clawft.app.own_tools import OwnTools
 from clawft.app.serving import serve_http, serve_stdio
 from clawft.catalog.surface import SurfaceForm
@@ -29,14 +29,14 @@ from clawft.guard.redaction import Redaction
 from clawft.guard.result import ResultGuard
 from clawft.guard.security import Security
 from clawft.model import Call, Caller, Grant, Tool
-from clawft.policy.beside import beside_tools
+from clawft.policy.beside_tools import beside_tools
 from clawft.provider.registry import outside_providers
 from clawft.store.journal import Journal
 from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.logins import Logins
-    from clawft.config.edited import EditedSettings
+    from clawft.config.edited_settings import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
     from clawft.delegate.prompt import ConnectedServer
@@ -104,7 +104,7 @@ class App:
 
     async def _up(self, server: str, caller: Caller) -> None:
         """Returns when it is connected. One that wants a login is not waited for: it asks for that when called."""
-        from clawft.provider.server.call.relaying import CONNECT_SECONDS  # loaded with the first server
+        from clawft.provider.server.call.server_calls import CONNECT_SECONDS  # loaded with the first server
 
         upstream = self._as_had_by(caller, server)
         try:
@@ -239,7 +239,7 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
-        from clawft.provider.server.question.parked import Park
+        from clawft.provider.server.question.parked_calls import Park
         from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
         from clawft.upstream.cells import Cells
         from clawft.upstream.offer.cache import folder as cache_folder
@@ -293,7 +293,7 @@ class App:
         """Servers start, and their files are followed from now on."""
         self.files.follow()
         if self._outside:
-            from clawft.config.edited import EditedSettings  # loaded with the settings
+            from clawft.config.edited_settings import EditedSettings  # loaded with the settings
 
             self._edited = EditedSettings(self.settings.home, self.settings.agent)
         self._offers_logins = True

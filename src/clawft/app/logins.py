@@ -14,9 +14,9 @@ from clawft.config.settings import Settings
 from clawft.provider.server.logins import ServerLogins, web_of_issuer
 
 if TYPE_CHECKING:  # most gateways know one person
-    from clawft.auth.exchanged import Exchanger
     from clawft.auth.proofs import Proofs
-    from clawft.provider.server.offers import LoginOffers
+    from clawft.auth.token_exchange import Exchanger
+    from clawft.provider.server.login_offers import LoginOffers
 
 
 class Logins:
@@ -34,7 +34,7 @@ class Logins:
         told = self._settings
         if not told.auth_issuer:
             return None
-        from clawft.auth.exchanged import Exchanger  # most gateways know one person
+        from clawft.auth.token_exchange import Exchanger  # most gateways know one person
 
         return Exchanger(told.auth_issuer, web_of_issuer(told.url_policy, told.auth_issuer), self.proofs)
 
@@ -48,7 +48,7 @@ class Logins:
     @cached_property
     def offers(self) -> LoginOffers:
         """Addresses at which a person can log in to servers that want it."""
-        from clawft.provider.server.offers import LoginOffers  # only while we serve
+        from clawft.provider.server.login_offers import LoginOffers  # only while we serve
 
         home = self._settings.home
         return LoginOffers(offers_folder(home), self.to_servers, lambda name: ask_to_reconnect(home, name))

@@ -15,7 +15,7 @@ import msgspec
 from clawft.auth.tokens import AuthServer, OAuthClient, TokenSet
 from clawft.auth.web import NotReached, Web, WebAnswer, brief, place_of
 from clawft.errors import LoginFailed
-from clawft.store.concealed import keep_concealed
+from clawft.store.concealed_secrets import keep_concealed
 from clawft.store.secrets import is_reference, resolve
 
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"

@@ -25,7 +25,7 @@ from clawft.auth.tokens import Login
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached, Web
 from clawft.errors import Busy, LoginFailed
-from clawft.link.apart import apart
+from clawft.link.own_thread import apart
 from clawft.store.home import held, private_dir
 
 HELPER_SECONDS = 40.0

@@ -16,7 +16,7 @@ from clawft.auth.renew import RenewalFailure, renew_here
 from clawft.auth.vault import Vault
 from clawft.auth.web import NotReached
 from clawft.errors import ClawftError
-from clawft.store.concealed import conceal
+from clawft.store.concealed_secrets import conceal
 
 
 def main(folder: str, name: str, login: str) -> int:

@@ -6,7 +6,7 @@ import time
 
 from msgspec import Struct
 
-from clawft.store.concealed import keep_concealed_for_now
+from clawft.store.concealed_secrets import keep_concealed_for_now
 
 MARGIN_S = 60
 """How long before its end a token counts as expired: what is sent must still be good when it arrives."""
@@ -33,7 +33,7 @@ class TokenSet(Struct, frozen=True, omit_defaults=True):
         return f"{scheme} {self.access_token}"
 
     def conceal(self) -> None:
-        """From now on nobody is told them, whoever repeats them to us: see `store.concealed`."""
+        """From now on nobody is told them, whoever repeats them to us: see `store.concealed_secrets`."""
         keep_concealed_for_now(self.access_token, self.refresh_token or "")
 
     def __repr__(self) -> str:

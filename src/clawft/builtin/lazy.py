@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from clawft.builtin.ide.offered import RESOURCES as IDE_RESOURCES
+from clawft.builtin.ide.resources import RESOURCES as IDE_RESOURCES
 from clawft.model import (
     Annotations,
     Call,

@@ -10,7 +10,7 @@ import msgspec
 from clawft.errors import ExecutionFailed
 from clawft.link.http_out.fetch import FetchedAnswer
 from clawft.model import CallToolResult
-from clawft.store.concealed import HIDDEN, SHORTEST_CONCEALED
+from clawft.store.concealed_secrets import HIDDEN, SHORTEST_CONCEALED
 
 EXCERPT = 2_000
 LINKS_KEY = "dev.clawft/links"

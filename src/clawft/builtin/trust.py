@@ -11,7 +11,7 @@ import os
 import stat
 from pathlib import Path
 
-from clawft.builtin.once import allowed_once
+from clawft.builtin.allowed_once import allowed_once
 from clawft.errors import PermissionDenied, quoted
 from clawft.provider.context import ToolContext
 from clawft.store.home import home

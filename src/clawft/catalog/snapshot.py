@@ -242,9 +242,9 @@ def without_words(entry: CatalogEntry, note: str) -> CatalogEntry:
 
 def with_pages(entry: CatalogEntry, spell: Callable[[str], str]) -> CatalogEntry:
     """The same tool with the page it is shown with spelled so."""
-    from clawft.wire import links  # only where URIs are shared
+    from clawft.wire import resource_links  # only where URIs are shared
 
-    wire = links.in_definition(entry.tool.wire, spell)
+    wire = resource_links.in_definition(entry.tool.wire, spell)
     if wire is entry.tool.wire:
         return entry
     return msgspec.structs.replace(entry, tool=msgspec.structs.replace(entry.tool, wire=wire))

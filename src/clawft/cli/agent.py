@@ -213,9 +213,9 @@ def _both(screen: RunScreen, transcript: Transcript) -> Tell:
 def _job(
     app: App, options: Options, scenario: Scenario | None, decision: Decision, tell: Tell, transcript: Transcript
 ) -> DelegateJob:
-    from clawft.cli.asking import AskingTalk, can_ask  # loaded with the desk
+    from clawft.cli.terminal_questions import AskingTalk, can_ask  # loaded with the desk
     from clawft.delegate.desk import DelegateJob
-    from clawft.delegate.scripted import ScriptedModel
+    from clawft.delegate.scripted_model import ScriptedModel
 
     return DelegateJob(
         options.task,

@@ -52,8 +52,8 @@ class _Recalled:
 def _recall(app: App) -> None:
     """Have what servers listed last stand in the catalog: their names can be looked at while none of them runs."""
     from clawft.upstream.offer.cache import SchemaCache, folder  # only where there are servers
-    from clawft.upstream.offer.offered import recalled
     from clawft.upstream.offer.room import Room
+    from clawft.upstream.offer.server_offer import recalled
 
     cache, room = SchemaCache(folder(app.settings.home)), Room()
     for name, spec in app.servers.wanted.items():

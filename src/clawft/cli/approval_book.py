@@ -102,7 +102,7 @@ def cells_of(row: Mapping[str, Any], head: Sequence[str]) -> list[str]:
 
 def offered(servers: Sequence[str], options: Options) -> dict[str, OfferedTools]:
     """What these servers say now: they are started for it. Of one that does not run here, what it said last."""
-    from clawft.cli.starting import SETTLE_SECONDS, start_servers  # only where servers are started
+    from clawft.cli.start_servers import SETTLE_SECONDS, start_servers  # only where servers are started
 
     async def work(app: App) -> dict[str, OfferedTools]:
         known = [name for name in servers if app.files.name_any and name in app.servers.wanted]
@@ -124,9 +124,9 @@ def _whole(found: OfferedTools, beside: Sequence[Tool]) -> OfferedTools:
 
 def _last_said(server: str) -> OfferedTools | None:
     from clawft.guard.approval import OfferedTools  # loaded by now
-    from clawft.policy.beside import beside_tools
+    from clawft.policy.beside_tools import beside_tools
     from clawft.upstream.offer.cache import SchemaCache, folder
-    from clawft.upstream.offer.reading import read_tools
+    from clawft.upstream.offer.list_reading import read_tools
 
     known = SchemaCache(folder(home_folder())).last(server)
     if known is None:

@@ -73,7 +73,7 @@ def _tool_now(each: Approval, found: OfferedTools) -> ShownText:
 
 def _launches(chosen: Sequence[Approval], options: Options) -> Iterator[tuple[Approval, ShownText]]:
     """The same for those of this workspace."""
-    from clawft.config.approved import shown_launch  # only where servers are looked for
+    from clawft.config.launch_approval import shown_launch  # only where servers are looked for
     from clawft.config.servers import discover
 
     where = sources(options)

@@ -70,7 +70,7 @@ def _servers(options: Options) -> list[str]:
 
 
 def _waits(name: str, found: FoundServer, options: Options) -> dict[str, Any]:
-    from clawft.config.approved import grant_command, has_changed  # loaded with the servers
+    from clawft.config.launch_approval import grant_command, has_changed  # loaded with the servers
     from clawft.config.servers import told
 
     return {
@@ -132,7 +132,7 @@ def _meant(options: Options) -> tuple[str, list[str]]:
 
 
 def _launch(found: FoundServer, where: Sources, options: Options) -> Approval:
-    from clawft.config.approved import launch_approval  # loaded with the servers
+    from clawft.config.launch_approval import launch_approval  # loaded with the servers
 
     now = time.time()
     return launch_approval(found, where, now, _end(options, now), options.only_agent)

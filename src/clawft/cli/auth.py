@@ -69,7 +69,7 @@ def _rows_of(kind: str, where: Vault, name: str, now: float) -> list[Row]:
 
 def _row(kind: str, name: str, login: Login, now: float) -> Row:
     """What a server said of itself may repeat a token, and the address of one may hold a secret."""
-    from clawft.store.concealed import conceal  # only where logins are looked at
+    from clawft.store.concealed_secrets import conceal  # only where logins are looked at
     from clawft.wire.secrets import mask_url
 
     expires = login.tokens.expires_at
@@ -166,7 +166,7 @@ async def _revoke(login: Login) -> None:
 
 
 def _drop_secrets(where: Vault, logins: list[Login]) -> None:
-    from clawft.auth.storing import drop_secrets  # only where something is forgotten
+    from clawft.auth.login_storage import drop_secrets  # only where something is forgotten
 
     try:
         drop_secrets(vault(), where, logins)
@@ -202,13 +202,13 @@ def _store_options(parser: Parser) -> None:
 
 
 def _store(options: Options) -> int:
-    from clawft.auth import sealed, storing  # only where it is changed
+    from clawft.auth import login_storage, sealed  # only where it is changed
 
     own = vault()
     if options.form is None:
         print("keyring" if sealed.is_marked(own.folder) else "file")
         return 0
-    change = storing.keep_in_keyring if options.form == "keyring" else storing.keep_in_files
+    change = login_storage.keep_in_keyring if options.form == "keyring" else login_storage.keep_in_files
     count = change(own)
     how = "sealed with a key of the keyring" if options.form == "keyring" else "private files"
     print(f"logins are {how} now: {count} of them rewritten")

@@ -54,7 +54,7 @@ def login(told: Options) -> int:
             "--client-secret takes a reference: what stands on a command line can be seen by everyone",
             hint="put it into a variable, and say --client-secret secret://env/NAME",
         )
-    from clawft.store.concealed import conceal  # loaded with the logins
+    from clawft.store.concealed_secrets import conceal  # loaded with the logins
 
     server = _server(told)
     made = begin_loop(asyncio.run, _to_server(told, server) if server else _to_service(told))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from clawft.cli.completing import COMPLETING
 from clawft.cli.main import COMMANDS, parser_of, verbs_of
 from clawft.cli.parser import Options, Parser, Verb
+from clawft.cli.tab_names import COMPLETING
 
 TAKES_TOOL = frozenset({"tools show", "tools call", "policy explain"})
 """Where a name of a tool comes next."""

@@ -52,7 +52,7 @@ def _servers(options: Options) -> Servers:
 
 def _table(found: FoundServer) -> str:
     """One server on one line. References to secrets are shown, as they stand; what looks like a secret is not."""
-    from clawft.config.written import toml_key, toml_value  # loaded with the servers
+    from clawft.config.server_text import toml_key, toml_value  # loaded with the servers
 
     return f"mcp_servers.{toml_key(found.spec.name)} = {toml_value(shown(found))}"
 
@@ -157,7 +157,7 @@ def _servers_in_files(told: Settings) -> Servers:
 
 def warnings_of(found: FoundServer) -> list[tuple[str, str]]:
     """What is wrong with a server that starts all the same, and what to write instead."""
-    from clawft.config.cleared import unfilled  # loaded with the servers
+    from clawft.config.cleared_entry import unfilled  # loaded with the servers
     from clawft.config.secrecy import told_in_clear
     from clawft.config.servers import named_twice
 

@@ -234,7 +234,7 @@ def _report(failure: Exception, words: Sequence[str]) -> int | None:
     if not isinstance(failure, ClawftError):
         return None
     from clawft.cli.screen import safe
-    from clawft.store.concealed import conceal
+    from clawft.store.concealed_secrets import conceal
 
     print(f"weft: {safe(conceal(failure.message))}", file=sys.stderr)
     if failure.hint:

@@ -73,7 +73,7 @@ def loaded(options: Options) -> LoadedSettings:
     place = (home_folder(), Path(options.workspace), options.agent)
     if not options.mcp_config:
         return load(*place, overrides(options))
-    from clawft.config.given import allowed_in, delegation_in  # only for those who bring a file along
+    from clawft.config.mcp_config import allowed_in, delegation_in  # only for those who bring a file along
 
     given = options.mcp_config
     return load(*place, overrides(options) | delegation_in(given), allowed_in(given))
@@ -109,12 +109,12 @@ def _concealing() -> logging.Formatter:
     class Concealing(logging.Formatter):
         def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is the library's
             from clawft.cli.screen import one_line  # most programs have nothing to say
-            from clawft.store.concealed import conceal
+            from clawft.store.concealed_secrets import conceal
 
             return one_line(conceal(super().formatMessage(record))[:MAX_LOGGED_CHARS])
 
         def format(self, record: logging.LogRecord) -> str:
-            from clawft.store.concealed import conceal  # as above
+            from clawft.store.concealed_secrets import conceal  # as above
             from clawft.wire.visible import visible_text
 
             return visible_text(conceal(super().format(record)))
@@ -168,7 +168,7 @@ async def _prepare(app: App, options: Options, tool: str, *, start: bool) -> Non
 
         app.heard = Trace(app.pool).listener
     if start:
-        from clawft.cli.starting import start_servers  # who serves starts them himself
+        from clawft.cli.start_servers import start_servers  # who serves starts them himself
 
         await start_servers(app, tool)
 

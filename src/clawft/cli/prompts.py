@@ -62,7 +62,7 @@ def _get(options: Options) -> int:
 
 
 async def _filled(app: App, options: Options) -> Mapping[str, Any]:
-    from clawft.cli.asking import way_back  # only where a prompt is made
+    from clawft.cli.terminal_questions import way_back  # only where a prompt is made
 
     prompt = _find(app, options.name)
     given = arguments(options.pairs, options.args, _schema(prompt))

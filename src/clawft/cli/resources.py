@@ -63,7 +63,7 @@ class _ReadResult(msgspec.Struct):
 
 def _read(options: Options) -> int:
     async def work(app: App) -> Sequence[ResourceContent]:
-        from clawft.cli.asking import way_back  # help needs none of it
+        from clawft.cli.terminal_questions import way_back  # help needs none of it
         from clawft.gateway.offer.resources import Reader
 
         caller, waiting = way_back(options.uri, app.caller)

@@ -27,7 +27,7 @@ BACKUP = ".bak"
 
 def write(home: Path, spec: UpstreamSpec, *, force: bool = False) -> Path:
     """The file of one server. Never over an existing one unless told so, and then with a copy of the old."""
-    from clawft.config.written import to_toml  # only where something is written
+    from clawft.config.server_text import to_toml  # only where something is written
     from clawft.store.home import private_dir, write_private
 
     path = servers_folder(home) / f"{spec.name}.toml"
@@ -118,7 +118,7 @@ def _switch(options: Options, *, enabled: bool) -> int:
 def _change(found: FoundServer, options: Options, *, enabled: bool) -> Path:
     """In the file that has the last word, or, against a workspace, in the agent's own."""
     from clawft.config.layers import TABLE, Scope  # loaded by now
-    from clawft.config.written import with_table, with_value, without_table
+    from clawft.config.server_text import with_table, with_value, without_table
     from clawft.store.home import private_dir, write_private
 
     home = home_folder()

@@ -15,8 +15,8 @@ from clawft.cli.server_files import keep
 from clawft.config.places import servers_folder
 from clawft.sandbox.bounds import FoldersAround, PathRule, SandboxTable, expand, with_rules
 from clawft.sandbox.cell import Cell, CellStart
+from clawft.sandbox.observed_run import OPTIONS, ObservedRun, read_notes, together
 from clawft.sandbox.proposal import Proposal, propose
-from clawft.sandbox.watched import OPTIONS, ObservedRun, read_notes, together
 from clawft.upstream.cells import Cells
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def find_strace() -> str:
 
 def as_toml(table: SandboxTable) -> str:
     """Ready to be pasted into the server's own file."""
-    from clawft.config.written import toml_value  # only where something is shown
+    from clawft.config.server_text import toml_value  # only where something is shown
 
     return f"sandbox = {toml_value(as_table(table))}"
 
@@ -102,7 +102,7 @@ def as_table(table: SandboxTable) -> dict[str, list[str]]:
 def store(found: FoundServer, home: Path, table: SandboxTable) -> Path:
     """Into the user's own file of this server, with a copy of the old beside it."""
     from clawft.config.layers import TABLE, Scope  # only where something is written
-    from clawft.config.written import with_value
+    from clawft.config.server_text import with_value
     from clawft.store.home import write_private
 
     if found.scope in (Scope.WORKSPACE, Scope.COMMAND_LINE):

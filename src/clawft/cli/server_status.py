@@ -28,7 +28,7 @@ from clawft.cli.screen import (
     width,
 )
 from clawft.cli.server_names import no_server
-from clawft.cli.starting import SETTLE_SECONDS
+from clawft.cli.start_servers import SETTLE_SECONDS
 from clawft.config.places import offers_folder
 
 if TYPE_CHECKING:  # help needs none of it
@@ -130,7 +130,7 @@ def _waits(app: App, found: FoundServer) -> str:
 
 
 def _grant(name: str, found: FoundServer) -> str:
-    from clawft.config.approved import grant_command  # loaded with the servers
+    from clawft.config.launch_approval import grant_command  # loaded with the servers
 
     return grant_command(name, found, Path.cwd())
 
@@ -185,7 +185,7 @@ def _login(app: App, status: ServerStatus) -> str:
     """Where to log in, if a running weft waits for that."""
     if status.status != "needs-auth":
         return ""
-    from clawft.provider.server.offers import offered  # only where a login is wanted
+    from clawft.provider.server.login_offers import offered  # only where a login is wanted
 
     return offered(offers_folder(app.settings.home), status.name)
 

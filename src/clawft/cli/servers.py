@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from clawft.cli import completing, server_add, server_files, server_import, server_status, server_test
+from clawft.cli import server_add, server_files, server_import, server_status, server_test, tab_names
 from clawft.cli.options import common_options, sources
 from clawft.cli.parser import Options, Parser, Verb, json_option
 from clawft.cli.screen import one_line, print_json, print_table, tell, width
@@ -25,8 +25,8 @@ def _list(options: Options) -> int:
 
     servers = discover(sources(options))
     rows = list(described(servers))
-    if completing.is_completing():
-        return completing.print_names(each["name"] for each in rows)
+    if tab_names.is_completing():
+        return tab_names.print_names(each["name"] for each in rows)
     if options.json:
         print_json({"servers": rows})
     elif not rows:

@@ -42,7 +42,7 @@ def why_absent(app: App, name: str) -> tuple[str, str] | None:
     """Why the server that this name speaks of has no tools now, and what to do about it."""
     if not app.files.name_any:
         return None
-    from clawft.cli.starting import servers_of  # loaded with the servers
+    from clawft.cli.start_servers import servers_of  # loaded with the servers
     from clawft.config.follow import RUNNING
     from clawft.config.servers import waits
 
@@ -177,7 +177,7 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
 
     Also a name nobody knows goes through the gateway: the audit has a line for it.
     """
-    from clawft.cli.asking import way_back  # only where a call runs
+    from clawft.cli.terminal_questions import way_back  # only where a call runs
 
     entry = app.gateway.tools.find(options.name)
     schema = msgspec.json.decode(entry.tool.input_schema, type=dict[str, Any]) if entry else {}

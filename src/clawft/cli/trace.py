@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clawft.cli.screen import paint, safe, tell
 from clawft.config.servers import told
-from clawft.store.concealed import conceal
+from clawft.store.concealed_secrets import conceal
 from clawft.upstream.state import ServerState
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@
 |---|---|
 | settings | `keys` names every key, `load` reads and merges, `settings` is the outcome |
 | servers | `layers` reads the files, `entry` and `launches` judge one server, `servers` says which count |
-| while we run | `watch` looks for changes; `follow` applies those of servers, `edited` tells of the others |
-| approval of servers | `approved`, with what is pinned in `scripts` and `named` |
-| other programs' servers | `imports` finds them, `cleared` takes their secrets out |
+| while we run | `watch` looks for changes; `follow` applies those of servers, `edited_settings` tells of the others |
+| approval of servers | `launch_approval`, with what is pinned in `scripts` and `named_scripts` |
+| other programs' servers | `imports` finds them, `cleared_entry` takes their secrets out |
 
 To add a key: a row in `keys.KEYS` and the field of `Settings` it fills.
 """

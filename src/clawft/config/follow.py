@@ -153,7 +153,7 @@ class ServerFiles:
         found = servers.found.get(name) if servers is not None else None
         if found is None or not found.must_wait:
             return
-        from clawft.config.approved import changed_since
+        from clawft.config.launch_approval import changed_since
 
         changed = changed_since(self._approvals, found, self._sources)
         if changed is not None:
@@ -165,7 +165,7 @@ class ServerFiles:
 
     async def waiting_launches(self) -> Mapping[str, WaitingServer]:
         """Programs are read for it, and those can be large: not on the loop."""
-        from clawft.config.approved import waiting_launch
+        from clawft.config.launch_approval import waiting_launch
 
         waiting = dict(self.servers.waiting)
         return await asyncio.to_thread(
@@ -176,13 +176,13 @@ class ServerFiles:
 
     def has_changed(self, found: FoundServer) -> bool:
         """Whether it waits because it is not what was approved."""
-        from clawft.config.approved import has_changed
+        from clawft.config.launch_approval import has_changed
 
         return has_changed(self._approvals, found, self._sources)
 
     async def approve_launch(self, asked: WaitingServer) -> None:
         """Keep the approval and start it. Raises PermissionDenied if it is not what was asked about any more."""
-        from clawft.config.approved import launch_approval
+        from clawft.config.launch_approval import launch_approval
 
         found = self.servers.waiting.get(asked.name)
         if found is None:

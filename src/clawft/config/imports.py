@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from clawft.catalog.names import RESERVED, refuse_server
 from clawft.config import jsonc, load
-from clawft.config.cleared import cleared, not_taken_over
+from clawft.config.cleared_entry import cleared, not_taken_over
 from clawft.config.entry import ServerEntry, read_foreign
 from clawft.config.launches import command_of, judge, program_of
 from clawft.config.layers import foreign_servers

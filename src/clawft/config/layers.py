@@ -21,7 +21,7 @@ from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, singl
 from clawft.config.secrecy import secrets_in
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
 from clawft.policy.delegation import FLOW_SERVER
-from clawft.store.concealed import keep_concealed_in
+from clawft.store.concealed_secrets import keep_concealed_in
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import UpstreamSpec
 

@@ -2,7 +2,7 @@
 
 A file that is data, a database say, changes with every run and decides nothing. So of the files that are named those
 count that look like programs: by their ending, by their first two letters, by their mode, or because they are the first
-file that an interpreter is given. What is named in other ways (a module, a package, a variable) is in `config.named`.
+file that an interpreter is given. What is named in other ways (a module, a package, a variable) is in `named_scripts`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 
-from clawft.config.named import Candidate, by_code, by_folder, by_module, by_runner, by_variables
+from clawft.config.named_scripts import Candidate, by_code, by_folder, by_module, by_runner, by_variables
 from clawft.policy.pin import PREFIX
 from clawft.sandbox.bounds import is_within
 from clawft.sandbox.program import hops

@@ -49,7 +49,7 @@ def approved_in(book: Approvals, sources: Sources) -> IsApproved:
 
     @cache
     def known() -> IsApproved:
-        from clawft.config.approved import launches
+        from clawft.config.launch_approval import launches
 
         return launches(book, sources)
 
@@ -106,7 +106,7 @@ def named_twice(found: FoundServer) -> InvalidConfig | None:
 
 def waits(name: str, found: FoundServer) -> InvalidConfig:
     """Why a server of the workspace does not run, and what its user can do."""
-    from clawft.config.approved import grant_command  # few wait
+    from clawft.config.launch_approval import grant_command  # few wait
 
     return InvalidConfig(
         f"{found.origin}: {name} comes from the workspace and waits for approval to start {told(found.spec)}",

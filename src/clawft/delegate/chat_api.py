@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.delegate.messages_api import text_of
 from clawft.delegate.scenario import ChatMessage, ConversationView
-from clawft.delegate.scripted import pieces
+from clawft.delegate.scripted_model import pieces
 from clawft.delegate.turns import ModelAnswer, StopReason
 
 LAST = b"data: [DONE]\n\n"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
-from clawft.delegate.hearing import Hearing
+from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
 from clawft.delegate.turns import (

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clawft.delegate import chat_api, messages_api
 from clawft.delegate.scenario import ConversationView, Scenario, ScriptedTurn, offered, pick, said_by
-from clawft.delegate.scripted import CHARACTERS_PER_TOKEN, ScriptedFaults, no_turn, usage_of
+from clawft.delegate.scripted_model import CHARACTERS_PER_TOKEN, ScriptedFaults, no_turn, usage_of
 from clawft.delegate.turns import ModelAnswer, ToolUse
 from clawft.errors import ClawftError, ModelFailed
 from clawft.link.asgi import EVENTS, JSON, Receive, Scope, Send, answer, read_body, stream

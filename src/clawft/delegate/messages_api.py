@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from clawft.delegate.scenario import ChatMessage, ConversationView
-from clawft.delegate.scripted import pieces
+from clawft.delegate.scripted_model import pieces
 from clawft.delegate.turns import ModelAnswer
 
 SIGNATURE = "c2NyaXB0ZWQ="

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.delegate import sdk
-from clawft.delegate.hearing import Hearing
+from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
 from clawft.delegate.turns import (

@@ -7,8 +7,8 @@
 | the handshake era | `conversation`: one caller, from initialize to the end |
 | the stateless era | `exchange`: one request that says everything itself |
 | methods that both know | `dispatch`: the table `CALLS`, the table `LISTS` |
-| requests in flight | `running`; `errand` for calls that no task waits for |
-| the way back while a call runs | `talk`; `questions` and `asking` for what a tool asks on the way |
+| requests in flight | `running_requests`; `errand` for calls that no task waits for |
+| the way back while a call runs | `talk`; `questions` and `open_questions` for what a tool asks on the way |
 | tools, prompts, resources | `offer` |
 | calls that outlive their request | `task` |
 

@@ -23,8 +23,8 @@ from clawft.gateway.events import (
     TaskChanged,
 )
 from clawft.gateway.offer.resources import Reader
-from clawft.gateway.running import Deliver, RunningRequests, answered_now
-from clawft.gateway.seen import SeenLists
+from clawft.gateway.running_requests import Deliver, RunningRequests, answered_now
+from clawft.gateway.seen_lists import SeenLists
 from clawft.gateway.talk import HandshakeTalk, Outlet
 from clawft.model import EMPTY_OBJECT, Caller, Era, Question, Reply
 from clawft.wire import handshake, jsonrpc, narrow
@@ -36,8 +36,8 @@ from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, the first call, and the first task
-    from clawft.gateway.asking import OpenQuestions
     from clawft.gateway.errand import Errands
+    from clawft.gateway.open_questions import OpenQuestions
     from clawft.gateway.task.older_tasks import OlderTasks
 
 MAX_SUBSCRIPTIONS = 1_000
@@ -75,7 +75,7 @@ class Conversation:
 
     @cached_property
     def _asking(self) -> OpenQuestions:
-        from clawft.gateway.asking import OpenQuestions  # most callers are asked nothing
+        from clawft.gateway.open_questions import OpenQuestions  # most callers are asked nothing
 
         return OpenQuestions(self._aside, self._gateway.question_seconds)
 

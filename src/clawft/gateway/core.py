@@ -19,18 +19,18 @@ from clawft.catalog.names import NameForm
 from clawft.catalog.snapshot import CatalogEntry
 from clawft.catalog.surface import Surface
 from clawft.errors import MissingCapability, ToolError
-from clawft.gateway.ending import as_reply, told
 from clawft.gateway.events import ElicitationCompleted, Events, ListChanged, ListTopic, LogMessage, ResourceUpdated
 from clawft.gateway.folders import Folders
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.listing import DEFAULT_PAGE, Pages
 from clawft.gateway.offer.prompts import Prompts
-from clawft.gateway.offer.registered import RegisteredProvider, is_of
+from clawft.gateway.offer.registered_provider import RegisteredProvider, is_of
 from clawft.gateway.offer.resources import Resources
 from clawft.gateway.offer.roster import Roster
-from clawft.gateway.offer.shared import SharedUris
+from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.gateway.offer.tools import Tools
 from clawft.gateway.questions import LIFETIME_SECONDS, Seal
+from clawft.gateway.reply import as_reply, told
 from clawft.guard.permission import unknown
 from clawft.guard.pipeline import Guard, Pipeline
 from clawft.guard.sides import Sides

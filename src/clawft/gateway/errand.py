@@ -14,8 +14,8 @@ from functools import partial
 
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget
-from clawft.gateway.ending import may_name
-from clawft.gateway.running import CodeOf, Deliver, Job, RunningRequests, Work, failure_of
+from clawft.gateway.reply import may_name
+from clawft.gateway.running_requests import CodeOf, Deliver, Job, RunningRequests, Work, failure_of
 from clawft.model import Call, Caller, Next, Reply, SentErrand, Shortcut, Talk
 from clawft.wire import jsonrpc
 

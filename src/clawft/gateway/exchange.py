@@ -15,11 +15,11 @@ from clawft.errors import BadParams, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
-from clawft.gateway.known import ObjectMemo
 from clawft.gateway.listening import Listen
+from clawft.gateway.object_memo import ObjectMemo
 from clawft.gateway.questions import Answers, AnswersSoFar, TaskDetached, digest_of, input_required
 from clawft.gateway.talk import NO_RESPONSES, NOT_ASKED, Outlet, StatelessTalk
-from clawft.gateway.task.followed import FollowedTasks
+from clawft.gateway.task.followed_tasks import FollowedTasks
 from clawft.link.share.workshop import in_turn, is_light
 from clawft.model import EMPTY_OBJECT, Caller, Era, InputRequired, Kind, Reply, Talk
 from clawft.wire import headers as headers_of

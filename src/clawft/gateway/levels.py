@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from clawft.gateway.offer.registered import RegisteredProvider
+from clawft.gateway.offer.registered_provider import RegisteredProvider
 from clawft.provider.base import HeedingProvider
 from clawft.wire.meta import RANK
 

@@ -16,9 +16,9 @@ from clawft.errors import BadParams, ClawftError, NotApproved
 from clawft.gateway.core import Gateway
 from clawft.gateway.events import GatewayEvent, ListChanged, ListTopic, RightsChanged
 from clawft.gateway.offer.resources import Reader
-from clawft.gateway.seen import SeenLists
+from clawft.gateway.seen_lists import SeenLists
 from clawft.gateway.talk import Outlet
-from clawft.gateway.task.followed import FollowedTasks
+from clawft.gateway.task.followed_tasks import FollowedTasks
 from clawft.guard.sides import unasked
 from clawft.model import LOCAL, Caller, SilentTalk
 from clawft.wire import jsonrpc

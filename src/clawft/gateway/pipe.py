@@ -23,7 +23,7 @@ from clawft.errors import (
 from clawft.gateway.conversation import Conversation
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CallTarget, read_target
-from clawft.gateway.running import CodeOf, Deliver, RunningRequests, Work
+from clawft.gateway.running_requests import CodeOf, Deliver, RunningRequests, Work
 from clawft.link.share.load import LARGE, MAX_ANSWER_BYTES, REQUESTS, Load
 from clawft.model import Caller, Era
 from clawft.wire import handshake, jsonrpc

@@ -23,7 +23,7 @@ from clawft.model import Caller, Kind, Question, Reply
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first answer to a question
-    from clawft.gateway.spent import SpentStates
+    from clawft.gateway.spent_states import SpentStates
 
 LIFETIME_SECONDS = 600.0
 MAX_STATE_BYTES = 256 * 1024
@@ -89,7 +89,7 @@ class Seal:
 
     @cached_property
     def _spent(self) -> SpentStates:
-        from clawft.gateway.spent import SpentStates  # loaded with the first answer to a question
+        from clawft.gateway.spent_states import SpentStates  # loaded with the first answer to a question
 
         return SpentStates()
 

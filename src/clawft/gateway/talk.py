@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from clawft.gateway.questions import OURS, Answers, AnswersSoFar, TaskDetached, given, read_answers
 from clawft.model import Caller, InputRequired, LogLevel, Question
 from clawft.wire import jsonrpc
-from clawft.wire.asking import answers_it, require
+from clawft.wire.answers import answers_it, require
 from clawft.wire.meta import QUESTION_KEY, RANK, is_progress_token
 from clawft.wire.revisions import REVISIONS
 from clawft.wire.visible import make_visible

@@ -31,7 +31,7 @@ from clawft.policy.approval import (
     approval_of,
     approved_text,
 )
-from clawft.policy.beside import RESOURCES_TOOL, prompts_of
+from clawft.policy.beside_tools import RESOURCES_TOOL, prompts_of
 from clawft.policy.pin import ShownText, changed, pin, shown_tool
 
 LOOK_SECONDS = 0.5

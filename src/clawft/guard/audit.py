@@ -204,7 +204,7 @@ def _new_writer() -> ThreadPoolExecutor:
 
 def _recorded(arguments: bytes) -> bytes:
     """On one line, as JSON strings hold no raw line ends; and without what looks like a secret."""
-    from clawft.store.concealed import without_resolved  # only where values are wanted
+    from clawft.store.concealed_secrets import without_resolved  # only where values are wanted
     from clawft.wire.secrets import mask_members
 
     return mask_members(without_resolved(arguments)).replace(b"\n", b" ").replace(b"\r", b" ")

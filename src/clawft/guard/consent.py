@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from clawft.catalog.names import fit
 from clawft.model import EMPTY_OBJECT, Question, Tool
-from clawft.policy.beside import CALLED
+from clawft.policy.beside_tools import CALLED
+from clawft.policy.definition_lines import told_beside
 from clawft.policy.pin import members
-from clawft.policy.told import told_beside
 
 SHOWN_CHARS = 4_000
 """Of a tool's own words in a question; the command that shows all of them stands below them."""

@@ -46,7 +46,7 @@ async def _without_secrets(result: bytes, origin: Origin) -> bytes:
 
 
 def _looked_through(result: bytes) -> bytes:
-    from clawft.store.concealed import without_resolved  # most configurations want none of this
+    from clawft.store.concealed_secrets import without_resolved  # most configurations want none of this
     from clawft.wire.secrets import redact
 
     return redact(without_resolved(result))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from clawft.errors import NotApproved
 from clawft.guard.pipeline import Guard, ReplyGuard
 from clawft.model import Call, Caller, Capabilities, Origin, Reply, Talk, Tool
-from clawft.policy.beside import PROMPTS
+from clawft.policy.beside_tools import PROMPTS
 
 
 class BesideUse(Struct, frozen=True):

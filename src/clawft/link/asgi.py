@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from clawft.errors import LinkClosed, MessageTooLong
 from clawft.link.share.load import Load
-from clawft.link.share.waiting import LARGE_REQUESTS, too_slow
+from clawft.link.share.waiting_room import LARGE_REQUESTS, too_slow
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

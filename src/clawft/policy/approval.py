@@ -14,7 +14,7 @@ from enum import Enum
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clawft.policy.beside import CALLED
+from clawft.policy.beside_tools import CALLED
 from clawft.policy.globs import any_matches
 from clawft.policy.pin import ShownText, canonical, pin, read_shown
 

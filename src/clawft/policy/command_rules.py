@@ -8,7 +8,7 @@ from msgspec import Struct
 from clawft.model import Allow, Ask, Deny, Verdict
 from clawft.policy.expansion import TooComplex
 from clawft.policy.globs import any_matches
-from clawft.policy.parsed import Command
+from clawft.policy.parsed_command import Command
 from clawft.policy.place import PlaceKind, is_disk, is_secret, kind_of
 from clawft.policy.program import PRIVILEGE, SPEAKERS, is_opaque, programs, runs_its_input, runs_output, searched
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clawft.policy.expansion import TooComplex, braces, unescaped
-from clawft.policy.parsed import Command
+from clawft.policy.parsed_command import Command
 
 MAX_NESTING = 8
 MAX_EXPANDED = 262_144

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clawft.policy.expansion import TooComplex
 from clawft.policy.lexer import MAX_NESTING, UNKNOWN_OUTPUT, LineState
-from clawft.policy.parsed import Command
+from clawft.policy.parsed_command import Command
 from clawft.policy.place import without_unknown
 from clawft.policy.shell import MAX_COMMANDS, read_text
 

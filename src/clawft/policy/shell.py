@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clawft.policy.expansion import TooComplex
 from clawft.policy.lexer import Lexer, LineState, Operator, Redirect, Word
-from clawft.policy.parsed import Command
+from clawft.policy.parsed_command import Command
 from clawft.policy.place import place
 
 MAX_COMMANDS = 2_000

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from clawft.errors import SpawnFailed
 from clawft.sandbox import bwrap, pipes, seccomp
-from clawft.sandbox.apart import taken_apart
 from clawft.sandbox.bounds import ANY_HOST, Bounds, PathRule, access_to
 from clawft.sandbox.probe import Means
-from clawft.sandbox.settled import settled
+from clawft.sandbox.settled_rules import settled
+from clawft.sandbox.split_folder import taken_apart
 
 LAUNCHER = str(Path(__file__).with_name("landlock.py"))
 OPENING = str(Path(__file__).with_name("opening.py"))

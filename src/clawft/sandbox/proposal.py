@@ -18,8 +18,8 @@ from clawft.sandbox.bounds import (
     is_within,
     may_be_opened,
 )
-from clawft.sandbox.later import is_shared, runs_later
-from clawft.sandbox.watched import ObservedRun
+from clawft.sandbox.home_places import is_shared, runs_later
+from clawft.sandbox.observed_run import ObservedRun
 
 MAX_NAMED = 100
 """Paths of one kind that a proposal lists; more of them are no table but the wish for `auto`."""

@@ -10,7 +10,8 @@
 A reference is a whole value, or stands inside one between `${` and `}`: `Bearer ${secret://env/TOKEN}`. There a
 variable may have a default: `${secret://env/REGION:-eu}`.
 
-What was resolved is remembered as long as we run, so that it can be taken out of whatever we say: see `concealed`.
+What was resolved is remembered as long as we run, so that it can be taken out of whatever we say: see
+`concealed_secrets`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from clawft.errors import InvalidConfig, quoted
-from clawft.store.concealed import keep_concealed
+from clawft.store.concealed_secrets import keep_concealed
 from clawft.store.extras import how_to_install
 from clawft.store.home import open_at_once
 from clawft.wire.secrets import looks_secret

@@ -11,10 +11,10 @@ import msgspec
 
 from clawft.sandbox.bounds import MOVED, SECRETS, FoldersAround, SandboxTable, bounds_of, is_within
 from clawft.sandbox.cell import OPENING, Cell
-from clawft.sandbox.later import is_shared, runs_later
+from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
 from clawft.sandbox.program import folders_of, leads_out
-from clawft.sandbox.settled import present_in
+from clawft.sandbox.settled_rules import present_in
 from clawft.store.home import private_dir
 from clawft.store.names import folder_name
 from clawft.upstream.spec import UpstreamSpec

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from clawft.errors import LinkError
-from clawft.store.concealed import conceal
+from clawft.store.concealed_secrets import conceal
 from clawft.upstream.session.session import Session
 
 HEALTH_SECONDS = 30.0

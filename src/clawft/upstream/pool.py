@@ -26,14 +26,14 @@ from clawft.errors import (
 )
 from clawft.link.base import Link
 from clawft.model import Tool
-from clawft.store.concealed import conceal
+from clawft.store.concealed_secrets import conceal
 from clawft.upstream.newcomers import Newcomers
 from clawft.upstream.news import News
 from clawft.upstream.offer.cache import TTL_SECONDS, SchemaCache
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.offer.room import Room
 from clawft.upstream.plan import plan
-from clawft.upstream.private import PrivateSessions
+from clawft.upstream.private_sessions import PrivateSessions
 from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec

@@ -21,7 +21,7 @@ from clawft.errors import (
     SpawnFailed,
 )
 from clawft.model import Era, Tool
-from clawft.store.concealed import conceal
+from clawft.store.concealed_secrets import conceal
 from clawft.upstream.backoff import Backoff
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.gate import Gate
@@ -30,7 +30,7 @@ from clawft.upstream.interest.interest import Interest
 from clawft.upstream.interest.telling import keep_told
 from clawft.upstream.offer.cache import SchemaCache
 from clawft.upstream.offer.lists import Lists, NoLists
-from clawft.upstream.offer.offered import ServerOffer
+from clawft.upstream.offer.server_offer import ServerOffer
 from clawft.upstream.session.capabilities import declared
 from clawft.upstream.session.opening import open_session
 from clawft.upstream.session.session import Session

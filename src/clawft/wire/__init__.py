@@ -6,8 +6,8 @@
 | what a revision knows | `revisions`, `methods`, `codes` |
 | how an era reads and finishes | `handshake`, `stateless` with its `headers` |
 | the other way between eras | `narrow`, `forms`, `tasks` |
-| what strangers may send | `shapes`, `blocks`, `beside`, `asked`, `schemas`: as the protocol says, or not at all |
-| what people and models read | `visible` and `hidden`, `secrets` |
+| what strangers may send | `shapes`, `blocks`, `resources_and_prompts`, `questions`, `schemas`: as the protocol says |
+| what people and models read | `visible` and `hidden_characters`, `secrets` |
 
 To add a revision: a row in `revisions.REVISIONS`; what it cannot know is left out in `narrow`.
 """

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.wire.beside import ContentAnnotations, Resource, Size
+from clawft.wire.resources_and_prompts import ContentAnnotations, Resource, Size
 from clawft.wire.shapes import Anything, mended
 
 _QUOTE = ord('"')

@@ -39,5 +39,5 @@ def _choice(options: Mapping[str, Any], titled: str) -> dict[str, Any]:
 
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Of a form that is well-formed: see `asked`."""
+    """Of a form that is well-formed: see `questions`."""
     return cast("Mapping[str, Mapping[str, Any]]", form.get("properties", {}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from clawft.wire.hidden import RevealedText, chain, in_json, in_text
+from clawft.wire.hidden_characters import RevealedText, chain, in_json, in_text
 from clawft.wire.strings import PIECE, first_piece
 
 _TELLING = re.compile(rb"\\[ubf]")

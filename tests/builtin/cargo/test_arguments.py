@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawft.builtin.cargo.arguments import MAX_ARGUMENT_CHARS, MAX_ARGUMENTS, argv_of, check_argument
-from clawft.builtin.cargo.asked import Cargo, Subcommand
+from clawft.builtin.cargo.family import Cargo, Subcommand
 from clawft.errors import ExecutionFailed
 from tests.requirements import requirement
 

@@ -8,8 +8,8 @@ import pytest
 
 from clawft.builtin import families
 from clawft.builtin.cargo import cell
-from clawft.builtin.cargo.asked import CargoSettings
 from clawft.builtin.cargo.cell import hosts, rules
+from clawft.builtin.cargo.family import CargoSettings
 from clawft.builtin.cells import cell_for
 from clawft.errors import ExecutionFailed
 from clawft.provider.function import FunctionProvider

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.cargo.asked import MANIFEST, CargoRequest, CargoSettings
+from clawft.builtin.cargo.family import MANIFEST, CargoRequest, CargoSettings
 from clawft.builtin.cargo.publish import prepare
 from clawft.builtin.cargo.registry import CrateRegistry, find_registry, token_of
 from clawft.errors import ClawftError, ExecutionFailed, PermissionDenied

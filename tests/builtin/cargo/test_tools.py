@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clawft.builtin.cargo.arguments import MANIFEST_PATH
-from clawft.builtin.cargo.asked import DEFAULT_TIMEOUT_S, MANIFEST
+from clawft.builtin.cargo.family import DEFAULT_TIMEOUT_S, MANIFEST
 from clawft.builtin.cargo.run import confined, environment
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from clawft.provider.manifest import Manifest, Permissions

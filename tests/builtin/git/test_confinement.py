@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clawft.builtin.git.repository import check_contents, current_user, find_repository
+from clawft.builtin.git.repository_paths import check_contents, current_user, find_repository
 from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, NAME, Tools, fingerprint, git, new, said, save
 from tests.requirements import requirement

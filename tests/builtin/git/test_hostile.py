@@ -10,7 +10,7 @@ import pytest
 
 from clawft.builtin.git import GitSettings
 from clawft.builtin.git.family import RECIPES
-from clawft.builtin.git.hostile import GitWork, find, forms, read_listing
+from clawft.builtin.git.hostile_config import GitWork, find, forms, read_listing
 from clawft.errors import PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, environment, git, said
 from tests.builtin.git.poison import REFUSED_KEYS, Poisoned, add_key

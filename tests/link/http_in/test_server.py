@@ -15,7 +15,7 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clawft.link.http_in import ahead
+from clawft.link.http_in import sent_ahead
 from clawft.link.http_in.answer import frame
 from clawft.link.http_in.head import Head, Refusal, read_head
 from clawft.link.http_in.protocol import Connection
@@ -939,7 +939,7 @@ async def test_calls_that_take_long_give_way_among_those_who_came_last() -> None
 
 @requirement("SHELL-19", "QUAL-12")
 async def test_too_much_sent_ahead_by_all_is_refused_after_the_running_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "MAX_HELD_BYTES", 100_000)
+    monkeypatch.setattr(sent_ahead, "MAX_HELD_BYTES", 100_000)
     go_on = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

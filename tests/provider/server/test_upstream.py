@@ -48,7 +48,7 @@ from clawft.provider.base import Provider
 from clawft.provider.server import relay
 from clawft.provider.server.upstream import UpstreamProvider, as_result
 from clawft.provider.server.upstreams import UpstreamProviders
-from clawft.store.concealed import keep_concealed
+from clawft.store.concealed_secrets import keep_concealed
 from clawft.upstream import backoff
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import ToolRules

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.reading import read_prompt, read_resource, read_template
+from clawft.upstream.offer.list_reading import read_prompt, read_resource, read_template
 from clawft.wire.jsonrpc import MAX_ERROR_BYTES, Failure
 from tests.requirements import requirement
 

@@ -12,7 +12,7 @@ from clawft.catalog.snapshot import ProviderOffer, build
 from clawft.link.memory import Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
 from clawft.upstream.offer.definition import read_tool
-from clawft.upstream.offer.reading import ListReading, cost_of, read_resource
+from clawft.upstream.offer.list_reading import ListReading, cost_of, read_resource
 from clawft.upstream.offer.room import COMMON_BYTES, Room
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement

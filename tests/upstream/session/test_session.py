@@ -21,7 +21,7 @@ from clawft.errors import (
 from clawft.link.base import LinkKind, OutgoingRequest
 from clawft.link.memory import MemoryLink, Scripted
 from clawft.model import Era
-from clawft.upstream.offer import offered
+from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.room import Room
 from clawft.upstream.session import session
 from clawft.upstream.session.session import Session
@@ -187,7 +187,7 @@ async def test_a_known_era_is_tried_first_and_found_anew_when_it_fails() -> None
 async def test_only_what_is_declared_is_asked_for() -> None:
     mine, link, _ = over({"initialize": {**HELLO, "capabilities": {"prompts": {}}}, "prompts/list": {"prompts": []}})
     await mine.connect(Era.HANDSHAKE)
-    await offered.ask(mine, "mine", Room().place(), offered.NOTHING)
+    await server_offer.ask(mine, "mine", Room().place(), server_offer.NOTHING)
     assert link.methods == ["initialize", "prompts/list"]
 
 
@@ -195,7 +195,7 @@ async def test_only_what_is_declared_is_asked_for() -> None:
 async def test_a_server_that_declares_nothing_is_asked_for_tools_once() -> None:
     mine, link, _ = over({"initialize": {**HELLO, "capabilities": {}}})
     await mine.connect(Era.HANDSHAKE)
-    assert (await offered.ask(mine, "mine", Room().place(), offered.NOTHING)).tools == ()
+    assert (await server_offer.ask(mine, "mine", Room().place(), server_offer.NOTHING)).tools == ()
     assert link.methods == ["initialize", "tools/list"]
 
 

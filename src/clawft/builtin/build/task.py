@@ -11,9 +11,9 @@ from msgspec import Struct
 from clawft.builtin.build.family import MANIFEST, BuildOutput, BuildSettings
 from clawft.builtin.build.output import fields_of, noted
 from clawft.builtin.build.run import listen, output_of, with_log
+from clawft.builtin.build.run_place import OpenFolder, find_program, open_where
 from clawft.builtin.build.runner import Runner, runner_named
 from clawft.builtin.build.tasks import DeclaredTask
-from clawft.builtin.build.where import OpenFolder, find_program, open_where
 from clawft.builtin.cells import cell_for, worked_on
 from clawft.builtin.confine import check_regular
 from clawft.builtin.process import ProcessStart, clear_environment

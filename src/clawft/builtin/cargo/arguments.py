@@ -8,7 +8,7 @@ on a list, each with the kind of value it takes, and everything else is refused.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from clawft.builtin.cargo.asked import Cargo, Subcommand
+from clawft.builtin.cargo.family import Cargo, Subcommand
 from clawft.errors import ExecutionFailed
 
 MAX_ARGUMENT_CHARS = 1024

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from clawft.builtin.cargo.asked import MANIFEST, CargoRequest
+from clawft.builtin.cargo.family import MANIFEST, CargoRequest
 from clawft.builtin.cargo.registry import read_config
 from clawft.builtin.cells import cell_for, this_machine, worked_on
 from clawft.provider.manifest import places

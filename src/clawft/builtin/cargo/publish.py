@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clawft.builtin.cargo.asked import MANIFEST, Cargo, CargoRequest
+from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoRequest
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.registry import find_registry, token_of
 from clawft.builtin.cargo.run import run_cargo

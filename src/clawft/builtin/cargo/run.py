@@ -8,10 +8,10 @@ from pathlib import Path
 from clawft.builtin.build.fit import first_of
 from clawft.builtin.build.output import fields_of
 from clawft.builtin.build.run import listen, output_of, with_log
-from clawft.builtin.build.where import OpenFolder, find_above, find_program, highest, open_where
+from clawft.builtin.build.run_place import OpenFolder, find_above, find_program, highest, open_where
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, WITH_JSON, argv_of, invalid
-from clawft.builtin.cargo.asked import MANIFEST, Cargo, CargoRequest
 from clawft.builtin.cargo.cell import cargo_cell
+from clawft.builtin.cargo.family import MANIFEST, Cargo, CargoRequest
 from clawft.builtin.cargo.output import CargoOutput
 from clawft.builtin.cargo.parser import CargoParser
 from clawft.builtin.confine import resolve

@@ -7,7 +7,7 @@ from msgspec import Struct
 from clawft.builtin.build.run import OutputParser
 from clawft.builtin.build.runner import TellProgress
 from clawft.builtin.cargo.arguments import MANIFEST_PATH, argv_of, invalid
-from clawft.builtin.cargo.asked import Cargo, Subcommand
+from clawft.builtin.cargo.family import Cargo, Subcommand
 from clawft.builtin.cargo.parser import CargoParser
 
 SUBCOMMANDS: dict[str, Subcommand] = {"build": "build", "test": "test", "clippy": "clippy", "check": "check"}

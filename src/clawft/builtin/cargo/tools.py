@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from clawft.builtin.cargo.asked import (
+from clawft.builtin.cargo.family import (
     DEFAULT_TIMEOUT_S,
     MANIFEST,
     MAX_TIMEOUT_S,

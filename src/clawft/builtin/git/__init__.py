@@ -1,8 +1,8 @@
 """Git: the tools, from the hardened git command line.
 
 A repository is untrusted until a person approved it. In an untrusted one nothing of its own is started: no hook, no
-filter, no driver, no helper. `program` and `hostile` say how, `repository` keeps git inside the workspace, `words` and
-`address` judge what comes from outside, `run` holds the process. Each tool is a file; `family` lists them.
+filter, no driver, no helper. `program` and `hostile_config` say how, `repository_paths` keeps git inside the workspace,
+`words` and `address` judge what comes from outside, `run` holds the process. Each tool is a file; `family` lists them.
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.staging import stage
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 
 TouchedPaths = Annotated[

@@ -9,7 +9,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 
 FORMAT = "--format=%(refname:lstrip=2)%00%(HEAD)%00%(symref)%00"
 FIELDS = 3

@@ -12,15 +12,15 @@ from clawft.builtin.git import words
 from clawft.builtin.git.address import RemoteAddress, check_address, read_address
 from clawft.builtin.git.cell import RunPurpose, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.hostile import FIXED
+from clawft.builtin.git.hostile_config import FIXED
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.program import SHAPE, environment, program
 from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.repo import Git
-from clawft.builtin.git.repository import check_contents, current_user, find_repository
+from clawft.builtin.git.repository_paths import check_contents, current_user, find_repository
 from clawft.builtin.git.run import run
 from clawft.builtin.git.settings import DRAFT
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 from clawft.provider.manifest import check_path, places
 

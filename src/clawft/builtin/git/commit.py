@@ -11,7 +11,7 @@ from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.staging import check_resolved, stage
 from clawft.builtin.git.status import RepoPath, read_status
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed
 
 AuthorName = Annotated[str, Meta(description="else GIT_AUTHOR_NAME, else user.name of git")]

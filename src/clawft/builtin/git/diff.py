@@ -14,7 +14,7 @@ from clawft.builtin.git.patch import DiffPage, DiffSlice, FileDiff, Hunk, parse_
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Scope = Literal["all", "staged", "unstaged"]

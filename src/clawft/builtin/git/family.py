@@ -21,7 +21,7 @@ from clawft.builtin.git.status import status
 from clawft.builtin.git.switch import switch
 from clawft.builtin.git.tag import tag
 from clawft.builtin.git.worktree import worktree
-from clawft.builtin.told import Recipe
+from clawft.builtin.recipe import Recipe
 
 RECIPES: tuple[Recipe, ...] = (
     clone,

@@ -10,7 +10,7 @@ from clawft.builtin.git.failure import failed
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of, text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 UNKNOWN = "unknown"

@@ -6,14 +6,14 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.commit import AuthorEmail, AuthorName
-from clawft.builtin.git.hostile import GitWork
+from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.log import head_of
 from clawft.builtin.git.page import lines_of
 from clawft.builtin.git.remote import RemoteName, current_branch, fetch_refs
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath, conflicts_after
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 
 
 class PullResult(Struct, frozen=True, omit_defaults=True):

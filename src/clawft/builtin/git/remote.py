@@ -8,15 +8,15 @@ from msgspec import Meta, Struct
 from clawft.builtin.git import words
 from clawft.builtin.git.address import check_address, read_address
 from clawft.builtin.git.clone import local_source
+from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.granted import ensure_granted
-from clawft.builtin.git.hostile import GitWork, untrusted
+from clawft.builtin.git.hostile_config import GitWork, untrusted
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.progress import GitProgress
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import GitOutput
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 RemoteName = Annotated[str, Meta(description="a remote by its name")]

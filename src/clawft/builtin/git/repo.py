@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from clawft.builtin.git.cell import CellSurroundings, RunPurpose, cell_now, surroundings_of
 from clawft.builtin.git.failure import failed
-from clawft.builtin.git.hostile import FIXED, ConfigFindings, GitWork, check, find, read_listing
+from clawft.builtin.git.hostile_config import FIXED, ConfigFindings, GitWork, check, find, read_listing
 from clawft.builtin.git.program import SHAPE, GitProgram, environment, program
-from clawft.builtin.git.repository import RepositoryPaths, check_contents, current_user, find_repository
+from clawft.builtin.git.repository_paths import RepositoryPaths, check_contents, current_user, find_repository
 from clawft.builtin.git.run import GitOutput, Listen, RunLimits, run
 from clawft.builtin.git.settings import GitSettings
 from clawft.builtin.process import path_of

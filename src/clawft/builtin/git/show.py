@@ -14,7 +14,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, fitting, lines_of
 from clawft.builtin.git.patch import DiffSlice
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 PROBE = 8000

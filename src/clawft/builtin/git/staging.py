@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 
 from clawft.builtin.git.failure import unseen
-from clawft.builtin.git.hostile import untrusted
+from clawft.builtin.git.hostile_config import untrusted
 from clawft.builtin.git.page import text
 from clawft.builtin.git.repo import Repo
 from clawft.builtin.git.settings import DRAFT

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
-from clawft.builtin.git.hostile import GitWork
+from clawft.builtin.git.hostile_config import GitWork
 from clawft.builtin.git.identity import identity
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.status import RepoPath, conflicts_after
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 
 Action = Literal["push", "list", "apply", "pop", "drop"]
 FIELDS = 3

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_of, page_of, text
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import GitOutput, understood
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 
 RepoPath = Annotated[str, Meta(description="folder of the repository, relative to the workspace")]
 

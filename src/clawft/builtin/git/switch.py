@@ -8,7 +8,7 @@ from clawft.builtin.git import words
 from clawft.builtin.git.log import commit_of, head_of
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 
 

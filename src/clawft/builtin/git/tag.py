@@ -11,7 +11,7 @@ from clawft.builtin.git.page import Cursor, Limit, NextCursor, lines_of, offset_
 from clawft.builtin.git.repo import Git, Repo
 from clawft.builtin.git.run import understood
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import InvalidArguments
 
 Action = Literal["list", "create", "delete"]

@@ -9,12 +9,12 @@ from msgspec import Meta, Struct
 
 from clawft.builtin.git import words
 from clawft.builtin.git.clone import relative_target
-from clawft.builtin.git.granted import ensure_granted
+from clawft.builtin.git.destructive_grant import ensure_granted
 from clawft.builtin.git.log import commit_of
 from clawft.builtin.git.page import lines_of, text
 from clawft.builtin.git.repo import Git
 from clawft.builtin.git.status import RepoPath
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 Action = Literal["list", "add", "remove"]

@@ -25,7 +25,7 @@ from clawft.builtin.ide.model import Action, Buffer, Diagnostic, FileEdit, Posit
 from clawft.builtin.ide.review import reviewed
 from clawft.builtin.ide.text import TextMap, find_anchor
 from clawft.builtin.ide.text import apply as applied_to
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.errors import IdeFailed
 
 MAX_EDITS = 1_000

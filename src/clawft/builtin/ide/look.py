@@ -23,7 +23,7 @@ from clawft.builtin.ide.family import (
     stamped,
 )
 from clawft.builtin.ide.model import Diagnostic, DiagnosticSeverity, HoverInfo, Location, SymbolInfo
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 from clawft.provider.keeps import FIRST
 
 DEFAULT_WAIT_MS = 2_000

@@ -12,7 +12,7 @@ import msgspec
 from clawft.builtin.ide.connection import IdeConnection
 from clawft.builtin.ide.family import MANIFEST, Ide, IdeSettings
 from clawft.builtin.ide.hub import IdeHub
-from clawft.builtin.ide.offered import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
+from clawft.builtin.ide.resources import DIAGNOSTICS, OPEN_EDITORS, RESOURCES, SELECTION
 from clawft.builtin.ide.screen import reachable, within_reach
 from clawft.builtin.ide.tools import ide_tools
 from clawft.errors import IdeError

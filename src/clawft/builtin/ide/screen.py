@@ -11,7 +11,7 @@ from clawft.builtin.ide.family import Character, FilePath, Ide, IdeAnswer, Line,
 from clawft.builtin.ide.model import FileEdit, OpenEditor, Position, Range, Selection, TextEdit, Window
 from clawft.builtin.ide.review import PART, REJECT, reviewed
 from clawft.builtin.ide.text import TextMap, find_anchor
-from clawft.builtin.told import recipe
+from clawft.builtin.recipe import recipe
 
 
 class OpenAnswer(IdeAnswer, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from clawft.builtin.ide.family import Ide
 from clawft.builtin.ide.hub import IdeHub
 from clawft.builtin.ide.look import definition, diagnostics, document_symbols, hover, references, symbols
 from clawft.builtin.ide.screen import open_editors, open_file, selection, show_diff, windows
-from clawft.builtin.told import Recipe
+from clawft.builtin.recipe import Recipe
 
 RECIPES: tuple[Recipe, ...] = (
     open_file,

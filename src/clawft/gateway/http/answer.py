@@ -9,7 +9,7 @@ from contextlib import suppress
 from clawft.errors import Busy
 from clawft.gateway.http.streams import EventStream
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.running import CodeOf, RunningRequests, Work
+from clawft.gateway.running_requests import CodeOf, RunningRequests, Work
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.link.share.load import ANSWERS, Load

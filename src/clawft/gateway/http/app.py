@@ -19,7 +19,7 @@ from clawft.link import asgi
 from clawft.link.arrival import Arrival, FromAsgi
 from clawft.link.asgi import JSON, TEXT, Header, Receive, Scope, Send
 from clawft.link.share.load import LARGE
-from clawft.link.share.waiting import LARGE_REQUESTS
+from clawft.link.share.waiting_room import LARGE_REQUESTS
 from clawft.model import LOCAL, Caller
 from clawft.wire import headers as headers_of
 from clawft.wire import jsonrpc

@@ -11,8 +11,8 @@ from clawft.gateway.core import Gateway
 from clawft.gateway.exchange import AdmittedRequest, Exchange
 from clawft.gateway.http.answer import LoneAnswer
 from clawft.gateway.http.visit import Visit
-from clawft.gateway.known import ObjectMemo
-from clawft.gateway.running import RunningRequests
+from clawft.gateway.object_memo import ObjectMemo
+from clawft.gateway.running_requests import RunningRequests
 from clawft.link import asgi
 from clawft.link.asgi import JSON, Send
 from clawft.wire import jsonrpc, stateless

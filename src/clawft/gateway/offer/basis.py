@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from clawft.catalog.names import NameForm
-from clawft.gateway.offer.registered import Reaches
+from clawft.gateway.offer.registered_provider import Reaches
 from clawft.gateway.offer.roster import Roster
-from clawft.gateway.offer.shared import SharedUris
+from clawft.gateway.offer.shared_uris import SharedUris
 from clawft.guard.sides import Sides
 
 

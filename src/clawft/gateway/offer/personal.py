@@ -9,7 +9,7 @@ from clawft.catalog import names
 from clawft.catalog.names import NameForm
 from clawft.catalog.snapshot import Snapshot
 from clawft.errors import ClawftError
-from clawft.gateway.offer.registered import RegisteredProvider
+from clawft.gateway.offer.registered_provider import RegisteredProvider
 from clawft.model import Caller, Tool
 from clawft.policy.grant import may_see_some
 from clawft.provider.base import PersonalProvider, Provider

@@ -14,7 +14,7 @@ from clawft.catalog.names import SURELY_FIT
 from clawft.catalog.snapshot import Spellings
 from clawft.errors import MAX_TOLD, ToolNotFound
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import RegisteredProvider, listed_by
+from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.guard.sides import BesideUse, unasked
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -30,7 +30,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
-from clawft.policy.beside import PROMPTS, RESOURCES
+from clawft.policy.beside_tools import PROMPTS, RESOURCES
 from clawft.provider.base import CompletionProvider, InformedCompletion, PromptProvider
 
 NO_VALUES = Completion((), 0, has_more=False)
@@ -99,9 +99,9 @@ class Prompts:
         result = made if isinstance(made, bytes) else msgspec.json.encode(made)
         spelled = self._shared.spelled(found.origin, caller)
         if spelled is not None:
-            from clawft.wire import links  # only where URIs are shared
+            from clawft.wire import resource_links  # only where URIs are shared
 
-            result = await worked_on(result, found.origin.server, partial(links.in_prompt, result, spelled))
+            result = await worked_on(result, found.origin.server, partial(resource_links.in_prompt, result, spelled))
         return await self._sides.passing(f"the prompt {found.name}", found.origin, result)
 
     async def complete(self, caller: Caller, asked: Completing) -> Completion | ForeignCompletion:

@@ -15,7 +15,7 @@ from clawft.catalog import uris
 from clawft.errors import MAX_TOLD, BadParams, Busy, ClawftError, ResourceNotFound
 from clawft.gateway.events import Events, GatewayEvent, ResourceUpdated
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import RegisteredProvider, holds, listed_by, tells
+from clawft.gateway.offer.registered_provider import RegisteredProvider, holds, listed_by, tells
 from clawft.guard.sides import BesideUse
 from clawft.link.share.workshop import worked_on
 from clawft.model import (
@@ -29,7 +29,7 @@ from clawft.model import (
     Talk,
     Tool,
 )
-from clawft.policy.beside import RESOURCES
+from clawft.policy.beside_tools import RESOURCES
 from clawft.provider.base import AskingResources, ResourceProvider, TellChange
 
 log = logging.getLogger("clawft.gateway")
@@ -120,9 +120,9 @@ class Resources:
             if read is not None:
                 spell = self._spell(known, by.caller, native, "" if wrapped is None else uri)
                 if spell is not None:
-                    from clawft.wire import links  # only where URIs are shared
+                    from clawft.wire import resource_links  # only where URIs are shared
 
-                    read = await worked_on(read, known.origin.server, partial(links.in_contents, read, spell))
+                    read = await worked_on(read, known.origin.server, partial(resource_links.in_contents, read, spell))
                 return await self._sides.passing(f"the resource {native} of {known.owner}", known.origin, read)
         raise ResourceNotFound(uri)
 

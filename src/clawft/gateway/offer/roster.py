@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from clawft.catalog.names import NameForm
 from clawft.errors import InvalidConfig
 from clawft.gateway.offer.personal import PersonalOffers
-from clawft.gateway.offer.registered import RegisteredProvider
+from clawft.gateway.offer.registered_provider import RegisteredProvider
 from clawft.model import Caller
 from clawft.provider.base import Provider
 

@@ -23,7 +23,7 @@ from clawft.catalog.snapshot import (
 )
 from clawft.catalog.surface import Surface, without_finders
 from clawft.gateway.offer.basis import Basis
-from clawft.gateway.offer.registered import RegisteredProvider, listed_by
+from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Caller, Grant, Origin, Tool

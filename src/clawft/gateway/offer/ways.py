@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clawft.gateway.ending import able, as_reply
-from clawft.gateway.offer.registered import RegisteredProvider
-from clawft.gateway.offer.shared import SharedUris
+from clawft.gateway.offer.registered_provider import RegisteredProvider
+from clawft.gateway.offer.shared_uris import SharedUris
+from clawft.gateway.reply import able, as_reply
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Capabilities, Next, Shortcut, Tool
 

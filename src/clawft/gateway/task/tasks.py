@@ -23,7 +23,7 @@ from clawft.gateway.questions import Answers
 from clawft.gateway.task.handles import unknown_task
 from clawft.link.share.attic import ATTIC
 from clawft.model import BackgroundTalk, Caller, Kind, LogLevel, Question, Reply, TaskStanding
-from clawft.wire.asking import answers_it, require
+from clawft.wire.answers import answers_it, require
 from clawft.wire.stateless import error_code
 from clawft.wire.tasks import FINAL
 from clawft.wire.visible import make_visible

@@ -7,13 +7,13 @@ import asyncio
 from contextvars import copy_context
 from typing import Final, cast
 
-from clawft.link.http_in.ahead import Ahead
 from clawft.link.http_in.answer import refusal_answer
-from clawft.link.http_in.ends import address_of, has_left, home_of
 from clawft.link.http_in.exchange import Address, HttpExchange
 from clawft.link.http_in.head import Head, Refusal
 from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import WAITS, ConnectionRoster
+from clawft.link.http_in.sent_ahead import Ahead
+from clawft.link.http_in.socket_ends import address_of, has_left, home_of
 from clawft.link.share.unread import IDLE_SECONDS, Taker
 
 HOLD_BYTES: Final = 16 * 1024

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from clawft.link.http_in.ahead import HeldBytes
 from clawft.link.http_in.exchange import Serve
 from clawft.link.http_in.head import KnownHeads, Limits, Refusal
 from clawft.link.http_in.porch import Porch
+from clawft.link.http_in.sent_ahead import HeldBytes
 from clawft.link.http_in.turns import LoopTurns
 
 if TYPE_CHECKING:  # which knows its roster

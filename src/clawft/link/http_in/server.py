@@ -10,11 +10,11 @@ import socket
 from typing import Final
 
 from clawft.link.http_in.asgi import App, Receive, Scope, Send, of_asgi
-from clawft.link.http_in.ends import address_of
 from clawft.link.http_in.exchange import Address, Message, Serve
 from clawft.link.http_in.head import Limits
 from clawft.link.http_in.protocol import Connection
 from clawft.link.http_in.roster import ConnectionRoster
+from clawft.link.http_in.socket_ends import address_of
 
 __all__ = ["App", "HttpServer", "Limits", "Message", "Receive", "Scope", "Send", "of_asgi"]
 

@@ -139,7 +139,7 @@ class ClientExchange:
 
     def _closed(self, what: str, error: BaseException) -> LinkClosed:
         """Errors of the library name the whole address; ours do not."""
-        from clawft.link.http_out.unreached import advice, reason  # as aiohttp
+        from clawft.link.http_out.connect_failure import advice, reason  # as aiohttp
 
         shown = mask_url(self._url)
         return LinkClosed(f"{shown} {what}: {reason(error).replace(self._url, shown)}", hint=advice(error))

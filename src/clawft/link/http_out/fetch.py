@@ -123,8 +123,8 @@ async def _hop(
 ) -> "FetchedAnswer | tuple[int, URL]":
     import aiohttp
 
+    from clawft.link.http_out.connect_failure import advice, reason
     from clawft.link.http_out.connector import Connector  # as aiohttp itself
-    from clawft.link.http_out.unreached import advice, reason
 
     addresses = await _resolve(url)
     judge(str(url), [address.partition("%")[0] for _, address in addresses])

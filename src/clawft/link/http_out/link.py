@@ -38,7 +38,7 @@ from clawft.link.http_out.client import (
     refused,
 )
 from clawft.link.http_out.events import EVENTS, MAX_RETRY_SECONDS, SHOWN_BAD_EVENTS, StreamPlace, events_of
-from clawft.link.http_out.listening import NoticeStream
+from clawft.link.http_out.notice_stream import NoticeStream
 from clawft.link.patience import Patience, within
 from clawft.link.share.turns import ALONE_FROM, AwaitedTurn, LinkSender
 from clawft.wire import jsonrpc

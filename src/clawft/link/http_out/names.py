@@ -11,7 +11,7 @@ import socket
 from collections import deque
 from functools import partial
 
-from clawft.link.apart import apart
+from clawft.link.own_thread import apart
 
 MAX_LOOKUPS = 64
 MAX_OF_ZONE = 4

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from clawft.auth.exchanged import ExchangedLogin, Exchanger, ExchangeTerms
-from clawft.auth.nobody import NoCredentials
+from clawft.auth.no_credentials import NoCredentials
 from clawft.auth.renew import Renewal
 from clawft.auth.server_login import Browser, Identity, ServerLogin
+from clawft.auth.token_exchange import ExchangedLogin, Exchanger, ExchangeTerms
 from clawft.auth.vault import Vault
 from clawft.auth.web import MakeWeb, Web, trusting
 from clawft.errors import LoginFailed

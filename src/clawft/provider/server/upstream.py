@@ -26,9 +26,9 @@ from clawft.model import (
 )
 from clawft.policy.globs import any_matches
 from clawft.provider.base import Changes, TellChange
-from clawft.provider.server.call.relaying import ServerCalls
-from clawft.provider.server.foreign import ResourceLists
-from clawft.provider.server.question.parked import Park
+from clawft.provider.server.call.server_calls import ServerCalls
+from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.resource_lists import ResourceLists
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.spec import ToolRules
@@ -38,8 +38,8 @@ from clawft.wire.jsonrpc import Notification
 from clawft.wire.visible import make_visible
 
 if TYPE_CHECKING:  # loaded with the first question, and with the first resource or prompt
-    from clawft.provider.server.question.asking import Roots
-    from clawft.provider.server.reading import ServerReads
+    from clawft.provider.server.question.handshake_questions import Roots
+    from clawft.provider.server.server_reads import ServerReads
 
 SHOWN_CHARS = 500
 
@@ -129,21 +129,21 @@ class UpstreamProvider:
 
     def _said(self, params: bytes, upstream: Upstream, stream: int | None) -> None:
         """To the call it belongs to; else to the conversations of the only principal that uses this server."""
-        from clawft.provider.server import hearing  # few say anything
+        from clawft.provider.server import log_messages  # few say anything
 
-        said = hearing.read_said(params)
+        said = log_messages.read_said(params)
         if said is None:
             return
         flights, per_request = upstream.flights, upstream.logs_per_request
-        flight = hearing.belongs_to(flights, stream, per_request=per_request)
+        flight = log_messages.belongs_to(flights, stream, per_request=per_request)
         if flight is not None:
-            hearing.pass_on(flight, said, params)
+            log_messages.pass_on(flight, said, params)
             return
         if stream is not None:
             return  # on the stream of a call that did not ask for it
-        principal = self._calls.only_principal if hearing.is_wanted(flights, per_request=per_request) else ""
+        principal = self._calls.only_principal if log_messages.is_wanted(flights, per_request=per_request) else ""
         if self._changes is not None and principal and upstream is self._upstream:
-            told = params if len(params) <= hearing.MAX_SAID_BYTES else _encode(said)
+            told = params if len(params) <= log_messages.MAX_SAID_BYTES else _encode(said)
             self._changes.log(said.level, make_visible(told), principal)
         else:
             log.info("%s says: %s", self.server, params[:SHOWN_CHARS].decode(errors="replace"))
@@ -158,7 +158,7 @@ class UpstreamProvider:
     async def watch_resource(self, uri: str, caller: Caller, changed: TellChange) -> Callable[[], None] | None:
         if not self._read().may_have(uri):
             return None
-        from clawft.provider.server.reading import watch  # loaded with the first of them
+        from clawft.provider.server.server_reads import watch  # loaded with the first of them
 
         return await watch(self._calls.of(caller), uri, changed)
 
@@ -218,7 +218,7 @@ class UpstreamProvider:
 
     @cached_property
     def _reading(self) -> ServerReads:
-        from clawft.provider.server.reading import ServerReads  # most servers have nothing but tools
+        from clawft.provider.server.server_reads import ServerReads  # most servers have nothing but tools
 
         return ServerReads(self._upstream, self._calls.of, self._calls.questions)
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clawft.errors import InvalidConfig
 from clawft.link.base import Credentials
 from clawft.provider.base import Provider
-from clawft.provider.server.question.parked import Park
+from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.upstream import UpstreamProvider
 from clawft.upstream.offer.lists import Parts
 from clawft.upstream.pool import Pool
@@ -20,7 +20,7 @@ from clawft.upstream.upstream import Upstream
 from clawft.wire.jsonrpc import Notification, Request
 
 if TYPE_CHECKING:  # loaded with the first server that is called in the name of people
-    from clawft.provider.server.personal import PersonalServer
+    from clawft.provider.server.personal_server import PersonalServer
 
 log = logging.getLogger("clawft.upstream")
 
@@ -95,7 +95,7 @@ class UpstreamProviders:
         )
 
     def _personal(self, spec: UpstreamSpec) -> PersonalServer:
-        from clawft.provider.server.personal import PersonalServer  # most servers are called in nobody's name
+        from clawft.provider.server.personal_server import PersonalServer  # most servers are called in nobody's name
 
         return PersonalServer(spec, self._pool, self._people, self._park)
 
@@ -114,7 +114,7 @@ class UpstreamProviders:
             provider.offer_changed(parts)
 
     async def _asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
-        from clawft.provider.server.question.asking import answer  # most servers never ask
+        from clawft.provider.server.question.handshake_questions import answer  # most servers never ask
         from clawft.provider.server.question.questions import ROOTS
 
         if request.method == ROOTS and not upstream.flights and self._folders is not None:
@@ -130,6 +130,6 @@ class UpstreamProviders:
 
 
 def _nobody(spec: UpstreamSpec, proof: str) -> Credentials:
-    from clawft.auth.nobody import NoCredentials  # only where people call whom nobody can vouch for
+    from clawft.auth.no_credentials import NoCredentials  # only where people call whom nobody can vouch for
 
     return NoCredentials(spec.name, "")

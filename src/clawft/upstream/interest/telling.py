@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clawft.model import Era
 from clawft.upstream.interest.interest import Interest
-from clawft.upstream.interest.subscribed import Subscriptions
+from clawft.upstream.interest.subscriptions import Subscriptions
 from clawft.upstream.session.session import Session
 
 if TYPE_CHECKING:  # loaded with the first server of the stateless era

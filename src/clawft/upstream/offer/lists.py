@@ -10,8 +10,8 @@ from collections.abc import Callable
 from clawft.errors import ClawftError
 from clawft.model import Era, Tool
 from clawft.upstream.offer.cache import SchemaCache, fingerprint
-from clawft.upstream.offer.offered import NOTHING, PARTS, ServerOffer, ask, recalled, written
 from clawft.upstream.offer.room import SHARE_BYTES, RoomPlace
+from clawft.upstream.offer.server_offer import NOTHING, PARTS, ServerOffer, ask, recalled, written
 from clawft.upstream.session.session import Session
 from clawft.upstream.spec import UpstreamSpec
 

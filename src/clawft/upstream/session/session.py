@@ -49,7 +49,7 @@ from clawft.wire.methods import names_by_header
 from clawft.wire.revisions import HANDSHAKE, NEWEST_HANDSHAKE, STATELESS
 
 if TYPE_CHECKING:  # loaded with the first server over stateless HTTP
-    from clawft.upstream.session.mirrored import Mirrors
+    from clawft.upstream.session.mirrored_arguments import Mirrors
 
 CONNECT_SECONDS = 30.0
 PROBE_SECONDS = 10.0
@@ -267,7 +267,7 @@ class Session:
 
     @cached_property
     def _mirrors(self) -> Mirrors:
-        from clawft.upstream.session.mirrored import Mirrors  # pipes have no headers, and most servers want none
+        from clawft.upstream.session.mirrored_arguments import Mirrors  # pipes have no headers, most servers want none
 
         return Mirrors()
 

@@ -17,9 +17,9 @@ from clawft.gateway.questions import digest_of
 from clawft.link.base import OutgoingRequest
 from clawft.model import Caller
 from clawft.provider.server.question import rounds
-from clawft.provider.server.question.parked import Park
+from clawft.provider.server.question.parked_calls import Park
 from clawft.provider.server.upstreams import UpstreamProviders
-from clawft.store.concealed import keep_concealed
+from clawft.store.concealed_secrets import keep_concealed
 from clawft.upstream.pool import Pool
 from clawft.upstream.spec import UpstreamSpec
 from tests.gateway.support import Json, Pipe, modern, pipe, serving, texts

@@ -1,5 +1,5 @@
 """Language servers in place of an editor. To add one: a row in `servers.SERVERS`.
 
-`backend` answers as an editor would; `running` starts servers, `server` is one of them, `rpc` the pipe to it, `cell`
-what holds it.
+`backend` answers as an editor would; `running_servers` starts servers, `server` is one of them, `rpc` the pipe to it,
+`cell` what holds it.
 """

@@ -1,4 +1,4 @@
-"""No editor: language servers answer in its place. `running` starts them.
+"""No editor: language servers answer in its place. `running_servers` starts them.
 
 Edits change the text the server has; the disk changes with `save`. Other tools are warned while the two differ.
 """
@@ -18,7 +18,7 @@ from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import TextDocument, has_mark, stamp
 from clawft.builtin.ide.lsp.documents import read as read_file
 from clawft.builtin.ide.lsp.messages import uri_of
-from clawft.builtin.ide.lsp.running import LspServers
+from clawft.builtin.ide.lsp.running_servers import LspServers
 from clawft.builtin.ide.lsp.server import START_SECONDS, LspServer
 from clawft.builtin.ide.lsp.servers import server_for
 from clawft.builtin.ide.model import (

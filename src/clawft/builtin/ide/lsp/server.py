@@ -15,7 +15,7 @@ from msgspec import Raw
 from clawft._version import __version__
 from clawft.builtin.ide.lsp import messages
 from clawft.builtin.ide.lsp.documents import Documents, TextDocument, read, stamp
-from clawft.builtin.ide.lsp.known import MAX_OF_ONE, FileDiagnostics, KnownFiles
+from clawft.builtin.ide.lsp.file_diagnostics import MAX_OF_ONE, FileDiagnostics, KnownFiles
 from clawft.builtin.ide.lsp.messages import (
     LspDiagnostic,
     LspProgress,

@@ -24,13 +24,13 @@ from clawft.link.share.workshop import worked_on
 from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
-from clawft.provider.server.call.plain import CallEnd, PlainCall
+from clawft.provider.server.call.plain_call import CallEnd, PlainCall
 from clawft.provider.server.call.refusal import failed, lacking, withheld
-from clawft.provider.server.call.relaying import BROKEN, CONNECT_SECONDS, LOST
+from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
-from clawft.provider.server.following import ProgressFollowing
-from clawft.provider.server.question import carried
-from clawft.provider.server.question.conversing import ServerQuestions, may_park
+from clawft.provider.server.progress_following import ProgressFollowing
+from clawft.provider.server.question import carried_state
+from clawft.provider.server.question.server_questions import ServerQuestions, may_park
 from clawft.provider.server.question.urls import ask_for_urls, consented, login_wanted
 from clawft.upstream.flights import Flight, sharer
 from clawft.upstream.interest.interest import TELL_SECONDS
@@ -188,15 +188,15 @@ class LongWay:
 
     async def _go_on(self, call: Call, upstream: Upstream, session: Session, seconds: float) -> Reply:
         """The agent has come back with answers."""
-        match carried.read(call.talk.carried):
-            case carried.ParkedCall(id):
+        match carried_state.read(call.talk.carried):
+            case carried_state.ParkedCall(id):
                 answer = await self._questions.go_on(call, id)
                 return await self._reply(call, upstream, session, answer, seconds)
-            case carried.Round(wanted):
+            case carried_state.Round(wanted):
                 return await self._complete(call, session, wanted, seconds)
-            case carried.WorkingTask(id):
+            case carried_state.WorkingTask(id):
                 return await self.tasks.resume(call, session, id, seconds)
-            case carried.RepeatedCall():
+            case carried_state.RepeatedCall():
                 await consented(self._server, call)
                 return await self._relay(call, upstream, session, seconds)
 

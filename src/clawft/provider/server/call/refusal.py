@@ -19,7 +19,7 @@ from clawft.errors import (
 )
 from clawft.provider.server.question.questions import is_web_address
 from clawft.provider.server.question.urls import MAX_URLS
-from clawft.store.concealed import conceal, without_resolved
+from clawft.store.concealed_secrets import conceal, without_resolved
 from clawft.upstream.spec import EVERYTHING, UpstreamSpec
 from clawft.wire.visible import make_visible, visible_text
 

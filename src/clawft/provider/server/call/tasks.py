@@ -30,11 +30,11 @@ from clawft.model import Call, Caller, Era, InputRequired, Kind, Question, Reply
 from clawft.provider.server import relay
 from clawft.provider.server.call import news
 from clawft.provider.server.call.refusal import failed, passed_on
-from clawft.provider.server.call.relaying import BROKEN
-from clawft.provider.server.question import carried
-from clawft.provider.server.question.conversing import ServerQuestions
+from clawft.provider.server.call.server_calls import BROKEN
+from clawft.provider.server.question import carried_state
 from clawft.provider.server.question.questions import read_question
 from clawft.provider.server.question.rounds import MAX_AT_ONCE
+from clawft.provider.server.question.server_questions import ServerQuestions
 from clawft.upstream.flights import Flight
 from clawft.upstream.interest.interest import TELL_SECONDS
 from clawft.upstream.session.peer import InputRequest, UnfinishedResult, read_asked
@@ -197,7 +197,7 @@ class ForeignTasks:
             if wanted is None:
                 await asyncio.sleep(news.pause(shape))
                 return
-            carry = carried.encode(carried.WorkingTask(seen.task_id))
+            carry = carried_state.encode(carried_state.WorkingTask(seen.task_id))
             answers = await self._questions.rounds(call).members(wanted, carry)
         except InputRequired:
             raise

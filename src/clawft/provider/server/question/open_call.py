@@ -10,7 +10,7 @@ from clawft.errors import INTERNAL_ERROR, JsonRpcFailure
 from clawft.model import Question
 from clawft.provider.server.question.questions import key_of
 from clawft.upstream.flights import Flight
-from clawft.wire.asking import answers_it
+from clawft.wire.answers import answers_it
 from clawft.wire.jsonrpc import Failure, Response
 
 Waiter = asyncio.Future[Mapping[str, Any]]

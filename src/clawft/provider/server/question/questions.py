@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from clawft.errors import INVALID_PARAMS, METHOD_NOT_FOUND, JsonRpcFailure
 from clawft.model import Caller, Era, Question
 from clawft.upstream.spec import Asks, UpstreamSpec
-from clawft.wire.asking import can_answer
+from clawft.wire.answers import can_answer
 from clawft.wire.meta import ASKING_SERVER, QUESTION_KEY
 from clawft.wire.shapes import flaw
 
@@ -60,7 +60,7 @@ def read_question(spec: UpstreamSpec, method: str, params: bytes, agent: Caller,
 
 
 def _mended(kind: Asks, params: bytes) -> bytes:
-    from clawft.wire.asked import mended_elicitation, mended_sampling  # most servers never ask
+    from clawft.wire.questions import mended_elicitation, mended_sampling  # most servers never ask
 
     return {"elicitation": mended_elicitation, "sampling": mended_sampling}.get(kind, bytes)(params)
 

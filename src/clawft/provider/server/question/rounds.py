@@ -10,13 +10,13 @@ from msgspec import UNSET
 
 from clawft.errors import ExecutionFailed, JsonRpcFailure, ProtocolFailure
 from clawft.model import Call, Era, Question
-from clawft.provider.server.question import carried
-from clawft.provider.server.question.asking import Roots
+from clawft.provider.server.question import carried_state
+from clawft.provider.server.question.handshake_questions import Roots
 from clawft.provider.server.question.questions import ROOTS, cannot, read_question
 from clawft.upstream.session.peer import UnfinishedResult, read_wanted
 from clawft.upstream.session.session import MAX_ROUNDS
 from clawft.upstream.spec import UpstreamSpec
-from clawft.wire.asking import can_answer
+from clawft.wire.answers import can_answer
 
 MAX_AT_ONCE = 64
 """Questions in one result."""
@@ -48,7 +48,7 @@ class Rounds:
         Where the agent answers with a later request this raises InputRequired, and is called again then.
         """
         for _ in range(MAX_ROUNDS):
-            result = await send(await self.members(wanted, carried.encode(carried.Round(wanted))))
+            result = await send(await self.members(wanted, carried_state.encode(carried_state.Round(wanted))))
             more = read_wanted(result)
             if more is None:
                 for id in self._agreed.values():

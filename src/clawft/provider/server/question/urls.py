@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from clawft.errors import URL_ELICITATION_REQUIRED, ExecutionFailed, JsonRpcFailure, UrlElicitationRequired
 from clawft.model import Call, Era, Question
-from clawft.provider.server.question import carried
+from clawft.provider.server.question import carried_state
 from clawft.provider.server.question.questions import elicitation_id, is_web_address
 
 MAX_URLS = 16
@@ -21,7 +21,7 @@ async def ask_for_urls(server: str, call: Call, error: JsonRpcFailure) -> None:
     if call.caller.era is Era.HANDSHAKE:
         raise UrlElicitationRequired(f"{server}: {error.message}", [_named(server, each) for each in wanted])
     questions = {f"url_{number}": _question(server, each) for number, each in enumerate(wanted, 1)}
-    _check(server, await call.talk.ask(questions, carried.encode(carried.RepeatedCall())))
+    _check(server, await call.talk.ask(questions, carried_state.encode(carried_state.RepeatedCall())))
 
 
 def login_wanted(url: str) -> JsonRpcFailure:
@@ -32,7 +32,7 @@ def login_wanted(url: str) -> JsonRpcFailure:
 
 async def consented(server: str, call: Call) -> None:
     """The agent has come back: raises ExecutionFailed unless the person agreed to go there."""
-    _check(server, await call.talk.ask({}, carried.encode(carried.RepeatedCall())))
+    _check(server, await call.talk.ask({}, carried_state.encode(carried_state.RepeatedCall())))
 
 
 def _check(server: str, answers: Mapping[str, Mapping[str, Any]]) -> None:

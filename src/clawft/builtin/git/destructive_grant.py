@@ -1,0 +1,23 @@
+"""What can take commits from others, or work from the user, and so needs a word of theirs: once, or for good."""
+
+from typing import Literal
+
+from clawft.builtin.allowed_once import allowed_once
+from clawft.builtin.git.repo import Git
+from clawft.errors import PermissionDenied
+
+Destructive = Literal["push", "force"]
+
+
+async def ensure_granted(git: Git, what: Destructive, doing: str) -> None:
+    """Go on if the settings grant it, or the person allows this one time; PermissionDenied otherwise."""
+    if what in git.settings.granted:
+        return
+    message = f"git {git.tool} {doing}. Do it this once?"
+    if await allowed_once(git.ctx, f"weft_{what}", message, "Do it this once"):
+        return
+    raise PermissionDenied(
+        git.tool,
+        f"{doing}, and nobody granted that",
+        hint=f'if you want it without being asked, add "{what}" to git.allow in ~/.clawft/config.toml',
+    )

@@ -1,0 +1,175 @@
+"""URIs that more than one provider may have, and how each caller is told of them.
+
+What is shared is worked out when somebody has to know after a list has changed. Mostly nothing is, and then a result
+costs one look at an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from msgspec import Struct
+
+from clawft.catalog.holdings import Holdings, UriSpelling, is_shared, roots_of
+from clawft.gateway.offer.registered_provider import Reaches, RegisteredProvider, has_pages, holds, listed_by
+from clawft.gateway.offer.roster import Roster
+from clawft.model import Caller, ForeignResource, ForeignTemplate, Origin, Resource, ResourceTemplate
+
+_MAX_CROWDS = 256
+_MAX_SPELLED = 4_096
+"""Pairs of a caller and a provider."""
+_NO_PAGES: frozenset[str] = frozenset()
+
+OwnerLists = tuple[
+    tuple[Resource | ForeignResource, ...], tuple[ResourceTemplate | ForeignTemplate, ...], frozenset[str]
+]
+"""Resources, templates, and pages of tools."""
+
+
+class _Seen(Struct, frozen=True):
+    """The lists of a provider, and what they come to."""
+
+    lists: OwnerLists
+    held: Holdings
+
+
+class _Crowd:
+    """All providers of resources in their order, as one person has them, or nobody in particular."""
+
+    def __init__(self, members: Sequence[RegisteredProvider], seen: Sequence[_Seen]) -> None:
+        self.members = members
+        self.held = held = [each.held for each in seen]
+        self.is_shared = is_shared(held)
+        self._at = {member.origin.namespace: at for at, member in enumerate(members)}
+        self._rivals: dict[str, list[tuple[RegisteredProvider, Holdings]]] = {}
+
+    def held_by(self, namespace: str) -> Holdings | None:
+        at = self._at.get(namespace)
+        return self.held[at] if at is not None else None
+
+    def before(self, namespace: str) -> list[tuple[RegisteredProvider, Holdings]]:
+        """Those that come first with something it may have, too."""
+        rivals = self._rivals.get(namespace)
+        if rivals is None:
+            at = self._at[namespace]
+            own, earlier = self.held[at], zip(self.members[:at], self.held[:at], strict=True)
+            rivals = self._rivals[namespace] = [(known, held) for known, held in earlier if held.meets(own)]
+        return rivals
+
+
+class SharedUris:
+    """Each caller has those of the providers it reaches; the others are not there, not even in how a URI is spelled."""
+
+    def __init__(self, roster: Roster, reaches: Reaches) -> None:
+        self.any = True
+        """False if it is known that nothing is shared."""
+        self._roster = roster
+        self._reaches = reaches
+        self._seen: dict[str, dict[str, _Seen]] = {}
+        """By the proof of whom the provider is for, and by its namespace."""
+        self._crowds: dict[str, _Crowd] = {}
+        self._fresh: set[str] = set()
+        """The proofs of those whose crowd was looked at since something changed."""
+        self._listed: set[str] = set()
+        """The same, since a list of resources changed."""
+        self._spelled: dict[Hashable, UriSpelling | None] = {}
+
+    def forget(self, *, resources: bool = True) -> None:
+        """Something has changed: a list (of `resources`, perhaps), the order, or who reaches whom."""
+        self.any = True
+        self._fresh.clear()
+        self._spelled.clear()
+        if resources:
+            self._listed.clear()
+
+    def spelled(self, origin: Origin, caller: Caller) -> UriSpelling | None:
+        """How this caller is told of what this provider names; None if all of it stays as it is."""
+        if not self.any:
+            return None
+        key = (origin.namespace, caller.grant, caller.agent, caller.principal, caller.proof)
+        if key not in self._spelled:
+            if len(self._spelled) >= _MAX_SPELLED:
+                self._spelled.clear()
+            self._spelled[key] = self._work_out(origin, caller)
+        return self._spelled[key]
+
+    def _work_out(self, origin: Origin, caller: Caller) -> UriSpelling | None:
+        crowd = self._crowd(caller)
+        own = crowd.held_by(origin.namespace) if crowd.is_shared else None
+        if own is None:
+            return None
+        before = tuple(held for known, held in crowd.before(origin.namespace) if self._reaches(known, caller))
+        return UriSpelling(own, before) if before or own.poses else None
+
+    def _crowd(self, caller: Caller) -> _Crowd:
+        whose = self._whose(caller)
+        return self._crowds[whose] if whose in self._fresh else self._look(caller)
+
+    def _whose(self, caller: Caller) -> str:
+        return caller.proof if self._roster.personal else ""
+
+    def has_pages(self) -> bool:
+        """Does any provider have tools that are shown with a page?"""
+        providers = (known.provider for known in self._roster)
+        return any(has_pages(provider) and provider.pages for provider in providers)
+
+    def look(self, caller: Caller) -> None:
+        """At all lists as they are now: not every provider tells of its changes."""
+        self._listed.discard(self._whose(caller))
+        self._look(caller)
+
+    def _look(self, caller: Caller) -> _Crowd:
+        whose = self._whose(caller)
+        members = [known for known in self._roster.of(caller) if holds(known.provider)]
+        earlier, listed = self._seen.get(whose, {}), whose in self._listed
+        seen = [_look_at(known, earlier.get(known.origin.namespace), listed=listed) for known in members]
+        crowd = self._crowds.get(whose)
+        if crowd is None or crowd.members != members or not _are_same(crowd.held, [each.held for each in seen]):
+            if crowd is not None:
+                self.forget(resources=False)  # nobody may have told
+            crowd = self._keep(whose, _Crowd(members, seen))
+        self._seen[whose] = {known.origin.namespace: each for known, each in zip(members, seen, strict=True)}
+        self._fresh.add(whose)
+        self._listed.add(whose)
+        self.any = crowd.is_shared or bool(self._roster.personal)
+        return crowd
+
+    def _keep(self, whose: str, crowd: _Crowd) -> _Crowd:
+        if len(self._crowds) >= _MAX_CROWDS:
+            self._crowds.clear()
+            self._fresh.clear()
+            self._seen.clear()
+        self._crowds[whose] = crowd
+        return crowd
+
+
+def _look_at(known: RegisteredProvider, earlier: _Seen | None, *, listed: bool) -> _Seen:
+    """What it has is the same object as before, if it is no other: what was worked out with it holds on.
+
+    Servers have their lists ready. The others may have to make theirs: not again, if they are `listed` already.
+    """
+    if earlier is not None and listed and not known.origin.server:
+        return earlier
+    lists = _lists_of(known)
+    if earlier is not None and _are_same(earlier.lists, lists):
+        return earlier
+    resources, templates, pages = lists
+    uris = listed_by(known.owner, "resources", lambda: [str(item.uri) for item in resources])
+    roots = roots_of(listed_by(known.owner, "templates", lambda: [str(item.uri_template) for item in templates]))
+    held = Holdings(known.owner, pages.union(uris), roots)
+    return _Seen(lists, earlier.held if earlier is not None and earlier.held == held else held)
+
+
+def _lists_of(known: RegisteredProvider) -> OwnerLists:
+    provider = known.provider
+    if not holds(provider):
+        return (), (), _NO_PAGES
+    return (
+        listed_by(known.owner, "resources", provider.list_resources),
+        listed_by(known.owner, "templates", provider.list_templates),
+        provider.pages if has_pages(provider) else _NO_PAGES,
+    )
+
+
+def _are_same(one: Sequence[object], other: Sequence[object]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))

@@ -1,0 +1,100 @@
+"""Calls that need nothing but one message to the server and its answer: no task waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clawft.errors import ClawftError, LinkError, ProtocolFailure
+from clawft.link.share.workshop import is_light
+from clawft.model import Call, Errand
+from clawft.provider.server import relay
+from clawft.upstream.flights import Flight
+from clawft.wire.jsonrpc import Failure, Response
+
+if TYPE_CHECKING:  # which begins them
+    from clawft.provider.server.call.server_calls import CallTemplate, SessionWay
+
+CallEnd = Response | Failure | ClawftError
+
+
+class PlainCall(Flight):
+    """One of them, on its way as soon as it is made, and the waiter of its own answer (see `link.base.Waiter`)."""
+
+    _over = False
+    _token: int | None = None
+    """Ours, if the caller wants to hear of progress."""
+
+    def __init__(self, call: Call, template: CallTemplate, way: SessionWay, errand: Errand) -> None:
+        self.call = call
+        self.way = way
+        self._what = call.tool.name
+        self._seconds = template.seconds
+        self._hard = template.hard_seconds
+        self._errand = errand
+        self._id = self._post(template.head, call.meta)
+        way.upstream.flights[self] = None
+        self.begin(_no_matter, way.loop)  # see `ring`: a method of ours in ourselves would be a cycle
+
+    def _post(self, head: bytes, meta: bytes) -> bytes:
+        if not meta:
+            return self.way.link.post(head + self.call.arguments + b"}}", self)
+        following = self.way.following
+        self._token = following.begin(self.call.talk, self) if relay.wants_progress(meta) else None
+        try:
+            return self.way.link.post(head + self.call.arguments + relay.call_end(meta, self._token), self)
+        except LinkError:
+            self._stop_following()
+            raise
+
+    # ── as a waiter ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def done(self) -> bool:
+        return self._over
+
+    def set_result(self, answer: Response | Failure) -> None:
+        self._end()
+        try:
+            if isinstance(answer, Response) and is_light(answer.result):
+                self._errand.replied(relay.reply_of(answer.result, stateless=False, older=True))
+                return
+        except ProtocolFailure:
+            pass  # whoever goes on with it says what is wrong
+        self._go_on(answer)
+
+    def set_exception(self, error: ClawftError) -> None:
+        self._end()
+        self._go_on(error)
+
+    # ── other ends ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def cancel(self) -> None:
+        if not self._over:
+            self._end()
+            self.way.link.withdraw(self._id)
+
+    def ring(self) -> None:
+        super().ring()
+        self._end()
+        self.way.link.withdraw(self._id)
+        self._go_on(self.timeout())
+
+    def _end(self) -> None:
+        self._over = True
+        self.end()
+        upstream = self.way.upstream
+        del upstream.flights[self]
+        self._stop_following()
+        if self.answering:
+            self.land(upstream.flights)
+        upstream.gate.leave()
+
+    def _stop_following(self) -> None:
+        if self._token is not None:
+            self.way.following.end(self._token)
+
+    def _go_on(self, ended: CallEnd) -> None:
+        self._errand.goes_on(lambda call: self.way.settle(self, ended))
+
+
+def _no_matter() -> None:
+    pass

@@ -1,0 +1,198 @@
+"""Tool calls on their way to a server and back, as the bytes they are.
+
+What a call needs beyond a place among the others is loaded with the first one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from clawft.errors import LinkClosed, LinkError, ProcessExited, ProtocolFailure, SessionLost, WireError
+from clawft.model import LOCAL, Call, Caller, Era, Errand, Reply
+from clawft.upstream.flights import sharer
+from clawft.upstream.session.session import MAX_ITEMS, Session
+from clawft.upstream.spec import HARD_LIMIT_FACTOR
+from clawft.upstream.upstream import Upstream
+
+if TYPE_CHECKING:  # loaded with the first call
+    from clawft.link.base import Posting
+    from clawft.provider.server.call.long_way import LongWay
+    from clawft.provider.server.call.plain_call import CallEnd, PlainCall
+    from clawft.provider.server.progress_following import ProgressFollowing
+    from clawft.provider.server.question.handshake_questions import Roots
+    from clawft.provider.server.question.parked_calls import Park
+    from clawft.provider.server.question.server_questions import ServerQuestions
+
+CONNECT_SECONDS = 30.0
+LOST = (ProcessExited, LinkClosed, SessionLost)
+"""How a call, or a question of ours, is lost with its connection: it may have run."""
+BROKEN = (LinkError, WireError, ProtocolFailure)
+"""How a server fails us. Told under its name: the request of our caller was in order."""
+
+_HANDSHAKE = Era.HANDSHAKE  # to find it in its class takes longer than all the rest of a comparison
+
+_encode = msgspec.json.encode
+
+
+class CallTemplate(Struct, frozen=True, gc=False):
+    """What all calls of one tool have in common."""
+
+    seconds: float
+    hard_seconds: float
+    head: bytes
+    """The request from behind its id as far as the arguments."""
+
+
+class SessionWay(Struct, frozen=True, gc=False):
+    """What all plain calls in one session have in common."""
+
+    upstream: Upstream
+    session: Session
+    link: Posting
+    loop: asyncio.AbstractEventLoop
+    following: ProgressFollowing
+    begin: type[PlainCall]
+    settle: Callable[[PlainCall, CallEnd], Awaitable[Reply]]
+    """For the rest of a call that turned out to need more."""
+
+
+class ServerCalls:
+    """The calls of one server."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        park: Park,
+        roots: Roots,
+        visited: Callable[[str], None],
+        own: Callable[[str], Upstream] | None = None,
+    ) -> None:
+        """`own` gives the server as one conversation, or person, has it, for one that keeps its callers apart."""
+        self._upstream = upstream
+        self._park = park
+        self._roots = roots
+        self._visited = visited
+        self._own = own if upstream.spec.isolation == "per-session" else None
+        self._following: ProgressFollowing | None = None
+        self._questions: ServerQuestions | None = None
+        self._long_way: LongWay | None = None
+        self._templates: dict[str, CallTemplate] = {}
+        self._way: SessionWay | None = None
+        self._was_called = False
+        self.only_principal = ""
+        """Whoever calls this server, if it is always the same: then what the server says to all is said to them."""
+
+    # ── what the first call needs: no cached properties, which make all that is read for each call slower to find ─────
+
+    @property
+    def following(self) -> ProgressFollowing:
+        if self._following is None:
+            from clawft.provider.server.progress_following import ProgressFollowing
+
+            self._following = ProgressFollowing()
+        return self._following
+
+    @property
+    def questions(self) -> ServerQuestions:
+        if self._questions is None:
+            from clawft.provider.server.question.server_questions import ServerQuestions
+
+            spec = self._upstream.spec
+            self._questions = ServerQuestions(spec, self.following, self._park, self._roots, self._visited)
+        return self._questions
+
+    @property
+    def long_way(self) -> LongWay:
+        if self._long_way is None:
+            from clawft.provider.server.call.long_way import LongWay
+
+            self._long_way = LongWay(self._upstream, self.of, self.following, self.questions)
+        return self._long_way
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, call: Call, errand: Errand) -> PlainCall | None:
+        """Send it on its way, if it needs nothing but its answer."""
+        upstream = self._upstream
+        session = upstream.session
+        if session is None or not _is_plain(call, session) or self._own is not None:
+            return None
+        way = self._way if self._way is not None and self._way.session is session else self._find_way(session)
+        if way is None or not upstream.gate.try_enter():
+            return None
+        if call.caller.principal != self.only_principal:
+            self._meet(call.caller.principal)
+        begin = way.begin
+        try:
+            return begin(call, self._templates.get(call.tool.name) or self._learn(call.tool.name), way, errand)
+        except LinkError:  # the link has just gone: whoever runs the call finds the next one
+            upstream.gate.leave()
+            return None
+
+    def _find_way(self, session: Session) -> SessionWay | None:
+        if session.posting is None:
+            return None
+        from clawft.provider.server.call.plain_call import PlainCall  # once for each session
+
+        loop = asyncio.get_running_loop()
+        self._way = SessionWay(self._upstream, session, session.posting, loop, self.following, PlainCall, self._settle)
+        return self._way
+
+    async def _settle(self, plain: PlainCall, ended: CallEnd) -> Reply:
+        return await self.long_way.settle(plain, ended)
+
+    async def run(self, call: Call) -> Reply:
+        if call.caller.principal != self.only_principal:
+            self._meet(call.caller.principal)
+        seconds = (self._templates.get(call.tool.name) or self._learn(call.tool.name)).seconds
+        upstream = self._upstream if self._own is None else self.of(call.caller)
+        long_way = self._long_way or self.long_way
+        session = upstream.session or await long_way.connected(call, seconds)
+        if not upstream.gate.try_enter():
+            await upstream.gate.enter(sharer(call.caller))
+        try:
+            return await long_way.relay(call, upstream, session, seconds)
+        except BROKEN as wrong:
+            raise long_way.told(wrong) from None
+        finally:
+            upstream.gate.leave()
+
+    def _meet(self, principal: str) -> None:
+        self.only_principal = "" if self._was_called else principal
+        self._was_called = True
+
+    def _learn(self, tool: str) -> CallTemplate:
+        if len(self._templates) >= MAX_ITEMS:  # of a server that changes their names again and again
+            self._templates.clear()
+        seconds = self._upstream.spec.deadline_of(tool)
+        head = b',"method":"tools/call","params":{"name":%b,"arguments":' % _encode(tool)
+        template = CallTemplate(seconds, seconds * HARD_LIMIT_FACTOR, head)
+        self._templates[tool] = template
+        return template
+
+    def of(self, caller: Caller) -> Upstream:
+        """Its own where a caller is to be kept apart."""
+        who = _apart(caller) if self._own is not None else ""
+        return self._own(who) if self._own is not None and who else self._upstream
+
+
+def _apart(caller: Caller) -> str:
+    """The conversation it is in; requests that stand alone are in none, and those of one person belong together.
+
+    The person at this machine, and whoever works for them, have the one server that is there anyway.
+    """
+    at_home = caller.principal == LOCAL or caller.principal.startswith(f"{LOCAL}/")
+    return caller.session or ("" if at_home else f"of {caller.principal}")
+
+
+def _is_plain(call: Call, session: Session) -> bool:
+    """Both sides keep one conversation, and nothing but the result, or progress, is wanted: one request, one answer."""
+    talk = call.talk
+    if call.more or talk.level or talk.carried or call.tool.task == "required":
+        return False
+    return call.caller.era is _HANDSHAKE and session.peer.era is _HANDSHAKE

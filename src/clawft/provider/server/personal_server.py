@@ -1,0 +1,198 @@
+"""A server that is called in the name of people: each has a session, a token and lists of their own.
+
+Nothing of it is shared. What a person is offered, reads, follows or waits for belongs to a provider that nobody else
+reaches; here it is only found, by the proof they came with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from clawft.auth.no_credentials import nobody_here
+from clawft.errors import ClawftError, ExecutionFailed
+from clawft.link.base import Credentials, Link
+from clawft.model import Call, Caller, CallToolResult, Reply, Tool
+from clawft.provider.base import Changes
+from clawft.provider.server.question import handshake_questions
+from clawft.provider.server.question.parked_calls import Park
+from clawft.provider.server.upstream import UpstreamProvider
+from clawft.upstream.offer.cache import SchemaCache
+from clawft.upstream.offer.lists import Parts
+from clawft.upstream.offer.room import Room
+from clawft.upstream.pool import Pool
+from clawft.upstream.slots import Slots
+from clawft.upstream.spec import UpstreamSpec
+from clawft.upstream.state import ServerState
+from clawft.upstream.upstream import Upstream
+from clawft.upstream.ways import ways_to
+from clawft.wire.jsonrpc import Notification, Request
+
+if TYPE_CHECKING:  # which keep us
+    from clawft.provider.server.upstreams import PersonalLogins
+
+READY_SECONDS = 10.0
+"""How long a person's first look waits for a server; what comes later is told as a change."""
+AGAIN_SECONDS = 5.0
+"""Between two tries of a server that refused a person."""
+IDLE_SECONDS = 1_800.0
+MAX_OF_ONE = 16
+"""Sessions of one person with one server: through different programs, or with different rights."""
+
+
+class _Guest(Struct):
+    """A person at the server."""
+
+    principal: str
+    provider: UpstreamProvider
+    used: float
+    tried: float
+
+    @property
+    def upstream(self) -> Upstream:
+        return self.provider.upstream
+
+
+class PersonalServer:
+    def __init__(self, spec: UpstreamSpec, pool: Pool, people: PersonalLogins, park: Park) -> None:
+        self._spec = spec
+        self._pool = pool
+        self._people = people
+        self._park = park
+        self._guests: dict[str, _Guest] = {}
+        self._changes: Changes | None = None
+        self.server = spec.name
+        self.namespace = f"mcp:{self.server}"
+
+    # ── for nobody in particular ─────────────────────────────────────────────────────────────────────────────────────
+
+    def list_tools(self) -> Sequence[Tool]:
+        return ()
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        raise self._nobody()
+
+    def watch(self, changes: Changes) -> None:
+        self._changes = changes
+
+    async def heed(self, level: str) -> None:
+        running = [guest for guest in self._guests.values() if guest.upstream.session is not None]
+        await asyncio.gather(*(guest.provider.heed(level) for guest in running))
+
+    # ── for one person ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def of(self, caller: Caller) -> UpstreamProvider | None:
+        guest = self._guests.get(caller.proof) if caller.proof else None
+        return guest.provider if guest is not None else None
+
+    async def ready(self, caller: Caller) -> None:
+        if not caller.proof:
+            return
+        upstream = self._meet(caller).upstream
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await upstream.tried.wait()
+        except TimeoutError:
+            pass  # it goes on trying
+
+    async def run(self, call: Call) -> Reply:
+        if not call.caller.proof:
+            raise self._nobody()
+        return await self._meet(call.caller).provider.run(call)
+
+    def refusal(self, caller: Caller) -> ClawftError | None:
+        if not caller.proof:
+            return self._nobody()
+        guest = self._guests.get(caller.proof)
+        if guest is None or not guest.upstream.error:
+            return None
+        return ExecutionFailed(f"{self.server}: {guest.upstream.error}")
+
+    def _nobody(self) -> ExecutionFailed:
+        why = nobody_here(self.server, self._people.issuer)
+        return ExecutionFailed(why.message, hint=why.hint)
+
+    # ── coming and going ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _meet(self, caller: Caller) -> _Guest:
+        """This person's session: the one there is, tried again if it was refused a while ago, or a new one."""
+        now = time.monotonic()
+        guest = self._guests.get(caller.proof)
+        if guest is None or self._pool.private.find(self.server, _key(caller.proof)) is not guest.upstream:
+            guest = self._guests[caller.proof] = self._receive(caller, now)
+        elif guest.upstream.state in (ServerState.NEEDS_AUTH, ServerState.FAILED) and now - guest.tried > AGAIN_SECONDS:
+            guest.tried = now
+            guest.upstream.tried.clear()
+            guest.upstream.start()
+        guest.used = now
+        return guest
+
+    def _receive(self, caller: Caller, now: float) -> _Guest:
+        self._send_home(caller, now)
+        around = _Around(self._pool, self._people.login_of(self._spec, caller.proof))
+
+        def make(spec: UpstreamSpec) -> Upstream:
+            return Upstream(spec, around, SchemaCache(None))
+
+        upstream = self._pool.private.of(self._spec, _key(caller.proof), make)
+        provider = around.provider = UpstreamProvider(upstream, park=self._park, whose=caller.proof)
+        if self._changes is not None:
+            provider.watch(self._changes)
+        return _Guest(caller.principal, provider, now, now)
+
+    def _send_home(self, caller: Caller, now: float) -> None:
+        """Whoever has not come for long leaves; so does the oldest session of a person who has too many."""
+        others = {proof: guest for proof, guest in self._guests.items() if proof != caller.proof}
+        gone = [proof for proof, guest in others.items() if now - guest.used > IDLE_SECONDS]
+        own = [proof for proof, guest in others.items() if guest.principal == caller.principal]
+        own.sort(key=lambda proof: others[proof].used)
+        for proof in {*gone, *own[: max(len(own) + 1 - MAX_OF_ONE, 0)]}:
+            if not others[proof].upstream.busy:
+                del self._guests[proof]
+                self._pool.private.end_one(self.server, _key(proof))
+
+
+def _key(proof: str) -> str:
+    """Beside conversations, which have names of their own."""
+    return f"person {proof}"
+
+
+class _Around:
+    """The house, as one person's session has it. As `upstream.surroundings.Surroundings`."""
+
+    provider: UpstreamProvider
+
+    def __init__(self, pool: Pool, login: Credentials) -> None:
+        self._pool = pool
+        self._login = login
+
+    @property
+    def slots(self) -> Slots:
+        return self._pool.slots
+
+    @property
+    def room(self) -> Room:
+        return self._pool.room
+
+    def link_to(self, spec: UpstreamSpec) -> list[Callable[[], Link]]:
+        return ways_to(spec, login_to=lambda _: self._login)
+
+    def roots(self) -> list[Mapping[str, Any]]:
+        """Folders of this machine are none of theirs."""
+        return []
+
+    async def asked(self, upstream: Upstream, request: Request, stream: int | None) -> Mapping[str, Any]:
+        return await handshake_questions.answer(upstream, request, stream, self.roots)
+
+    def offer_changed(self, upstream: Upstream, parts: Parts) -> None:
+        self.provider.offer_changed(parts)
+
+    def state_changed(self, upstream: Upstream) -> None:
+        """Nobody watches: whoever calls is told."""
+
+    def noticed(self, upstream: Upstream, notification: Notification, stream: int | None) -> None:
+        self.provider.noticed(notification, upstream, stream)

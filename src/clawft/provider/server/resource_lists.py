@@ -1,0 +1,59 @@
+"""Which resources a server has, or may have."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+from msgspec import Struct, field
+
+from clawft.upstream.offer.server_offer import NOTHING, ServerOffer
+
+PAGE = "ui://"
+"""How the URI of a page begins that a tool is shown with (the extension `io.modelcontextprotocol/ui`)."""
+
+
+class ResourceLists:
+    """A server's lists, looked through once."""
+
+    def __init__(self, answers: ServerOffer | None) -> None:
+        self.answers = answers
+        self.lists = answers or NOTHING
+        self._uris = {resource.uri for resource in self.lists.resources}
+
+    def may_have(self, uri: str) -> bool:
+        templates = self.lists.templates
+        if uri in self._uris or any(uri.startswith(t.uri_template.partition("{")[0]) for t in templates):
+            return True
+        return uri.startswith(PAGE) and uri in self.pages
+
+    @cached_property
+    def pages(self) -> frozenset[str]:
+        """Named by tools; they need not be listed."""
+        named = (page_of(tool.wire) for tool in self.lists.tools)
+        return frozenset(page for page in named if page.startswith(PAGE))
+
+
+class _Shown(Struct, frozen=True):
+    page: str = field(default="", name="resourceUri")
+
+
+class _Meta(Struct, frozen=True):
+    ui: _Shown = _Shown()
+
+
+class _Definition(Struct, frozen=True):
+    meta: _Meta = field(default=_Meta(), name="_meta")
+
+
+_definition = msgspec.json.Decoder(_Definition)
+
+
+def page_of(wire: bytes) -> str:
+    """The page that a tool names in its definition; empty if there is none."""
+    if b'"resourceUri"' not in wire:
+        return ""
+    try:
+        return _definition.decode(wire).meta.ui.page
+    except msgspec.DecodeError:
+        return ""

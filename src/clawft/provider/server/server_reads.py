@@ -1,0 +1,141 @@
+"""What a server has beside its tools, as it is read: resources, prompts, and values that complete an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from clawft.errors import INVALID_PARAMS, RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, JsonRpcFailure, ProtocolFailure
+from clawft.link.share.workshop import worked_on
+from clawft.model import Call, Caller, Completing, Completion, Era, ForeignCompletion
+from clawft.provider.base import TellChange
+from clawft.provider.server import completion, relay
+from clawft.provider.server.call.refusal import failed, passed_on
+from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
+from clawft.provider.server.kept_reads import KeptReads
+from clawft.provider.server.question.server_questions import ServerQuestions
+from clawft.provider.server.question.urls import ask_for_urls
+from clawft.upstream.interest.interest import TELL_SECONDS
+from clawft.upstream.session.peer import read_wanted
+from clawft.upstream.session.session import Session
+from clawft.upstream.upstream import Upstream
+from clawft.wire.revisions import REVISIONS
+
+T = TypeVar("T")
+
+
+class ServerReads:
+    """Of one server. Results pass as the bytes they are."""
+
+    def __init__(self, upstream: Upstream, of: Callable[[Caller], Upstream], questions: ServerQuestions) -> None:
+        """`of` gives the server as one caller has it."""
+        self._upstream = upstream
+        self._of = of
+        self._keeps = upstream.spec.isolation == "shared"
+        """What one that keeps its callers apart has told is for whoever asked."""
+        self._questions = questions
+        self._server = upstream.spec.name
+        self.kept = KeptReads()
+        upstream.interest.when_updated(self.kept.forget)
+
+    async def resource(self, call: Call) -> bytes | None:
+        """None if the server has nothing of that name."""
+        uri = call.tool.name
+        try:
+            kept = None if call.more or not self._keeps else self.kept.get(uri, call.caller.principal)
+            result = kept or await self._ask_for(call, "resources/read", {"uri": uri})
+            return result if call.caller.era is Era.STATELESS else relay.without_hints(result)
+        except JsonRpcFailure as refused:
+            if refused.error_code in (RESOURCE_NOT_FOUND, INVALID_PARAMS):
+                return None
+            raise
+
+    async def prompt(self, call: Call) -> bytes:
+        return await self._ask_for(call, "prompts/get", {"name": call.tool.name, "arguments": Raw(call.arguments)})
+
+    async def completion(self, asked: Completing) -> Completion | ForeignCompletion:
+        session = self._upstream.session
+        context = session is not None and REVISIONS[session.peer.revision].completion_context
+        try:
+            members = completion.outgoing(asked, context=context)
+            whole = await self._ask(self._of(asked.caller), "completion/complete", members)
+            return await worked_on(whole, self._server, partial(completion.incoming, whole))
+        except JsonRpcFailure as refused:
+            raise passed_on(self._server, refused) from None
+        except BROKEN as wrong:
+            raise failed(self._server, wrong) from None
+        except msgspec.DecodeError:
+            return Completion(())
+
+    async def _ask_for(self, call: Call, method: str, members: Mapping[str, Any]) -> bytes:
+        """A request of an agent's, which may be asked something on the way."""
+        upstream, seconds = self._of(call.caller), self._upstream.spec.timeout_ms / 1000
+
+        async def ask(session: Session) -> tuple[bytes, bool, bool]:
+            whole, asked = await self._questions.request(call, upstream, session, method, members, seconds)
+            return whole, asked, session.peer.era is Era.STATELESS
+
+        try:
+            whole, asked, stateless = await (_once(upstream, ask) if call.talk.carried else _anew(upstream, ask))
+        except JsonRpcFailure as refused:
+            if refused.error_code == URL_ELICITATION_REQUIRED:
+                await ask_for_urls(self._server, call, refused)
+            raise passed_on(self._server, refused) from None
+        except BROKEN as wrong:
+            raise failed(self._server, wrong) from None
+        read = partial(relay.answer_of, method, whole, stateless=stateless)
+        try:
+            answer = await worked_on(whole, self._server, read)
+        except ProtocolFailure as wrong:
+            raise failed(self._server, wrong) from None
+        if self._keeps and stateless and method == "resources/read" and not asked and not call.more:
+            self.kept.put(call.tool.name, call.caller.principal, answer)
+        return answer
+
+    async def _ask(self, upstream: Upstream, method: str, members: Mapping[str, Any]) -> bytes:
+        seconds = upstream.spec.timeout_ms / 1000
+
+        async def ask(session: Session) -> tuple[bytes, bool]:
+            whole = await session.request(method, members, seconds=seconds)
+            stateless = session.peer.era is Era.STATELESS
+            if stateless and read_wanted(whole) is not None:
+                raise ProtocolFailure(f"its answer to {method} is a question, which only calls and reads may be")
+            return whole, stateless
+
+        whole, stateless = await _anew(upstream, ask)
+        return await worked_on(whole, self._server, partial(relay.plain_result, whole)) if stateless else whole
+
+
+async def _anew(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:
+    """Reading changes nothing: what was lost with its connection is asked once more."""
+    try:
+        return await _once(upstream, ask)
+    except LOST:
+        return await _once(upstream, ask)
+
+
+async def _once(upstream: Upstream, ask: Callable[[Session], Awaitable[T]]) -> T:
+    return await ask(await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS)))
+
+
+async def watch(upstream: Upstream, uri: str, changed: TellChange) -> Callable[[], None]:
+    """Back when the server knows of it; what this returns ends it. Raises ClawftError if nobody will tell."""
+    await upstream.connected(min(upstream.spec.timeout_ms / 1000, CONNECT_SECONDS))
+    interest = upstream.interest
+
+    def ear(params: bytes) -> None:
+        changed(relay.read_uri(params) or uri, relay.beside_uri(params))
+
+    release = interest.watch(interest.resources, uri, ear)
+    try:
+        await interest.settled(TELL_SECONDS)
+        if uri in interest.refused:
+            raise failed(upstream.spec.name, interest.refused[uri])
+    except BaseException:
+        release()
+        raise
+    return release

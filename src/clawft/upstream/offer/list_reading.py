@@ -1,0 +1,219 @@
+"""A list on its way in, read item by item: one malformed entry loses that entry, not the list.
+
+What was known before and is said again stays the very same object, so that nothing has to be made anew of it. What does
+not fit is left out, and told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from sys import getsizeof
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from clawft.model import ForeignPrompt, ForeignResource, ForeignTemplate, Tool
+from clawft.upstream.offer.definition import read_tool
+from clawft.upstream.offer.room import RoomPlace
+from clawft.upstream.session.session import MAX_LIST_BYTES
+from clawft.wire.methods import METHODS
+from clawft.wire.schemas import check_numbers
+from clawft.wire.shapes import read_mended
+
+MAX_ITEM_BYTES = 256 * 1024
+"""Of one definition: more is no definition, and no model could read it."""
+MAX_TOLD = 5
+"""Bad entries of one list that are told one by one."""
+MAX_TOLD_CHARS = 100
+TOOL_BYTES = 450
+"""What a tool takes in memory beside its definition: its names, and its place in every table."""
+ITEM_BYTES = 200
+"""The same for a prompt or a resource."""
+WORTH_BYTES = 16 * 1024
+"""With less room than that a list is not asked for: it may be large, and of no use."""
+TURN_SECONDS = 0.05
+"""How long we read before others get a turn. Most pages take less: only one at a time is in memory then."""
+
+log = logging.getLogger("clawft.upstream")
+
+T = TypeVar("T", Tool, ForeignPrompt, ForeignResource, ForeignTemplate)
+
+
+class ListReading(Generic[T]):
+    """One list of one server."""
+
+    def __init__(
+        self, part: str, server: str, read: Callable[[bytes], T], place: RoomPlace, before: Sequence[T]
+    ) -> None:
+        self._part = part
+        self._server = server
+        self._read = read
+        self._place = place
+        self._before = {wire_of(item): item for item in before}
+        self._names: set[str] = set()
+        self._wrong: list[str] = []
+        self._no_use = 0
+        self._too_large = 0
+        self._listed = 0
+        self._size = 0
+        self.items: list[T] = []
+        self.heard = 0
+        """Bytes we were sent, kept or not."""
+        self.is_full = False
+        """There is more of it than there is room for."""
+
+    async def take(self, page: Sequence[Raw]) -> bool:
+        """False: no more of it."""
+        self.heard += sum(map(len, page))
+        until = time.monotonic() + TURN_SECONDS
+        for raw in page:
+            self._take_one(raw)
+            if self.is_full:
+                return False
+            if time.monotonic() > until:
+                await asyncio.sleep(0)
+                until = time.monotonic() + TURN_SECONDS
+        return True
+
+    def expects_some(self) -> bool:
+        """Is there room worth asking for it?"""
+        self.is_full = not self._place.has_room(self._part, WORTH_BYTES)
+        return not self.is_full
+
+    def take_at_once(self, items: Iterable[Raw]) -> None:
+        """For a list that was read before."""
+        for raw in items:
+            self._take_one(raw)
+            if self.is_full:
+                return
+
+    def drop(self) -> None:
+        self.items, self._size, self.is_full = [], 0, False
+
+    def _take_one(self, raw: Raw) -> None:
+        if len(raw) > MAX_ITEM_BYTES:
+            self._too_large += 1
+            return
+        item = self._known(bytes(raw))
+        if item is None or self._is_misnamed(item):
+            return
+        size = self._size + cost_of(item)
+        self._listed += len(raw)
+        if self._listed > MAX_LIST_BYTES or not self._place.has_room(self._part, size):
+            self.is_full = True
+            return
+        self._size = size
+        self.items.append(item)
+
+    def _known(self, wire: bytes) -> T | None:
+        found = self._before.get(wire)
+        if found is not None:
+            return found
+        try:
+            item = self._read(wire)
+        except (msgspec.DecodeError, RecursionError) as wrong:
+            self._pass_over(f"an entry of its {self._part} was left out: {wrong}")
+            return None
+        return self._before.get(wire_of(item), item)
+
+    def _is_misnamed(self, item: T) -> bool:
+        if not isinstance(item, Tool):
+            return False
+        why = self._wrong_with(item.name)
+        if why:
+            self._pass_over(f"the tool {item.name[:MAX_TOLD_CHARS]!r} {why}")
+            return True
+        self._names.add(item.name)
+        return False
+
+    def _wrong_with(self, name: str) -> str:
+        """Of two tools with one name the first is offered; one named like a method could pass for what that gives."""
+        if not name.strip():
+            return "has no name"
+        if name in METHODS:
+            return "has the name of a method of the protocol"
+        return "is listed twice" if name in self._names else ""
+
+    def _pass_over(self, why: str) -> None:
+        self._no_use += 1
+        if len(self._wrong) < MAX_TOLD:
+            self._wrong.append(why)
+
+    def settle(self) -> tuple[T, ...]:
+        """All that was read, from now on in place of what was there before."""
+        self._place.settle(self._part, self._size)
+        self._tell()
+        return tuple(self.items)
+
+    def _tell(self) -> None:
+        for one in self._wrong:
+            log.warning("%s: %s", self._server, one)
+        if self._no_use > MAX_TOLD:
+            log.warning("%s: %d more entries of its list are no use", self._server, self._no_use - MAX_TOLD)
+        if self._too_large:
+            told = "%s: %d of its %s are left out, with over %d bytes"
+            log.warning(told, self._server, self._too_large, self._part, MAX_ITEM_BYTES)
+        if self.is_full:
+            told = "%s: no room for all its %s, the first %d are offered"
+            log.warning(told, self._server, self._part, len(self.items))
+
+
+def wire_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> bytes:
+    return item.wire if isinstance(item, Tool) else item.raw
+
+
+def cost_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> int:
+    """In memory. What is mirrored in headers is kept a second time."""
+    if isinstance(item, Tool):
+        times = _MIRRORED if b"x-mcp-header" in item.wire else 1
+        return TOOL_BYTES + 2 * getsizeof(item.name) + times * len(item.wire)
+    return ITEM_BYTES + getsizeof(key_of(item)) + len(item.raw)
+
+
+def key_of(item: ForeignPrompt | ForeignResource | ForeignTemplate) -> str:
+    """What it is asked for by."""
+    if isinstance(item, ForeignPrompt):
+        return item.name
+    return item.uri if isinstance(item, ForeignResource) else item.uri_template
+
+
+_MIRRORED = 2
+
+
+def read_resource(raw: bytes) -> ForeignResource:
+    from clawft.wire.resources_and_prompts import Resource  # most servers have nothing but tools
+
+    check_numbers(raw)
+    wire, view = read_mended(raw, Resource)
+    return ForeignResource(view.uri, wire)
+
+
+def read_template(raw: bytes) -> ForeignTemplate:
+    from clawft.wire.resources_and_prompts import ResourceTemplate  # as above
+
+    check_numbers(raw)
+    wire, view = read_mended(raw, ResourceTemplate)
+    return ForeignTemplate(view.uri_template, wire)
+
+
+def read_prompt(raw: bytes) -> ForeignPrompt:
+    from clawft.wire.resources_and_prompts import Prompt  # as above
+
+    check_numbers(raw)
+    wire, view = read_mended(raw, Prompt)
+    return ForeignPrompt(view.name, wire)
+
+
+def read_tools(items: Iterable[Raw], tasks: str = "") -> list[Tool]:
+    """Those that can be read, of a list that was read before. `tasks`: the era of a server that knows tasks."""
+    tools: list[Tool] = []
+    for item in items:
+        try:
+            tools.append(read_tool(bytes(item), tasks))
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return tools

@@ -1,0 +1,139 @@
+"""What a server offers, as we have it: asked of the server itself, or as it was written down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from msgspec import Raw, Struct
+
+from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
+from clawft.upstream.offer.cache import RememberedOffer
+from clawft.upstream.offer.definition import read_tool
+from clawft.upstream.offer.list_reading import ListReading, read_prompt, read_resource, read_template, wire_of
+from clawft.upstream.offer.room import RoomPlace
+from clawft.upstream.session.session import Session
+
+MAX_INSTRUCTIONS_CHARS = 64 * 1024
+
+PARTS = ("tools", "prompts", "resources", "templates")
+
+log = logging.getLogger("clawft.upstream")
+
+
+class ServerOffer(Struct, frozen=True):
+    era: Era = Era.HANDSHAKE
+    instructions: str = ""
+    tasks: bool = False
+    """Can calls become tasks there?"""
+    tools: tuple[Tool, ...] = ()
+    prompts: tuple[ForeignPrompt, ...] = ()
+    resources: tuple[ForeignResource, ...] = ()
+    templates: tuple[ForeignTemplate, ...] = ()
+    cut: tuple[str, ...] = ()
+    """Lists that there was not room for to the end."""
+    heard: int = 0
+    """Bytes it took to say all this, and what was cut."""
+
+
+NOTHING = ServerOffer()
+
+
+class ListReadings:
+    """All lists of a server, read anew."""
+
+    def __init__(self, server: str, place: RoomPlace, era: Era, before: ServerOffer, *, tasks: bool) -> None:
+        own = era.value if tasks else ""
+        known = before if (before.era, before.tasks) == (era, tasks) else NOTHING  # where it means another tool
+        self.tools = ListReading("tools", server, lambda wire: read_tool(wire, own), place, known.tools)
+        self.prompts = ListReading("prompts", server, read_prompt, place, before.prompts)
+        self.resources = ListReading("resources", server, read_resource, place, before.resources)
+        self.templates = ListReading("templates", server, read_template, place, before.templates)
+        self._era = era
+        self._tasks = tasks
+
+    def settle(self, instructions: str) -> ServerOffer:
+        lists = (self.tools, self.prompts, self.resources, self.templates)
+        cut = tuple(part for part, each in zip(PARTS, lists, strict=True) if each.is_full)
+        return ServerOffer(
+            self._era,
+            instructions,
+            self._tasks,
+            self.tools.settle(),
+            self.prompts.settle(),
+            self.resources.settle(),
+            self.templates.settle(),
+            cut,
+            sum(each.heard for each in lists),
+        )
+
+
+async def ask(session: Session, server: str, place: RoomPlace, before: ServerOffer) -> ServerOffer:
+    """Everything the server declares, and nothing it does not."""
+    peer = session.peer
+    readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks)
+    if peer.supports("tools"):
+        await _ask_for_tools(session, readings.tools)
+    if peer.supports("prompts"):
+        await _ask_for(session, server, "prompts/list", "prompts", readings.prompts)
+    if peer.supports("resources"):
+        await _ask_for(session, server, "resources/list", "resources", readings.resources)
+        await _ask_for(session, server, "resources/templates/list", "resourceTemplates", readings.templates)
+    return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])
+
+
+async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
+    """A server that declared nothing may well have none."""
+    try:
+        await session.read_list("tools/list", "tools", reading.take)
+    except JsonRpcFailure as refused:
+        if refused.error_code != METHOD_NOT_FOUND:
+            raise
+    reading.items = session.learn(reading.items)
+
+
+async def _ask_for(
+    session: Session,
+    server: str,
+    method: str,
+    member: str,
+    reading: ListReading[ForeignPrompt] | ListReading[ForeignResource] | ListReading[ForeignTemplate],
+) -> None:
+    """Beside the tools: a list that fails is left out, for the sake of the rest."""
+    if not reading.expects_some():
+        return
+    try:
+        await session.read_list(method, member, reading.take)
+    except (JsonRpcFailure, ProtocolFailure) as failed:
+        if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
+            log.warning("%s: %s failed, nothing of it is offered: %s", server, method, failed)
+        reading.drop()
+
+
+def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:
+    """The same as it was written down, as far as there is room for it now."""
+    readings = ListReadings(server, place, Era(written.era), NOTHING, tasks=written.tasks)
+    readings.tools.take_at_once(written.tools)
+    readings.prompts.take_at_once(written.prompts)
+    readings.resources.take_at_once(written.resources)
+    readings.templates.take_at_once(written.templates)
+    return readings.settle(written.instructions)
+
+
+def written(offered: ServerOffer, fingerprint: str, now: float) -> RememberedOffer:
+    return RememberedOffer(
+        fingerprint,
+        now,
+        "stateless" if offered.era is Era.STATELESS else "handshake",
+        list(_raw(offered.tools)),
+        list(_raw(offered.resources)),
+        list(_raw(offered.templates)),
+        list(_raw(offered.prompts)),
+        offered.instructions,
+        offered.tasks,
+    )
+
+
+def _raw(items: Sequence[Tool | ForeignPrompt | ForeignResource | ForeignTemplate]) -> Iterator[Raw]:
+    return (Raw(wire_of(item)) for item in items)
