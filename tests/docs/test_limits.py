@@ -28,6 +28,7 @@ NO_BOUNDS = {
     "clawft.delegate.flow.POLL_SECONDS": "how often to ask",
     "clawft.link.lines.PIPE_BYTES": "a wish to the system, to save wake-ups",
     "clawft.link.stdio_in.READ_BYTES": "a piece of work",
+    "clawft.app.status_socket.READ_BYTES": "a piece of work",
     "clawft.link.http_in.exchange.PIECE_BYTES": "a piece of work",
     "clawft.link.http_in.reader.SLICE_BYTES": "a piece of work",
     "clawft.link.http_out.fetch.CHUNK_BYTES": "a piece of work",

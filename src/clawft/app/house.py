@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -36,6 +37,7 @@ from clawft.store.leftovers import Leftovers
 
 if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.app.logins import Logins
+    from clawft.app.status_socket import FrontName, StatusSocket
     from clawft.config.edited_settings import EditedSettings
     from clawft.config.servers import Servers
     from clawft.delegate.desk import Desk
@@ -45,6 +47,9 @@ if TYPE_CHECKING:  # loaded with the first server, or editor, or task
     from clawft.upstream.pool import Pool
     from clawft.upstream.spec import UpstreamSpec
     from clawft.upstream.upstream import Upstream
+
+STATUS_AFTER_SECONDS = 0.3
+"""Whoever starts us waits for the first list, and not for what the person may ask later."""
 
 log = logging.getLogger("clawft")
 
@@ -57,6 +62,8 @@ class App:
         self.settings = settings
         self._outside = outside
         self._edited: EditedSettings | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._status: StatusSocket | None = None
         self.problems: list[str] = []
         self.approvals = Approvals(settings.home)
         self.files = ServerFiles(settings, lambda: self.pool, self.approvals, given_only=not outside)
@@ -289,9 +296,10 @@ class App:
 
     # ── from the first caller to the last ────────────────────────────────────────────────────────────────────────────
 
-    async def begin_serving(self) -> None:
-        """Servers start, and their files are followed from now on."""
+    async def begin_serving(self, front: FrontName) -> None:
+        """Servers start, their files are followed from now on, and the person may ask how they are."""
         self.files.follow()
+        self._timer = asyncio.get_running_loop().call_later(STATUS_AFTER_SECONDS, self._open_status, front)
         if self._outside:
             from clawft.config.edited_settings import EditedSettings  # loaded with the settings
 
@@ -300,6 +308,11 @@ class App:
         await self.start_servers()
         if self.settings.delegation.is_on:
             Thread(target=_warn_of_delegates, args=(self.desk,), name="delegates", daemon=True).start()
+
+    def _open_status(self, front: FrontName) -> None:
+        from clawft.app.status_socket import StatusSocket  # who only looks is not looked at
+
+        self._status = StatusSocket(self, front)
 
     async def serve_stdio(self) -> int:
         return await serve_stdio(self)
@@ -322,6 +335,10 @@ class App:
 
     async def close(self) -> None:
         """Nothing that happened is lost: servers and tasks end, the audit is written."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._status is not None:
+            await self._status.close()
         await self.files.close()
         if self._edited is not None:
             await self._edited.close()

@@ -28,7 +28,7 @@ _CROWDED = "too many requests in flight"
 async def serve_stdio(app: App) -> int:
     """Until stdin ends, nobody reads stdout, or a signal comes. Running calls get their time, then we leave."""
     stop = stop_signal(app.kill_servers)
-    await app.begin_serving()
+    await app.begin_serving("mcp-server")
     writer = LineWriter()
     caller = PipeCaller(app.gateway, app.caller, writer.write, writer.unread)
     reader = await open_stdio(caller.accept, writer)
@@ -54,7 +54,7 @@ async def serve_http(app: App, host: str, port: int, token: str | None, ready: C
     served = HttpApp(app.gateway, entrance.access, max_body=app.settings.max_body, rate=app.settings.rate)
     server = HttpServer(served.serve, limits=Limits(connections=room_for(Limits().connections)))
     stop = stop_signal(app.kill_servers)
-    await app.begin_serving()
+    await app.begin_serving("gateway")
     bound, bound_port = await server.start(host, port)
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{bound_port}{ENDPOINT}"
     entrance.opened(url)

@@ -87,6 +87,11 @@ def reconnect_folder(home: Path) -> Path:
     return home / "reconnect"
 
 
+def running_folder(home: Path) -> Path:
+    """Where every serving weft has a socket, to be asked how its servers are."""
+    return home / "running"
+
+
 def offers_folder(home: Path) -> Path:
     """Where running wefts say at which addresses they wait for logins."""
     return home / "logins"

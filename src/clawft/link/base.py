@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from clawft.errors import ClawftError, LinkError
+from clawft.link.faults import Faults
 from clawft.link.patience import Patience
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
 
@@ -86,6 +87,9 @@ class Link(Protocol):
     def refused_notice(self) -> str:
         """The last notification that the server did not take, for its status."""
         ...
+
+    @property
+    def faults(self) -> Faults: ...
 
     async def open(self, incoming: Incoming, lost: Lost) -> None: ...
 

@@ -19,6 +19,7 @@ import msgspec
 
 from clawft.errors import METHOD_NOT_FOUND, ClawftError, JsonRpcFailure, LinkClosed, LinkError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest
+from clawft.link.faults import Faults
 from clawft.link.patience import Patience, within
 from clawft.wire import jsonrpc
 from clawft.wire.jsonrpc import Failure, Message, Notification, Request, Response
@@ -34,6 +35,7 @@ class MemoryLink:
     kind: LinkKind = "sdk"
     child = None
     refused_notice = ""
+    faults = Faults()
 
     def __init__(self, answers: Mapping[str, Scripted] | None = None) -> None:
         self.answers: dict[str, Scripted] = dict(answers or {})

@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 
 from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, ProtocolFailure, WireError
 from clawft.link.base import Incoming, LinkKind, Lost, OutgoingRequest, Waiter
+from clawft.link.faults import Faults
 from clawft.link.lines import LineReader, LineWriter, grow
 from clawft.link.patience import Patience
 from clawft.link.process import Child, Launch, Said, start
@@ -52,7 +53,7 @@ class StreamLink:
         self._closing = False
         self._broken: LinkError | None = None
         self._batches = False
-        self._bad_lines = 0
+        self._bad_lines = self._long_lines = 0
         self._noise = Noise()
         self._outputs: list[asyncio.ReadTransport] = []
         self._stdin: asyncio.WriteTransport | None = None
@@ -223,6 +224,7 @@ class StreamLink:
 
     def _take_long_line(self, line: TooLong) -> None:
         """Whoever waits for it has failed; where that cannot be told, all have: it may be the answer to any of them."""
+        self._long_lines += 1
         answered = jsonrpc.likely_answer(line.head)
         waiter = self._waiting.take(answered) if answered else None
         if waiter is not None and not waiter.done():
@@ -259,9 +261,8 @@ class StreamLink:
             self.child.kill()
 
     @property
-    def dropped(self) -> int:
-        """Answers that nobody waited for."""
-        return self._waiting.dropped
+    def faults(self) -> Faults:
+        return Faults(self._waiting.dropped, self._bad_lines, self._long_lines, int(self._noise.paused))
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

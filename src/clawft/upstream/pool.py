@@ -78,6 +78,10 @@ class ServerStatus(Struct, frozen=True):
     """What holds its process, and what that leaves open."""
     cut: tuple[str, ...] = ()
     """Lists of its that there is no room for to the end."""
+    faults: Mapping[str, int] = {}
+    """What it did that it should not have, and how often."""
+    lost: str = ""
+    """Why it was lost the last time, though it may be back."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
 
@@ -264,6 +268,8 @@ class Pool:
             stderr=conceal(child.stderr.text()) if child is not None else "",
             sandbox=child.sandbox if child is not None else "",
             cut=upstream.answers.cut if upstream.answers is not None else (),
+            faults=upstream.faults.told(),
+            lost=upstream.last_loss,
             scope=spec.scope,
         )
 

@@ -20,6 +20,7 @@ from clawft.errors import (
     ProtocolFailure,
     SpawnFailed,
 )
+from clawft.link.faults import Faults
 from clawft.model import Era, Tool
 from clawft.store.concealed_secrets import conceal
 from clawft.upstream.backoff import Backoff
@@ -86,6 +87,9 @@ class Upstream:
         """Set when the first try to connect has ended, well or not."""
         self.state = ServerState.DISABLED
         self.error = ""
+        self.last_loss = ""
+        """Why it was lost the last time; it may be back since."""
+        self._earlier_faults = Faults()
         self.challenge = ""
         """What it said when it wanted a login."""
         self.login_url = ""
@@ -112,6 +116,11 @@ class Upstream:
     @property
     def answers(self) -> ServerOffer | None:
         return self.lists.answers
+
+    @property
+    def faults(self) -> Faults:
+        """What it did wrong, in this session and those before."""
+        return self._earlier_faults.plus(self.session.faults) if self.session is not None else self._earlier_faults
 
     @property
     def logs_per_request(self) -> bool:
@@ -198,7 +207,7 @@ class Upstream:
             if error is None:
                 await self._close_session()
                 continue
-            self.error = words_of(error)
+            self.error = self.last_loss = words_of(error)
             wait = self._judge(error)
             if wait is None or not self._callers:
                 self._surroundings.slots.leave(self)
@@ -294,6 +303,7 @@ class Upstream:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         if session is not None:
+            self._earlier_faults = self._earlier_faults.plus(session.faults)
             await session.close()
 
     # ── what it offers ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -296,7 +296,7 @@ async def test_a_window_that_fetches_its_calls_refuses_stale_and_foreign_invitat
     planted.write_text(json.dumps({**told, "url": f"http://127.0.0.1:{port}"}))
     planted.chmod(0o644)
     (home / "ide" / "gateway-3-link.json").symlink_to(planted)
-    async with started(tmp_path, **{"clawft.channel": "poll"}) as (vscode, home, project):
+    async with trap, started(tmp_path, **{"clawft.channel": "poll"}) as (vscode, home, project):
         browser = await vscode.browser()
         await browser.open("one", project)
         async with agent(project, home, seconds=SECONDS, patience=BUSY_S) as ours:
@@ -305,8 +305,6 @@ async def test_a_window_that_fetches_its_calls_refuses_stale_and_foreign_invitat
             edited = await ours.ide("edit", path="main.ts", save=True, **REPAIR)
             assert not edited["dirty"]
             assert "+ name;" in (project / "main.ts").read_text()
-    trap.close()
-    await trap.wait_closed()
     assert visits == [], "a file that others could have written leads nowhere"
 
 

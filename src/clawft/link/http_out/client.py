@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from clawft.errors import LinkClosed, LinkRefused, NeedsAuth, WireError
+from clawft.link.faults import Faults
 from clawft.link.share.noise import Noise
 from clawft.wire import jsonrpc
 from clawft.wire.framing import DEFAULT_LIMIT
@@ -215,8 +216,12 @@ class ClientLink:
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._noise = Noise()
         self._batches = False
-        self._bad_events = 0
+        self._bad_events = self._long_events = self._unasked = 0
         self.refused_notice = ""
+
+    @property
+    def faults(self) -> Faults:
+        return Faults(self._unasked, self._bad_events, self._long_events, int(self._noise.paused))
 
     def settled(self, revision: str) -> None:
         self._batches = REVISIONS[revision].batches

@@ -108,6 +108,9 @@ class HttpLink(ClientLink):
         except (SessionLost, NeedsAuth) as gone:
             self._lose(gone)
             raise
+        except MessageTooLong:
+            self._long_events += 1
+            raise
         finally:
             self._ids.close(id)
 
@@ -292,6 +295,8 @@ class HttpLink(ClientLink):
                 self._incoming(message, id)
             elif message is not None and id is not None and message.id == b"%d" % id:
                 return message
+            elif message is not None:
+                self._unasked += 1
             if pause := self._noise.heard(len(event.data), began):
                 await asyncio.sleep(pause)
         return None

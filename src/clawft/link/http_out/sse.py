@@ -201,10 +201,12 @@ class SseLink(ClientLink):
         waiter = self._waiting.take(message.id)
         if waiter is not None and not waiter.done():
             waiter.set_result(message)
+        self._unasked += waiter is None
         return waiter is not None
 
     def _spoil(self, head: bytes, error: MessageTooLong) -> None:
         """An answer that was too long; where it cannot be told whose it was, it may have been anybody's."""
+        self._long_events += 1
         answered = jsonrpc.likely_answer(head)
         if answered:
             self._fail(answered, error)

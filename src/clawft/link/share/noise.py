@@ -32,6 +32,8 @@ class Noise:
         self._left = AT_ONCE_SECONDS
         self._seen = _clock()
         self._share = SHARE
+        self.paused = 0.0
+        """Seconds, all pauses together."""
 
     def heard(self, size: int, began: float) -> float:
         """Something of `size` bytes was heard, and dealt with since `began`: how long not to listen now, often 0."""
@@ -43,6 +45,7 @@ class Noise:
             return 0.0
         self._share = SHARE / self._count_noisy(now)
         pause = (AT_ONCE_SECONDS - self._left) / self._share
+        self.paused += pause
         self.noisy[self] = now + pause + NOISY_SECONDS
         return pause
 

@@ -29,6 +29,7 @@ from clawft.errors import (
     RequestTimeout,
 )
 from clawft.link.base import Link, OutgoingRequest, Posting
+from clawft.link.faults import Faults
 from clawft.link.patience import Patience
 from clawft.link.share.load import LARGE, QUESTIONS, Load
 from clawft.model import Era, Tool
@@ -96,6 +97,7 @@ class Session:
         self._listener = listener
         self._capabilities = dict(capabilities or {})
         self._answering: dict[bytes, asyncio.Task[None]] = {}
+        self._refused = 0
         self.peer = Peer(Era.HANDSHAKE, NEWEST_HANDSHAKE)
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,6 +308,11 @@ class Session:
         except JsonRpcFailure:
             return  # an error is an answer; of the other era it is none: each of its servers knows `server/discover`
 
+    @property
+    def faults(self) -> Faults:
+        """What the server did wrong in this session."""
+        return self.link.faults.plus(Faults(refused=self._refused))
+
     async def close(self) -> None:
         answering = tuple(self._answering.values())
         for task in answering:
@@ -323,7 +330,7 @@ class Session:
         if message.id in self._answering:
             return  # the one that came first is being answered under this id
         load = self._take_on(len(message.params))
-        work = self.link.answer(_too_many(message.id)) if load is None else self._answer(message, stream)
+        work = self._answer(message, stream) if load is not None else self._refuse_flood(message.id)
         id = message.id  # of the message no more is kept than that
         task = self._answering[id] = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(lambda task: self._answered(id, load, task))
@@ -355,22 +362,29 @@ class Session:
     async def _answer(self, request: Request, stream: int | None) -> None:
         await self.link.answer(await self._answer_to(request, stream))
 
+    async def _refuse_flood(self, id: bytes) -> None:
+        await self.link.answer(self._refusal(id, INTERNAL_ERROR, _too_many()))
+
+    def _refusal(self, id: bytes, code: int, why: str) -> bytes:
+        self._refused += 1
+        return jsonrpc.failure(id, code, why)
+
     async def _answer_to(self, request: Request, stream: int | None) -> bytes:
         if request.method == "ping":
             return jsonrpc.result(request.id, b"{}")
         if self.peer.era is Era.STATELESS:
-            return jsonrpc.failure(request.id, METHOD_NOT_FOUND, "servers of this era send no requests")
+            return self._refusal(request.id, METHOD_NOT_FOUND, "servers of this era send no requests")
         try:
             return jsonrpc.result(request.id, _encode(await self._listener.asked(request, stream)))
         except JsonRpcFailure as refused:
-            return jsonrpc.failure(request.id, refused.error_code, refused.message)
+            return self._refusal(request.id, refused.error_code, refused.message)
         except ClawftError as failed:
-            return jsonrpc.failure(request.id, failed.code, str(failed))
+            return self._refusal(request.id, failed.code, str(failed))
 
 
-def _too_many(id: bytes) -> bytes:
+def _too_many() -> str:
     most = f"{MAX_QUESTIONS} questions of one server, or {QUESTIONS.limit // 2} bytes of them"
-    return jsonrpc.failure(id, INTERNAL_ERROR, f"busy: {most}, may wait for an answer")
+    return f"busy: {most}, may wait for an answer"
 
 
 def _speaks_none() -> NoReturn:

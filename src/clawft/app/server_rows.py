@@ -1,0 +1,169 @@
+"""How each server is, one row for each: those that run or should, and those that are off, wait, or cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clawft.catalog.surface import BYTES_PER_TOKEN
+from clawft.config.places import offers_folder
+
+if TYPE_CHECKING:
+    from clawft.app.house import App
+    from clawft.config.layers import FoundServer
+    from clawft.upstream.pool import ServerStatus
+
+
+class ServerRow(Struct, frozen=True):
+    """One server, as `weft servers status` shows it. One that does not run has no more than the first lines."""
+
+    name: str
+    state: str
+    era: str | None = None
+    revision: str | None = None
+    transport: str | None = None
+    tools: int | None = None
+    tokens: int | None = None
+    restarts: int | None = None
+    pid: int | None = None
+    memory: int | None = None
+    """Resident bytes, of everything it has started too."""
+    error: str = ""
+    login: str | None = None
+    server: str | None = None
+    origin: str = ""
+    trust: str | None = None
+    sandbox: str | None = None
+    left_out: str | None = None
+    withheld: int | None = None
+    faults: Mapping[str, int] | None = None
+    """What it did that it should not have, and how often."""
+    lost: str | None = None
+    """Why it was lost the last time, though it may be back."""
+    next: str = ""
+    stderr: str | None = None
+    weft: int | None = None
+    """The process that runs it; None if it was started for a look."""
+
+
+async def server_rows(app: App, here: Path) -> list[ServerRow]:
+    """`here`: where the person types the commands that a row proposes."""
+    if not app.files.name_any:
+        return []
+    return [*_running_rows(app), *await asyncio.to_thread(lambda: list(_idle_rows(app, here)))]
+
+
+def _running_rows(app: App) -> Iterator[ServerRow]:
+    for status in app.pool.status():
+        if status.name in app.servers.found and status.status != "disabled":
+            yield _running(app, status)
+
+
+def _idle_rows(app: App, here: Path) -> Iterator[ServerRow]:
+    """Programs are read for some of them, to see whether they are what was approved: not on the loop."""
+    servers = app.servers
+    for name, found in servers.found.items():
+        if not found.spec.enabled:
+            yield ServerRow(name, "disabled", origin=str(found.origin))
+    for name, found in servers.waiting.items():
+        yield ServerRow(name, "waiting", error=_waits(app, found), origin=str(found.origin), next=_grant(found, here))
+    for name, refused in servers.refused.items():
+        yield ServerRow(name, "failed", error=str(refused.error), origin=refused.file)
+
+
+def _waits(app: App, found: FoundServer) -> str:
+    from clawft.config.servers import told  # loaded with the servers
+
+    changed = app.files.has_changed(found)
+    why = f"is not what you approved (weft approvals diff {found.spec.name}), and " if changed else ""
+    return f"{why}waits for approval to start {told(found.spec)}"
+
+
+def _grant(found: FoundServer, here: Path) -> str:
+    from clawft.config.launch_approval import grant_command  # loaded with the servers
+
+    return grant_command(found.spec.name, found, here)
+
+
+def _running(app: App, status: ServerStatus) -> ServerRow:
+    name, info = status.name, status.server_info
+    found = app.servers.found[name]
+    login, withheld = _login(app, status), _withheld(app, name)
+    return ServerRow(
+        name,
+        status.status,
+        era=status.era,
+        revision=status.revision,
+        transport=status.transport,
+        tools=len(status.tools),
+        tokens=sum(len(tool.wire) for tool in app.pool.find(name).tools) // BYTES_PER_TOKEN,
+        restarts=status.restarts,
+        pid=status.pid,
+        memory=memory(status.pid) if status.pid else None,
+        error=f"{status.error}; log in here: {login}" if login else status.error,
+        login=login,
+        server=" ".join(str(info[key]) for key in ("name", "version") if key in info),
+        origin=str(found.origin),
+        trust=found.spec.trust,
+        sandbox=status.sandbox,
+        left_out=_left_out(status),
+        withheld=withheld,
+        faults=status.faults,
+        lost=status.lost,
+        next=f"weft approvals diff {name}" if withheld else "",
+        stderr=status.stderr,
+    )
+
+
+def _withheld(app: App, name: str) -> int:
+    """How many of its definitions are not those that were approved."""
+    from clawft.model import Origin  # loaded with the servers
+
+    origin = Origin(name, name, trusted=app.servers.found[name].spec.trust == "trusted")
+    tools = (*app.offered(name).tools, *app.beside(name))
+    return sum(bool(app.approving.withheld(tool, origin, app.caller)) for tool in tools)
+
+
+def _left_out(status: ServerStatus) -> str:
+    """It offers more than we keep, and whose fault that is."""
+    if not status.cut:
+        return ""
+    return f"some of its {' and '.join(status.cut)}: it lists more than there is room for beside other servers"
+
+
+def _login(app: App, status: ServerStatus) -> str:
+    """Where to log in, if a running weft waits for that."""
+    if status.status != "needs-auth":
+        return ""
+    from clawft.provider.server.login_offers import offered  # only where a login is wanted
+
+    return offered(offers_folder(app.settings.home), status.name)
+
+
+def memory(leader: int) -> int | None:
+    """Resident bytes of everything in the session this child leads: `npx` is small, what it starts is not."""
+    try:
+        processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return None
+    return sum(_resident(pid) for pid in processes if _session(pid) == leader) or None
+
+
+def _session(pid: int) -> int:
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0  # gone in the meantime
+    return int(told[3])
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

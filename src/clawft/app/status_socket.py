@@ -1,0 +1,211 @@
+"""Where a serving weft is asked how its servers are, and how others find it.
+
+A socket in a folder of the home that is closed to other users. One line asks, one document answers. It tells and does
+nothing: whatever changes a running weft is a file that the person owns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+
+from clawft.app.server_rows import ServerRow, server_rows
+from clawft.config.places import is_json, running_folder
+from clawft.store.home import PRIVATE_FILE, private_dir
+
+if TYPE_CHECKING:
+    from clawft.app.house import App
+
+ANSWER_SECONDS = 5.0
+MAX_QUESTION_BYTES = 16 * 1024
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+READ_BYTES = 64 * 1024
+MAX_ASKING = 4
+"""At a time; one more is sent away."""
+MAX_WEFTS = 100
+"""Looked at, of those that left a socket."""
+
+FrontName = Literal["mcp-server", "gateway"]
+
+log = logging.getLogger("clawft")
+
+
+class StatusQuestion(Struct, frozen=True):
+    here: str
+    """Where the person is."""
+
+
+class RunningWeft(Struct, frozen=True):
+    """A weft that serves, and how its servers are."""
+
+    pid: int
+    front: FrontName
+    workspace: str
+    agent: str
+    started: float
+    given: str = ""
+    """A mark of the servers that its command line brought; the words may hold secrets."""
+    servers: tuple[ServerRow, ...] = ()
+
+
+def mark_of(mcp_config: Sequence[str]) -> str:
+    """The same for the same words of `--mcp-config`, wherever they were typed; empty for none."""
+    whole = [text if is_json(text) else str(Path(text).expanduser().absolute()) for text in mcp_config]
+    return sha256("\0".join(whole).encode()).hexdigest() if whole else ""
+
+
+class StatusSocket:
+    def __init__(self, app: App, front: FrontName) -> None:
+        self._app = app
+        self._front: FrontName = front
+        self._started = time.time()
+        self._asking = 0
+        self._server: asyncio.Server | None = None
+        self._path = running_folder(app.settings.home) / f"{os.getpid()}-{os.urandom(4).hex()}.sock"
+        self._opening = asyncio.get_running_loop().create_task(self._open(), name="status socket")
+
+    async def _open(self) -> None:
+        """Nothing depends on it: where it cannot be had, nobody is told how our servers are."""
+        try:
+            folder = private_dir(self._path.parent)
+            _remove_abandoned(folder)
+            self._server = await asyncio.start_unix_server(
+                self._answer, sock=_listening(self._path), limit=MAX_QUESTION_BYTES
+            )
+        except (OSError, AttributeError, NotImplementedError) as failed:  # Windows has none
+            log.info("nobody can ask how our servers are: %s", failed)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._asking += 1
+        try:
+            if self._asking <= MAX_ASKING:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    question = msgspec.json.decode(await reader.readuntil(), type=StatusQuestion)
+                    writer.write(msgspec.json.encode(await self._status(question)))
+                    await writer.drain()
+        except (OSError, EOFError, ValueError, TimeoutError, asyncio.LimitOverrunError) as failed:
+            log.debug("a question about our servers was not answered: %s", failed)
+        finally:
+            self._asking -= 1
+            writer.close()
+
+    async def _status(self, question: StatusQuestion) -> RunningWeft:
+        settings = self._app.settings
+        rows = await server_rows(self._app, Path(question.here))
+        return RunningWeft(
+            os.getpid(),
+            self._front,
+            str(settings.workspace),
+            settings.agent,
+            self._started,
+            mark_of(settings.mcp_config),
+            tuple(msgspec.structs.replace(row, weft=os.getpid()) for row in rows),
+        )
+
+    async def close(self) -> None:
+        self._opening.cancel()
+        await asyncio.gather(self._opening, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+
+
+# ── finding them ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def running_wefts(home: Path, question: StatusQuestion) -> list[RunningWeft]:
+    """Those of this home that answer, in the order they began."""
+    sockets = _sockets(running_folder(home))
+    answers = await asyncio.gather(*(_ask(path, question) for path in sockets))
+    return sorted((weft for weft in answers if weft is not None), key=lambda weft: weft.started)
+
+
+async def _ask(path: Path, question: StatusQuestion) -> RunningWeft | None:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_unix_connection(sock=_connected(path))
+            try:
+                writer.write(msgspec.json.encode(question) + b"\n")
+                return msgspec.json.decode(await _read_all(reader), type=RunningWeft)
+            finally:
+                writer.close()
+    except (OSError, ValueError, TimeoutError):
+        return None
+
+
+async def _read_all(reader: asyncio.StreamReader) -> bytes:
+    answer = bytearray()
+    while chunk := await reader.read(READ_BYTES):
+        answer += chunk
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise ValueError(f"more than {MAX_ANSWER_BYTES} bytes about servers")
+    return bytes(answer)
+
+
+def _sockets(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.glob("*.sock"))[:MAX_WEFTS]
+    except OSError:
+        return []
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Left by those that were killed: nobody listens there any more."""
+    for path in _sockets(folder):
+        try:
+            _connected(path).close()
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            continue
+
+
+def _listening(path: Path) -> socket.socket:
+    ours = socket.socket(socket.AF_UNIX)
+    try:
+        with _reachable(path) as short:
+            ours.bind(short)
+        path.chmod(PRIVATE_FILE)
+        ours.listen(MAX_ASKING)
+    except OSError:
+        ours.close()
+        raise
+    return ours
+
+
+def _connected(path: Path) -> socket.socket:
+    """At once or not at all: who does not take in those that wait is not waited for."""
+    ours = socket.socket(socket.AF_UNIX)
+    ours.setblocking(False)
+    try:
+        with _reachable(path) as short:
+            ours.connect(short)
+    except OSError:
+        ours.close()
+        raise
+    return ours
+
+
+@contextmanager
+def _reachable(path: Path) -> Generator[str]:
+    """The same place in few words: the kernel takes about a hundred characters, and homes may have more."""
+    if sys.platform != "linux":
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)

@@ -1,0 +1,34 @@
+"""What a server did that it should not have, counted by kind. For its status; nothing is decided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+
+class Faults(Struct, frozen=True):
+    unasked: int = 0
+    unreadable: int = 0
+    too_long: int = 0
+    slowed: int = 0
+    """Seconds, all pauses together."""
+    refused: int = 0
+
+    def plus(self, more: Faults) -> Faults:
+        counts, others = msgspec.structs.astuple(self), msgspec.structs.astuple(more)
+        return Faults(*map(sum, zip(counts, others, strict=True)))
+
+    def told(self) -> Mapping[str, int]:
+        """In words, those that happened."""
+        return {words: count for kind, words in WORDS.items() if (count := getattr(self, kind))}
+
+
+WORDS = {
+    "unasked": "answers nobody waited for",
+    "unreadable": "messages that cannot be read",
+    "too_long": "messages too long",
+    "slowed": "seconds we listened less, as it says too much",
+    "refused": "questions refused",
+}
