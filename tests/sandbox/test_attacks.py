@@ -17,6 +17,7 @@ from clawft.link.process import Launch, start
 from clawft.sandbox.bounds import SandboxTable
 from clawft.sandbox.group import end
 from clawft.sandbox.probe import Means
+from clawft.upstream.cells import most_memory
 from tests.requirements import requirement
 from tests.sandbox import held
 from tests.sandbox.held import LEVELS, House, means
@@ -459,3 +460,23 @@ def _carries(process: psutil.Process, mark: str) -> bool:
         return mark in process.cmdline()
     except psutil.Error:
         return False
+
+
+TAKE_MEMORY = """
+import mmap, sys
+try:
+    mmap.mmap(-1, int(sys.argv[1]), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+except OSError as failed:
+    print(failed.strerror)
+else:
+    print("taken")
+"""
+
+
+@requirement("POOL-22")
+@pytest.mark.parametrize("level", [*LEVELS, "free"])
+def test_one_process_of_a_server_does_not_take_all_memory(house: House, level: str) -> None:
+    """It is asked for and not touched: the machine has it for itself all the time."""
+    for much, allowed in ((most_memory() // 2, True), (most_memory() + 1024 * 1024, level == "free")):
+        ran = house.run(level, [sys.executable, "-c", TAKE_MEMORY, str(much)])
+        assert ran.stdout.strip() == ("taken" if allowed else "Cannot allocate memory"), ran

@@ -12,7 +12,7 @@ from tests.requirements import requirement
 from tests.security.siege import honest
 from tests.servers.pipe import Json, Pipe, mcp_server, modern_meta, request, text_of
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]  # real processes, and a moment that a busy machine may miss
 
 SILENT: Json = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
 PATIENT_S = 15.0

@@ -39,6 +39,12 @@ def back(limits: Sequence[str], leaves: Sequence[str] = ()) -> tuple[str, ...]:
     return (SHELL, "-c", " && ".join((*limits, _BACK)), _NAME, *cleaned)
 
 
+def with_memory(back: Sequence[str], most: int) -> tuple[str, ...]:
+    """The same words, with a bound in bytes on the memory of the command."""
+    shell, option, line, *rest = back
+    return (shell, option, f"ulimit -d {most // 1024} && {line}", *rest)
+
+
 def limiting(files: tuple[int, int], tasks: int | None) -> list[str]:
     """The limits as a shell sets them. Of processes they do not agree on the letter."""
     counted = [] if tasks is None else [f"{{ ulimit -p {tasks} 2>/dev/null || ulimit -u {tasks}; }}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from clawft.sandbox.bounds import MOVED, SECRETS, FoldersAround, SandboxTable, b
 from clawft.sandbox.cell import OPENING, Cell
 from clawft.sandbox.home_places import is_shared, runs_later
 from clawft.sandbox.means import means
+from clawft.sandbox.probe import hard_limit
 from clawft.sandbox.program import folders_of, leads_out
 from clawft.sandbox.settled_rules import present_in
 from clawft.store.home import private_dir
@@ -21,6 +23,10 @@ from clawft.upstream.spec import UpstreamSpec
 
 WORKSPACE = "workspace"
 """The scope of servers that a file in the workspace names: what they name outside of it is not theirs to open."""
+
+
+MEMORY_SHARE = 2
+"""Of the machine's memory, for one process of a server: one in so many parts."""
 
 
 class Cells:
@@ -33,8 +39,9 @@ class Cells:
 
     def cell(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> Cell:
         bounds = bounds_of(spec.sandbox, self.around(spec, argv, cwd))
-        lasting = None if bounds is None else msgspec.structs.replace(bounds, home=self._home)
-        return Cell(lasting, means(self._state / "cache"))
+        if bounds is not None:
+            bounds = msgspec.structs.replace(bounds, home=self._home, memory=most_memory())
+        return Cell(bounds, means(self._state / "cache"))
 
     def around(self, spec: UpstreamSpec, argv: Sequence[str], cwd: str) -> FoldersAround:
         home = self._home
@@ -72,6 +79,14 @@ class Cells:
         folder = self._state / "sandbox" / folder_name(name)
         private_dir(folder)
         return folder
+
+
+@cache
+def most_memory() -> int:
+    """For one process of a server: half of what this machine has, so that no single one takes it all."""
+    if sys.platform != "linux":
+        return 0
+    return hard_limit("RLIMIT_DATA", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MEMORY_SHARE)
 
 
 def _moved(spec: UpstreamSpec) -> Iterator[str]:
