@@ -246,6 +246,7 @@ class App:
     @cached_property
     def pool(self) -> Pool:
         """All servers; made when the first is wanted, because most of the client side is loaded with it."""
+        from clawft.app.missing_servers import MissingServers
         from clawft.provider.server.question.parked_calls import Park
         from clawft.provider.server.upstreams import PersonalLogins, UpstreamProviders
         from clawft.upstream.cells import Cells
@@ -265,6 +266,7 @@ class App:
         people = PersonalLogins(settings.auth_issuer, self._login_of)
         pool.news.offer_changed.listen(lambda upstream, _: self.approving.forget(upstream.spec.name))
         pool.news.state_changed.listen(self._state_changed)
+        MissingServers(pool, self._own)
         UpstreamProviders(pool, gateway, Park(settings.question_seconds), gateway.folders.ask, people)
         gateway.newcomers = pool.newcomers
         gateway.looked = pool.renew

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clawft.config.follow import ServerFiles
 from clawft.gateway.core import Gateway
@@ -29,7 +29,7 @@ class OwnTools:
         from clawft.builtin.resources import resource_tools
 
         self._provider = provider
-        self._files.waiting_changed = lambda: self._offer_start(provider)
+        self._files.waiting_changed = self._offer_start
         provider.add(read_result_tool(leftovers))
         for function in resource_tools(self._gateway.resources.owned, self._read, self._is_server):
             provider.add(function)
@@ -41,17 +41,22 @@ class OwnTools:
         listed = self._gateway.tools.listed(caller)
         return name in self._files.servers.found or any(entry.origin.server == name for entry in listed)
 
-    def _offer_start(self, provider: FunctionProvider) -> None:
+    def _offer_start(self) -> None:
         """A tool that asks the person about servers that wait, for as long as there are some."""
         from clawft.builtin.start_server import NAME, start_server_tool  # few workspaces name servers
 
-        waits = bool(self._files.servers.waiting)
-        if waits is any(tool.name == NAME for tool in provider.list_tools()):
+        start = start_server_tool(self._files.waiting_launches, self._files.approve_launch)
+        self.offer(NAME, start if self._files.servers.waiting else None)
+
+    def offer(self, name: str, function: Callable[..., Any] | None) -> None:
+        """A tool that is not always there; None: it is not there now."""
+        provider = self._provider
+        if provider is None or (function is not None) is any(tool.name == name for tool in provider.list_tools()):
             return
-        if waits:
-            provider.add(start_server_tool(self._files.waiting_launches, self._files.approve_launch))
+        if function is not None:
+            provider.add(function)
         else:
-            provider.remove(NAME)
+            provider.remove(name)
 
     def offer_search(self) -> None:
         """The pair of tools that find and call the others; listed only where it takes their place."""

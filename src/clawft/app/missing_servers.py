@@ -1,0 +1,49 @@
+"""Servers that are missing, and the tool that tells an agent of them for as long as there are some."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clawft.app.own_tools import OwnTools
+from clawft.upstream.state import ServerState
+
+if TYPE_CHECKING:  # most gateways miss none
+    from clawft.builtin.missing_servers import MissingServer
+    from clawft.upstream.pool import Pool
+    from clawft.upstream.upstream import Upstream
+
+COMMANDS = {ServerState.FAILED: "weft servers test", ServerState.NEEDS_AUTH: "weft auth login"}
+"""For the states in which a server has no tools to call: what the person types before its name."""
+
+
+class MissingServers:
+    def __init__(self, pool: Pool, own: OwnTools) -> None:
+        self._pool = pool
+        self._own = own
+        self._offered = False
+        pool.news.state_changed.listen(self._state_changed)
+        pool.news.removed.listen(self._state_changed)
+
+    def _state_changed(self, upstream: Upstream) -> None:
+        """Whoever comes and goes while none is missing costs nothing here."""
+        if not self._offered and upstream.state not in COMMANDS:
+            return
+        wanted = any(each.state in COMMANDS for each in self._pool)
+        if wanted is not self._offered:
+            self._offered = wanted
+            self._offer(wanted)
+
+    def _offer(self, wanted: bool) -> None:
+        from clawft.builtin.missing_servers import NAME, missing_servers_tool  # see above
+
+        self._own.offer(NAME, missing_servers_tool(self._missing) if wanted else None)
+
+    def _missing(self) -> list[MissingServer]:
+        return [_missing(upstream) for upstream in self._pool if upstream.state in COMMANDS]
+
+
+def _missing(upstream: Upstream) -> MissingServer:
+    from clawft.builtin.missing_servers import WHY_CHARS, MissingServer  # see above
+
+    name, state = upstream.spec.name, upstream.state
+    return MissingServer(name, state.value, upstream.error[:WHY_CHARS], f"{COMMANDS[state]} {name}")
