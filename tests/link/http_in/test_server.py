@@ -7,7 +7,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from clawft.link.http_in import sent_ahead
 from clawft.link.http_in.answer import frame
+from clawft.link.http_in.exchange import HttpExchange
 from clawft.link.http_in.head import Head, Refusal, read_head
 from clawft.link.http_in.protocol import Connection
+from clawft.link.http_in.roster import LEAVING
 from clawft.link.http_in.server import App, HttpServer, Limits, Receive, Scope, Send, of_asgi
 from tests.requirements import requirement
 
@@ -935,6 +937,43 @@ async def test_calls_that_take_long_give_way_among_those_who_came_last() -> None
             assert (await late.answer())[0] == 200
         (gone,) = cancelled
         assert status_of(await lines[int(gone[1:])].rest()) == 503
+
+
+@requirement("SHELL-19", "QUAL-12")
+async def test_a_crowd_of_newcomers_does_not_come_in_for_one_that_gives_way() -> None:
+    """Whoever gave way is there for a moment still, and must not be sent off again for each of the others."""
+    begun: list[HttpExchange] = []
+
+    async def listen(exchange: HttpExchange) -> None:
+        begun.append(exchange)
+        exchange.listen()
+        await exchange.send({"type": "http.response.start", "status": 200})
+        await exchange.send({"type": "http.response.body", "body": b"news", "more_body": True})
+        left = asyncio.Event()
+        exchange.tell_when_gone(left.set)
+        await left.wait()
+
+    places, most = 16, 0
+    server = HttpServer(listen, limits=Limits(connections=places, give_way_seconds=SOON, outside_seconds=PATIENCE))
+    address = await server.start()
+    with ExitStack() as clients:
+
+        def ask() -> None:
+            client = clients.enter_context(socket.create_connection(address))
+            client.sendall(GET)
+
+        for _ in range(places):
+            ask()
+        await asyncio.sleep(2 * SOON)  # until they have listened for long enough
+        assert len(begun) == places
+        for _ in range(2 * places):
+            ask()  # without a turn of the loop, so that all of them come at once
+        async with asyncio.timeout(PATIENCE):
+            while len(begun) < places + places // 2:
+                most = max(most, server.connections)
+                await asyncio.sleep(0)
+        await server.stop(0.0)
+    assert most <= places + places // LEAVING
 
 
 @requirement("SHELL-19", "QUAL-12")

@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
         self.client: Address | None = None
         self.home = ""
         """Whose connection it is, where that is counted."""
-        self.is_guest = self.outside = False
+        self.is_guest = self.outside = self.gives_way = False
         self.server: Address | None = None
         self.current: HttpExchange | None = None
         self.task: asyncio.Task[None] | None = None
@@ -320,29 +320,37 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def wanting(self) -> float:
-        """Seconds without a whole request; -1 where one is being answered, or the end has come already."""
-        if self._close_by or self._gone:
+        """Seconds without a whole request; less than none where one is being answered, or the end has come already.
+
+        Who has not taken an answer yet gets longer.
+        """
+        if self._close_by or self._gone or self.gives_way:
             return -1.0
         if self.current is None:
-            return self._now() - max(self._head_since or self._heard, self._idle_since)
+            untaken = IDLE_SECONDS if self._transport.get_write_buffer_size() else 0.0
+            return self._now() - max(self._head_since or self._heard, self._idle_since) - untaken
         if self._reader.reading is not self.current or self._paused_at or self.current.expects:
             return -1.0
         return self._now() - self.current.began
 
     def listening(self) -> float:
         """Seconds since it began to listen for news; -1 where it waits for an answer."""
-        return self._now() - self.current.began if self.current is not None and self.current.listens else -1.0
+        if self.current is None or not self.current.listens or self.gives_way:
+            return -1.0
+        return self._now() - self.current.began
 
     def overstaying(self) -> float:
         """Seconds that the request of a guest takes, who may have left already; -1 where there is none."""
-        if not self.is_guest or self.current is None or not self.current.whole or self._close_by:
+        if not self.is_guest or self.current is None or not self.current.whole or self._close_by or self.gives_way:
             return -1.0
         return self._now() - self.current.began
 
     def give_way(self) -> None:
-        if self.current is None:
+        overstays = self.overstaying() >= 0
+        self.gives_way = True
+        if self.current is None and not self._transport.get_write_buffer_size():
             self._close()
-        elif self.overstaying() < 0:
+        elif self.current is None or not overstays:
             self._transport.abort()
         elif self.current.refuse(OUT):
             self._cancel()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # which knows its roster
 
 GUESTS: Final = 16
 """One connection in so many is for those who come when all others are taken, with requests that take long."""
+LEAVING: Final = 4
+"""For so many connections, one more may be here that has given way and is not gone yet."""
 FULL: Final = Refusal(503, "too many connections are open; try again later")
 WAITS: Final = Refusal(503, "wait")
 """Never said: it may still come in."""
@@ -34,6 +36,7 @@ class ConnectionRoster:
         self.loop = asyncio.get_running_loop()
         self.connections: set[Connection] = set()
         self._of_one: Counter[str] = Counter()
+        self._leaving = 0
         self.held = HeldBytes()
         self.turns = LoopTurns(self.loop)
         self.stopping = False
@@ -51,7 +54,7 @@ class ConnectionRoster:
         home = connection.home
         if home and self._of_one[home] >= self.limits.connections_of_one:
             return FULL_OF_YOU
-        if self.stopping or (len(self.connections) >= self.limits.connections and not self._make_room()):
+        if self.stopping or not self._has_place():
             return FULL
         most = self.limits.connections
         connection.is_guest = len(self.connections) >= most - most // GUESTS
@@ -59,6 +62,13 @@ class ConnectionRoster:
         if home:
             self._of_one[home] += 1
         return None
+
+    def _has_place(self) -> bool:
+        """Is one free, or can it be made? Those that gave way count until they are gone, beyond a few."""
+        here, most = len(self.connections), self.limits.connections
+        if here >= most + max(1, most // LEAVING):
+            return False
+        return here - self._leaving < most or self._make_room()
 
     def _make_room(self) -> bool:
         """The connection that has been without a whole request for longest gives way; else one that only listens; else
@@ -76,6 +86,7 @@ class ConnectionRoster:
         last = max(self.connections, key=seconds_of, default=None)
         if last is None or seconds_of(last) < least:
             return False
+        self._leaving += 1
         last.give_way()
         return True
 
@@ -91,6 +102,7 @@ class ConnectionRoster:
             self._porch.leave(connection)
         if connection in self.connections:
             self.connections.remove(connection)
+            self._leaving -= connection.gives_way
             self._leave_home(connection.home)
         if not self.connections:
             self.empty.set()
