@@ -54,7 +54,9 @@ class Issuer:
         short = described(self.short, "short")
         encrypting = {**described(self.stranger, "encrypting"), "key_ops": ["encrypt"]}
         secret = {"kty": "oct", "k": encoded(SECRET), "kid": "secret", "alg": "RS256"}
-        return [short, encrypting, secret, {"kty": "RSA", "n": 5, "e": []}, {"kty": {}}, {"kty": "EC", "crv": 5}, None]
+        unsigned = {**described(self.stranger, "unsigned"), "alg": "none"}
+        odd: list[Any] = [{"kty": "RSA", "n": 5, "e": []}, {"kty": {}}, {"kty": "EC", "crv": 5}, None]
+        return [short, encrypting, secret, unsigned, *odd]
 
     async def respond(self, asked: Asked) -> web.StreamResponse:
         if self.failing:

@@ -212,7 +212,7 @@ def read_key(described: Mapping[str, Any]) -> PyJWK | None:
         return None
     try:
         key = jwt.PyJWK(dict(described))
-    except (jwt.PyJWTError, ValueError, TypeError):
+    except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError):  # the last of them for `alg` none
         return None
     return key if key.key_type != "RSA" or key.key.key_size >= MIN_RSA_BITS else None
 
