@@ -102,6 +102,23 @@ async def test_a_token_opens_the_door(authorization: str, let_in: bool) -> None:
 
 
 @requirement("SHELL-19")
+@pytest.mark.parametrize(
+    ("authorization", "told", "error"),
+    [
+        ("Bearer of-another-home", b"this token is not the gateway's", 'error="invalid_token"'),
+        ("Basic s3cret", b"a bearer token is required", ""),
+        ("", b"a bearer token is required", ""),
+    ],
+)
+async def test_a_wrong_token_is_told_from_a_missing_one(authorization: str, told: bytes, error: str) -> None:
+    async with http(server(), Access(with_token("s3cret", Caller("ada")), LOOPBACK_HOSTS)) as client:
+        answer = await client.start("POST", b"{}", {**POSTED, "authorization": authorization}).whole()
+        assert answer.body.startswith(told)
+        assert b"weft gateway" in answer.body
+        assert answer.headers["www-authenticate"].partition(", ")[2] == error
+
+
+@requirement("SHELL-19")
 @pytest.mark.parametrize("authorization", ["", "Bearer", "Bearer ", "Bearer x", "Basic "])
 async def test_an_empty_token_opens_it_to_nobody(authorization: str) -> None:
     async with http(server(), Access(with_token("", Caller("ada")), LOOPBACK_HOSTS)) as client:

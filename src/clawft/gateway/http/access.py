@@ -29,6 +29,7 @@ AccessAnswer = Caller | AccessRefusal | Awaitable[Caller | AccessRefusal]
 Authenticate = Callable[[Headers], AccessAnswer | None]
 """The caller these headers prove, why not, or None for a word of ours; to be awaited where somebody must be asked."""
 REALM = 'Bearer realm="clawft"'
+WHERE_IT_IS = "`weft gateway` prints the line that has it"
 
 
 class Access:
@@ -66,9 +67,14 @@ class Access:
 
     def caller(self, headers: Headers) -> AccessAnswer:
         found = self._authenticate(headers)
-        if found is None:
-            return AccessRefusal(401, "a bearer token is required; `weft gateway` prints the line that has it", REALM)
-        return found
+        return _not_ours(headers) if found is None else found
+
+
+def _not_ours(headers: Headers) -> AccessRefusal:
+    """Who brings the token of another home, or an old one, should not look for a mistake in the header."""
+    if bearer_of(headers):
+        return AccessRefusal(401, f"this token is not the gateway's; {WHERE_IT_IS}", f'{REALM}, error="invalid_token"')
+    return AccessRefusal(401, f"a bearer token is required; {WHERE_IT_IS}", REALM)
 
 
 _PLACE = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]*)?")
