@@ -177,8 +177,18 @@ async def test_the_stream_of_a_session_carries_the_news_and_there_is_one() -> No
 async def test_a_get_must_take_events() -> None:
     async with http(server()) as client:
         session = await client.initialize()
-        headers = {**session.headers, "accept": "application/json"}
-        assert (await client.start("GET", headers=headers).whole()).status == 406
+        for accept in ("application/json", ""):
+            headers = {**session.headers, "accept": accept}
+            assert (await client.start("GET", headers=headers).whole()).status == 406
+
+
+@requirement("SHELL-19")
+@pytest.mark.parametrize("accept", ["text/event-stream;q=0.5", "TEXT/EVENT-STREAM", "text/*", "*/*"])
+async def test_a_get_takes_events_in_any_spelling(accept: str) -> None:
+    async with http(server()) as client:
+        session = await client.initialize()
+        stream = client.start("GET", headers={**session.headers, "accept": accept})
+        await stream.until(lambda: stream.status == 200)
 
 
 @requirement("RES-10", "SHELL-19")

@@ -143,6 +143,14 @@ def test_broken_json_is_a_parse_error(line: bytes) -> None:
         decode(line)
 
 
+@requirement("WIRE-06")
+@pytest.mark.parametrize("line", [b"[" * TOO_DEEP, b'{"jsonrpc":"2.0","id":1,"method":5,"params":' + b"[" * TOO_DEEP])
+def test_what_is_too_deep_is_told_in_our_words(line: bytes) -> None:
+    for read in (decode, jsonrpc.decode_batch) if line[:1] == b"[" else (decode,):
+        with pytest.raises(ParseError, match="nested too deeply"):
+            read(line)
+
+
 @requirement("WIRE-21", "SHELL-13")
 @pytest.mark.parametrize("half", [rb"\ud83d", rb"\uDC00 lone", rb"\ud83d\u0041"])
 def test_half_a_character_is_json_and_the_request_has_its_answer(half: bytes) -> None:

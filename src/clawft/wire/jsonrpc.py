@@ -186,8 +186,10 @@ def _misshapen(line: bytes, wrong: msgspec.ValidationError) -> ParseError | BadE
     """The decoder stops at the first wrong type; what follows may still be broken JSON, or have the id to answer to."""
     try:
         _any.decode(line)
-    except (msgspec.DecodeError, RecursionError) as broken:
+    except msgspec.DecodeError as broken:
         return ParseError(str(broken))
+    except RecursionError:
+        return _too_deep()
     try:
         read = _only_id.decode(line)
     except msgspec.DecodeError:
@@ -235,8 +237,10 @@ def decode_batch(line: bytes) -> list[bytes]:
         raise ParseError(f"a batch of more than {MAX_BATCH_BYTES} bytes", hint="send its messages one by one")
     try:
         members = _batch.decode(line)
-    except (msgspec.DecodeError, RecursionError) as wrong:
+    except msgspec.DecodeError as wrong:
         raise ParseError(str(wrong)) from None
+    except RecursionError:
+        raise _too_deep() from None
     if not 0 < len(members) <= MAX_BATCH:
         raise BadEnvelope(f"a batch has 1 to {MAX_BATCH} messages")
     return [bytes(member) for member in members]

@@ -170,7 +170,8 @@ class SessionDoor:
 
 
 def _takes_events(accept: bytes) -> bool:
-    return b"text/event-stream" in accept or b"*/*" in accept
+    accept = accept.lower()
+    return b"text/event-stream" in accept or b"text/*" in accept or b"*/*" in accept
 
 
 async def _pump(stream: EventStream, reader: int, visit: Visit) -> None:
