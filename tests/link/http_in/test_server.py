@@ -20,8 +20,10 @@ from clawft.link.http_in.answer import frame
 from clawft.link.http_in.exchange import HttpExchange
 from clawft.link.http_in.head import Head, Refusal, read_head
 from clawft.link.http_in.protocol import Connection
+from clawft.link.http_in.reader import SLICE_BYTES, RequestReader
 from clawft.link.http_in.roster import LEAVING
 from clawft.link.http_in.server import App, HttpServer, Limits, Receive, Scope, Send, of_asgi
+from clawft.link.http_in.turns import AT_ONCE
 from tests.requirements import requirement
 
 pytestmark = pytest.mark.slow  # waits for time-outs
@@ -977,6 +979,37 @@ async def test_a_crowd_of_newcomers_does_not_come_in_for_one_that_gives_way() ->
 
 
 @requirement("SHELL-19", "QUAL-12")
+async def test_bodies_in_crumbs_are_read_in_turn_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    slices, feed = [0], RequestReader.feed
+
+    def counted(reader: RequestReader, data: bytes | memoryview) -> int:
+        slices[-1] += 1
+        return feed(reader, data)
+
+    monkeypatch.setattr(RequestReader, "feed", counted)
+    body = bytes(ord("a") + number % 26 for number in range(12_000))
+    crumbs = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+    async def count_turns() -> None:
+        while True:
+            await asyncio.sleep(0)
+            slices.append(0)
+
+    async with AsyncExitStack() as stack:
+        _, port = await stack.enter_async_context(serving(echo))
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(20)]
+        counting = asyncio.create_task(count_turns())
+        for client in clients:
+            await client.say(head + crumbs)
+        for client in clients:
+            assert (await client.answer())[2] == b"POST / " + body
+        counting.cancel()
+    assert sum(slices) > 20 * len(crumbs) // SLICE_BYTES
+    assert max(slices) <= len(clients) + AT_ONCE  # one of each that begins, and a few of all that go on
+
+
+@requirement("SHELL-19", "QUAL-12")
 async def test_too_much_sent_ahead_by_all_is_refused_after_the_running_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sent_ahead, "MAX_HELD_BYTES", 100_000)
     go_on = asyncio.Event()
@@ -1138,6 +1171,7 @@ UVLOOP_TOO: list[Callable[[], Awaitable[None]]] = [
     test_connection_that_finds_no_place_waits_for_one_in_the_order_of_coming,
     test_who_waits_outside_is_turned_away_when_the_server_stops,
     test_calls_that_take_long_give_way_among_those_who_came_last,
+    test_a_crowd_of_newcomers_does_not_come_in_for_one_that_gives_way,
     test_stop_lets_the_running_request_end_and_closes_idle_connections,
     test_stop_ends_what_outlasts_the_grace,
 ]

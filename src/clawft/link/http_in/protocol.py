@@ -52,6 +52,8 @@ class Connection(asyncio.Protocol):
         self._ahead = Ahead(roster.held)
         self._paused_at = 0.0
         self._deaf = False
+        self._in_turn = False
+        """More of its body is read when it is its turn."""
         self._gone = False
         self._close_by = 0.0
         self._room: asyncio.Event | None = None
@@ -137,11 +139,24 @@ class Connection(asyncio.Protocol):
     def _feed(self, data: bytes | memoryview) -> None:
         reader = self._reader
         while data and not self._deaf:
-            if self.current is not None and reader.reading is not self.current:
+            if self._in_turn or (self.current is not None and reader.reading is not self.current):
                 self._hold(data)
                 return
             data = data[reader.feed(data) :]
             self._look()
+            if reader.crumbled and reader.reading is not None:
+                self._take_turns()
+
+    def _take_turns(self) -> None:
+        """What comes in crumbs is dear to read: a little of it, and then others first."""
+        self._in_turn = True
+        self._pause()
+        self._roster.turns.call(self._read_on)
+
+    def _read_on(self) -> None:
+        self._in_turn = False
+        self._resume()
+        self._feed(self._ahead.let_go())
 
     def _look(self) -> None:
         """Act on what the reader found."""
@@ -181,7 +196,7 @@ class Connection(asyncio.Protocol):
             self._resume()
 
     def _resume(self) -> None:
-        if self._paused_at and not self._transport.is_closing():
+        if self._paused_at and not self._in_turn and not self._transport.is_closing():
             if self.current is not None:
                 self.current.began += self._now() - self._paused_at
             self._paused_at = 0.0

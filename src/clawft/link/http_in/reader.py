@@ -18,6 +18,8 @@ SLICE_BYTES: Final = 4096
 """How much is parsed at once: bounds the requests that one read can bring."""
 FRAMING_FACTOR: Final = 2
 """A chunked body may take this many times the body limit on the wire; the rest would be chunk extensions."""
+MANY_CRUMBS: Final = 64
+"""Pieces of a body in one slice. Of more, each is so small that reading them is all we would do."""
 PREFACE: Final = Refusal(505, "HTTP/2 is not spoken here; use HTTP/1.1")
 
 log = logging.getLogger("clawft.http")
@@ -52,6 +54,7 @@ class RequestReader:
         self._wire_bytes = 0
         self._barren_bytes = 0
         self._received = 0
+        self._crumbs = 0
 
     def close(self) -> None:
         """Nothing more will be fed. It lets go of those it knows and who know it: then all are gone at once."""
@@ -59,6 +62,11 @@ class RequestReader:
         self.found.clear()
         self._parser = HttpRequestParser(None)
         self._begin = _nobody
+
+    @property
+    def crumbled(self) -> bool:
+        """Did the last slice bring a body in tiny pieces?"""
+        return self._crumbs > MANY_CRUMBS
 
     def whole(self, data: bytes) -> tuple[Head, bytes] | None:
         """The head and body that `data` is, if it is just one request, between two, whose head is known."""
@@ -101,6 +109,7 @@ class RequestReader:
 
     def _parse(self, data: bytes | memoryview) -> int:
         piece = data[: self._slice()]
+        self._crumbs = 0
         try:
             self._parser.feed_data(piece)
         except HttpParserUpgrade as stop:
@@ -191,6 +200,7 @@ class RequestReader:
         if exchange is None:
             raise ParsingRefused
         exchange.take(piece)
+        self._crumbs += 1
         if exchange.received > self._limits.body_bytes:
             self._refuse(too_long(self._limits.body_bytes))
 
