@@ -1,5 +1,6 @@
 """The token of the gateway: printed once, kept private, asked for every time."""
 
+import os
 import re
 import subprocess
 from collections.abc import Generator
@@ -85,20 +86,55 @@ async def test_the_token_is_kept_private_and_stays_the_same(served: Served, home
         assert printed_token(second) == token
 
 
-@requirement("SHELL-19", "SHELL-21")
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_a_gateway_without_a_token_is_for_this_machine_only(tmp_path: Path, host: str) -> None:
+def _kept_token(folder: Path, token: bytes, mode: int) -> Path:
+    """In a home that others can enter."""
+    kept = folder / "home" / "gateway.token"
+    kept.parent.mkdir()
+    kept.parent.chmod(0o755)
+    kept.write_bytes(token)
+    kept.chmod(mode)
+    return kept
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes")
+@requirement("SHELL-16", "QUAL-02")
+@pytest.mark.parametrize("mode", [0o644, 0o666, 0o640])
+def test_a_token_that_others_could_read_is_closed_to_them_and_told(tmp_path: Path, mode: int) -> None:
+    kept = _kept_token(tmp_path, b"t" * 40, mode)
+    with gateway(tmp_path) as running:
+        assert kept.stat().st_mode & 0o077 == 0
+        assert any(f"({mode:04o})" in line and "remove it" in line for line in running.lines)
+
+
+@requirement("SHELL-16")
+@pytest.mark.parametrize("token", [b"two\nlines", b"a\0b", b"two words", b"\xff\xfe", b"x" * 5_000])
+def test_a_token_that_nobody_could_send_is_told_at_the_start(tmp_path: Path, token: bytes) -> None:
+    kept = _kept_token(tmp_path, token, 0o600)
+    ran = _refused(tmp_path)
+    assert f"{kept} holds no token" in ran.stderr
+    assert "hint: remove it" in ran.stderr
+
+
+def _refused(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """A gateway that does not start."""
     ran = subprocess.run(
-        [*GATEWAY, "--no-auth", "--host", host],
+        [*GATEWAY, *options],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
-        env=environment(tmp_path),
+        cwd=folder,
+        env=environment(folder),
         stdin=subprocess.DEVNULL,
         timeout=STOP_S,
         check=False,
     )
     assert ran.returncode == 2
+    return ran
+
+
+@requirement("SHELL-19", "SHELL-21")
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_gateway_without_a_token_is_for_this_machine_only(tmp_path: Path, host: str) -> None:
+    ran = _refused(tmp_path, "--no-auth", "--host", host)
     assert "--no-auth" in ran.stderr
     assert "hint:" in ran.stderr
     assert ran.stdout == ""

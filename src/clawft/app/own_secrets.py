@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
+import stat
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from clawft.errors import InvalidConfig
-from clawft.store.home import locked, private_dir, read_plain, write_private
+from clawft.store.home import PRIVATE_FILE, locked, private_dir, read_plain, write_private
 
 KEY_LENGTH = 32
 MAX_KEPT_BYTES = 4_096
+
+_TOKEN = re.compile(rb"[!-~]{1,%d}" % (MAX_KEPT_BYTES - 1))
+"""What a header can carry; and a longer file was not read to its end."""
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+
+log = logging.getLogger("clawft.app")
 
 
 def token_file(home: Path) -> Path:
@@ -20,10 +30,25 @@ def token_file(home: Path) -> Path:
 def gateway_token(home: Path) -> str:
     """The token that opens our HTTP gateway. Raises InvalidConfig."""
     file = token_file(home)
+    token = _kept(file)
+    if _TOKEN.fullmatch(token) is None:
+        raise InvalidConfig(f"{file} holds no token that a client could send", hint="remove it: a new one is made")
+    if os.name == "posix":
+        _close_to_others(file)
+    return token.decode("ascii")
+
+
+def _close_to_others(file: Path) -> None:
+    """Whoever could read it may know it: that is told, and does not go on."""
+    found = file.lstat()
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISLNK(found.st_mode) or not mode & _OTHERS or not file.parent.stat().st_mode & _OTHERS_ENTER:
+        return
+    log.warning("others could read or change %s (%04o); remove it and start again to have a new token", file, mode)
     try:
-        return _kept(file).decode("ascii")
-    except UnicodeDecodeError:
-        raise InvalidConfig(f"{file} holds no token", hint="remove it: a new one is made") from None
+        file.chmod(PRIVATE_FILE)
+    except OSError as refused:  # it is somebody else's
+        log.warning("%s stays open to them: %s", file, refused.strerror)
 
 
 def sealing_key(home: Path) -> bytes:
