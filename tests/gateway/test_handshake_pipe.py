@@ -15,6 +15,8 @@ from clawft.wire.revisions import HANDSHAKE
 from tests.gateway.support import Demo, Gate, echo, pipe, serving, soon, texts
 from tests.requirements import requirement
 
+LONG = "x" * 100_000
+
 
 def gateway(*tools: str, **options: Any) -> Gateway:
     made = Gateway(**options)
@@ -168,6 +170,23 @@ async def test_what_is_wrong_with_a_request_is_said_by_its_code(method: str, par
         await caller.initialize()
         assert (await caller.ask(method, params))["error"]["code"] == code
         assert (await caller.ask("ping"))["result"] == {}
+
+
+@requirement("SHELL-08", "QUAL-12")
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": LONG}),
+        ("prompts/get", {"name": LONG}),
+        (LONG, {}),
+        ("logging/setLevel", {"level": LONG}),
+        ("tasks/get", {"taskId": LONG}),
+    ],
+)
+async def test_long_words_of_a_caller_are_not_told_back(method: str, params: dict[str, Any]) -> None:
+    async with pipe(gateway()) as caller:
+        await caller.initialize()
+        assert len((await caller.ask(method, params))["error"]["message"]) < 1_000
 
 
 @requirement("SHELL-08", "T-7.18")

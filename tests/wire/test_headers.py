@@ -111,6 +111,21 @@ def test_the_name_header_mirrors_what_the_method_names(method: str, params: byte
             check_mirrors(method, "v", read_params(params), {**headers, **wrong})
 
 
+@requirement("SHELL-18", "QUAL-12")
+@pytest.mark.parametrize("name", [{}, {b"mcp-name": b"other"}, {b"mcp-name": b"=?base64?" + b"!" * 10_000 + b"?="}])
+def test_a_mismatch_tells_back_no_more_than_the_beginning(name: dict[bytes, bytes]) -> None:
+    long = "x" * 100_000
+    cases = [
+        ("tools/call", "v", {b"mcp-protocol-version": b"v", b"mcp-method": b"tools/call", **name}),
+        (long, "v", {b"mcp-protocol-version": b"v", b"mcp-method": b"y" * 10_000}),
+        ("tools/call", long, {b"mcp-protocol-version": b"z" * 10_000}),
+    ]
+    for method, version, headers in cases:
+        with pytest.raises(HeaderMismatch) as told:
+            check_mirrors(method, version, read_params(b'{"name":"%b"}' % long.encode()), headers)
+        assert len(str(told.value)) < 1_000
+
+
 @requirement("SHELL-18")
 @pytest.mark.parametrize("params", [b"{}", b'{"name":5}', b"", b'{"name":null}'])
 def test_a_name_that_is_missing_in_the_body_is_left_to_the_method(params: bytes) -> None:

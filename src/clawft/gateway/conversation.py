@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -31,7 +31,7 @@ from clawft.wire import handshake, jsonrpc, narrow
 from clawft.wire.calls import METHOD
 from clawft.wire.cancel import read_cancelled
 from clawft.wire.jsonrpc import Failure, Notification, Request, Response
-from clawft.wire.meta import RANK, read_meta
+from clawft.wire.meta import RANK, check_level, read_meta
 from clawft.wire.revisions import HANDSHAKE, REVISIONS, Revision
 from clawft.wire.visible import make_visible
 
@@ -203,9 +203,10 @@ class Conversation:
 
     async def _set_level(self, request: Request, outlet: Outlet) -> bytes:
         try:
-            self._level = msgspec.json.decode(request.params or EMPTY_OBJECT, type=_LevelParams).level
+            wanted = msgspec.json.decode(request.params or EMPTY_OBJECT, type=_LevelParams).level
         except msgspec.DecodeError as wrong:
             raise BadParams(f"logging/setLevel: {wrong}") from None
+        self._level = check_level(wanted)
         self._plain_talk = None
         await self._gateway.loudness.want(self, self._level)
         return EMPTY_OBJECT
@@ -335,7 +336,7 @@ def _nothing() -> None:
 
 
 class _LevelParams(Struct):
-    level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+    level: str
 
 
 class _UriParams(Struct):

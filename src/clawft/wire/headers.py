@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec import Struct
 
-from clawft.errors import HeaderMismatch
+from clawft.errors import MAX_TOLD, HeaderMismatch
 from clawft.wire.meta import Params
 from clawft.wire.methods import names_by_header
 
@@ -61,9 +61,9 @@ def decode_value(header: bytes) -> str:
         raw = base64.b64decode(encoded[1], validate=True)
         value = raw.decode()
     except ValueError:  # not base64, not ASCII, not UTF-8
-        raise HeaderMismatch(f"the header value {text!r} is not base64 of UTF-8") from None
+        raise HeaderMismatch(f"the header value {text[:MAX_TOLD]!r} is not base64 of UTF-8") from None
     if base64.b64encode(raw).decode() != encoded[1]:
-        raise HeaderMismatch(f"the header value {text!r} is not canonical base64")
+        raise HeaderMismatch(f"the header value {text[:MAX_TOLD]!r} is not canonical base64")
     return value
 
 
@@ -109,10 +109,10 @@ def _plain(header: bytes) -> str:
 def _check(headers: Headers, header: bytes, expected: str, read: Callable[[bytes], str]) -> None:
     label = header.decode()
     if header not in headers:
-        raise HeaderMismatch(f"the header {label} is missing", hint=f"the body says {expected!r}")
+        raise HeaderMismatch(f"the header {label} is missing", hint=f"the body says {expected[:MAX_TOLD]!r}")
     if read(headers[header]) != expected:
         told = headers[header].decode("latin-1")
-        raise HeaderMismatch(f"the header {label} says {told!r}, the body {expected!r}")
+        raise HeaderMismatch(f"the header {label} says {told[:MAX_TOLD]!r}, the body {expected[:MAX_TOLD]!r}")
 
 
 # ── x-mcp-header ─────────────────────────────────────────────────────────────────────────────────────────────────────

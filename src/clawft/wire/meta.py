@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from clawft.errors import BadParams
+from clawft.errors import MAX_TOLD, BadParams
 from clawft.model import Capabilities
 
 PREFIX = "io.modelcontextprotocol/"
@@ -29,6 +29,13 @@ MAX_EXTENSION_BYTES = 4 * 1024
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 RANK = {level: rank for rank, level in enumerate(LEVELS)}
+
+
+def check_level(level: str) -> str:
+    """The same level. Raises BadParams for one that there is not."""
+    if level not in RANK:
+        raise BadParams(f"unknown log level {level[:MAX_TOLD]!r}", hint=f"one of {', '.join(LEVELS)}")
+    return level
 
 
 class Meta(Struct, frozen=True):

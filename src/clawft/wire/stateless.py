@@ -80,8 +80,8 @@ def _version_of(meta: Meta) -> str:
 def _told_by(meta: Meta, version: str) -> CallerClaims:
     if version not in STATELESS:
         raise unsupported(version)
-    if meta.log_level is not UNSET and meta.log_level not in metas.LEVELS:
-        raise BadParams(f"unknown log level {meta.log_level!r}", hint=f"one of {', '.join(metas.LEVELS)}")
+    if meta.log_level is not UNSET:
+        metas.check_level(meta.log_level)
     client = b"" if meta.client is UNSET else copied((meta.client,))
     offered = b"{}" if meta.capabilities is UNSET else copied((meta.capabilities,))
     read = _read_told if len(offered) + len(client) <= MAX_KNOWN_META else _read_told.__wrapped__
