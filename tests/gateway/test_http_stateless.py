@@ -133,6 +133,20 @@ async def test_mirrored_arguments_are_compared() -> None:
         assert (await client.post(far, told).whole()).json["error"]["code"] in (-32602, -32020)
 
 
+@requirement("SHELL-18")
+@pytest.mark.parametrize(
+    "twice", [b'{"region": "us", "region"', b'{"region": "eu", "x": {"a": 1, "a": 2}, "re\\u0067ion"']
+)
+async def test_a_mirrored_argument_that_occurs_twice_is_no_match(twice: bytes) -> None:
+    async with http(server()) as client:
+        params = modern(name="demo__where", arguments={"region": "eu"})
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+        told = {**NEW, "mcp-method": "tools/call", "mcp-name": "demo__where", "mcp-param-region": "eu"}
+        assert (await client.post(body, told).whole()).status == 200
+        refused = await client.post(body.replace(b'{"region"', twice), told).whole()
+        assert (refused.status, refused.json["error"]["code"]) == (400, -32020)
+
+
 @requirement("GUARD-07")
 async def test_mirrors_of_a_hidden_tool_are_not_checked() -> None:
     access = Access(open_to_all(Caller(grant=Grant(deny=("*where",)))), LOOPBACK_HOSTS)

@@ -68,9 +68,11 @@ def test_known_spellings(value: str, spelled: str) -> None:
         b"=?base64?_-8=?=",
         b"=?base64?/w==?=",
         b"=?base64?%?=",
+        "é".encode("latin-1"),
+        "é".encode(),
     ],
 )
-def test_broken_or_uncanonical_base64_is_a_mismatch(header: bytes) -> None:
+def test_broken_uncanonical_or_missing_base64_is_a_mismatch(header: bytes) -> None:
     with pytest.raises(HeaderMismatch):
         decode_value(header)
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.errors import BadParams, MissingCapability
+from clawft.errors import BadParams, HeaderMismatch, MissingCapability
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
@@ -167,7 +167,9 @@ class Exchange:
             return
         found = _mirrors(entry.tool.input_schema)
         if not isinstance(found, BadMirror):
-            headers_of.check_params(found, _decode_arguments(target.arguments), headers)
+            arguments = _decode_arguments(target.arguments)
+            _refuse_twice(target.arguments, arguments)
+            headers_of.check_params(found, arguments, headers)
 
     # ── the rest ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -244,6 +246,14 @@ def _decode_arguments(raw: bytes) -> dict[str, Any]:
         return _arguments.decode(raw)
     except msgspec.DecodeError as wrong:
         raise BadParams(f"arguments: {wrong}") from None
+
+
+def _refuse_twice(raw: bytes, arguments: dict[str, Any]) -> None:
+    """A header can say what only one of two values says, and the server may read the other."""
+    from clawft.guard.security import is_ambiguous  # few tools have arguments that travel as headers
+
+    if is_ambiguous(raw, arguments):
+        raise HeaderMismatch("a key occurs twice in the arguments", hint="send each once, as its header says it")
 
 
 @lru_cache(maxsize=128)  # a schema is kept with it, and the schemas of strangers may be large

@@ -92,7 +92,7 @@ class Security:
             decoded = _arguments.decode(arguments)
         except (msgspec.DecodeError, RecursionError) as wrong:  # a number too large, say: another reader may manage
             return _Found((Deny("unreadable", f"the arguments cannot be judged: {wrong}", _SIMPLER),))
-        if _is_ambiguous(arguments, decoded):
+        if is_ambiguous(arguments, decoded):
             twice = "a key occurs twice in the arguments, so the tool may read another value"
             return _Found((Deny("unreadable", twice, _SIMPLER),))
         judged = {key: value for key, value in decoded.items() if key not in named} if named else decoded
@@ -121,7 +121,7 @@ def _has_name(address: str) -> bool:
     return bool(host) and not url.literal_addresses(host)
 
 
-def _is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
+def is_ambiguous(raw: bytes, decoded: dict[str, Any]) -> bool:
     """Does a key occur twice in one object? Readers differ in which of the two they take."""
     if len(_KEY.findall(raw)) == _count_keys(decoded):
         return False

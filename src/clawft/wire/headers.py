@@ -52,11 +52,13 @@ def encode_value(value: str) -> str:
 
 
 def decode_value(header: bytes) -> str:
-    """Raises HeaderMismatch for base64 that is broken or not canonical."""
+    """Raises HeaderMismatch for base64 that is broken or not canonical, and where it had to be base64."""
     text = header.decode("latin-1").strip(" \t")
     encoded = _ENCODED.fullmatch(text)
-    if encoded is None:
+    if encoded is None and text.isascii():
         return text
+    if encoded is None:  # others would take the same bytes for another text
+        raise HeaderMismatch(f"the header value {text[:MAX_TOLD]!r} is not ASCII", hint="send it as =?base64?…?=")
     try:
         raw = base64.b64decode(encoded[1], validate=True)
         value = raw.decode()
