@@ -12,10 +12,10 @@ import pytest
 from clawft.catalog.surface import FINDERS
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.desk import DelegateJob, Desk, House
-from clawft.delegate.events import Outcome
+from clawft.delegate.events import Outcome, TextPiece
 from clawft.delegate.prompt import ConnectedServer, system_prompt
 from clawft.delegate.scripted_model import ScriptedModel
-from clawft.delegate.tool import delegate_provider
+from clawft.delegate.tool import MAX_REPORTED, ProgressReports, delegate_provider
 from clawft.delegate.turns import ModelRequest, Say
 from clawft.errors import DelegationFailed
 from clawft.gateway.core import Gateway
@@ -273,6 +273,18 @@ async def test_what_stays_local_is_said_to_stay() -> None:
     assert not is_error
     assert result["structuredContent"]["target"] == "local"
     assert "stays with you: no rule matches" in result["structuredContent"]["output"]
+
+
+def test_a_report_of_progress_is_short() -> None:
+    """Whatever a model says in one breath."""
+    told: list[str] = []
+
+    class Heard(SilentTalk):
+        def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
+            told.append(message)
+
+    ProgressReports(Heard())(TextPiece("x" * 2_000_000))
+    assert told == ["x" * MAX_REPORTED + "…"]
 
 
 @requirement("DELEG-22", "T-12.7")

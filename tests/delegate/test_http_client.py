@@ -14,13 +14,13 @@ import pytest
 
 from clawft.delegate import desk, sdk
 from clawft.delegate.budget import RunBounds, RunEnd
-from clawft.delegate.events import CallEnded
+from clawft.delegate.events import CallEnded, RetryAnnounced
 from clawft.delegate.http_client import BESIDE_BYTES, TOKEN_BYTES
-from clawft.delegate.key import ApiKey
+from clawft.delegate.key import ApiKey, read_key
 from clawft.errors import DelegationFailed
 from clawft.policy.delegation import DelegationConfig, Target
 from tests.delegate.support import Listener, gateway
-from tests.delegate.test_adapters import KEY, MAKERS, Make, looped
+from tests.delegate.test_adapters import KEY, MAKERS, Make, looped, refusing_with
 from tests.delegate.test_desk import desk_of, job
 from tests.requirements import requirement
 
@@ -144,8 +144,8 @@ def use(**members: Any) -> dict[str, Any]:
 @requirement("AGENT-04", "DELEG-15")
 @pytest.mark.parametrize(
     "block",
-    [use(id=None), use(name=None), use(name=17), use(name={"a": 1}), use(input="[1]"), use(input='"x"')],
-    ids=["no id", "no name", "a number", "an object", "a list", "a text"],
+    [use(id=None), use(name=None), use(name=17), use(name={"a": 1})],
+    ids=["no id", "no name", "a number", "an object"],
 )
 async def test_a_call_that_is_none_is_a_failure_like_any_other(
     block: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -158,15 +158,17 @@ async def test_a_call_that_is_none_is_a_failure_like_any_other(
 
 
 @requirement("AGENT-04", "DELEG-14")
-@pytest.mark.parametrize("given", ['{"text": "whole", "to": "no', '{"text": "whole",', '{"text": "whole"} more'])
+@pytest.mark.parametrize(
+    "given", ['{"text": "whole", "to": "no', '{"text": "whole",', '{"text": "whole"} more', "[1]", '"x"']
+)
 async def test_a_call_with_half_its_arguments_is_not_made(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Claude's library would leave out what is not whole, and a deletion may be of all there is then."""
+    """Without what is not whole a deletion may be of all there is."""
     monkeypatch.setattr("clawft.delegate.retry.MAX_TRIES", 1)
     listener = Listener()
     async with saying(messages(use(input=given))) as (url, _):
         outcome = await looped(MAKERS["claude"](url), listener)
     assert (outcome.state, outcome.calls) == (RunEnd.FAILED, 0)
-    assert outcome.reason.startswith("the arguments for a call are no JSON object")
+    assert outcome.reason.startswith("the arguments for demo__echo are no JSON object")
     assert listener.of(CallEnded) == []
 
 
@@ -191,6 +193,171 @@ async def test_half_a_character_costs_no_answer() -> None:
     async with saying(messages({"type": "text", "text": "x\ud83dy"})) as (url, _):
         outcome = await looped(MAKERS["claude"](url), listener)
     assert (outcome.state, outcome.text) == (RunEnd.DONE, "x\ufffdy")
+
+
+# ── small pieces ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def events(*told: dict[str, Any]) -> bytes:
+    return b"".join(f"event: {each.get('type', 'message')}\ndata: {json.dumps(each)}\n\n".encode() for each in told)
+
+
+def arguments_in_pieces(vendor: str) -> Iterable[bytes]:
+    """A long list as the arguments of a call, and then a number more with each event."""
+
+    def piece(text: str) -> bytes:
+        if vendor == "claude":
+            delta = {"type": "input_json_delta", "partial_json": text}
+            return events({"type": "content_block_delta", "index": 0, "delta": delta})
+        call = {"index": 0, "id": "1", "function": {"name": "demo__echo", "arguments": text}}
+        return events({"choices": [{"delta": {"tool_calls": [call]}}]})
+
+    yield STREAM
+    if vendor == "claude":
+        block: dict[str, Any] = {"type": "tool_use", "id": "1", "name": "demo__echo", "input": {}}
+        yield events({"type": "message_start", "message": {}})
+        yield events({"type": "content_block_start", "index": 0, "content_block": block})
+    yield piece('{"text": [' + "1," * 1_000_000)
+    yield piece("1,") * 15_000
+
+
+def lines_without_an_event(vendor: str) -> Iterable[bytes]:
+    yield STREAM
+    yield b":\n" * 3_000_000
+
+
+@requirement("DELEG-15", "SHELL-12")
+@pytest.mark.parametrize("pieces", [arguments_in_pieces, lines_without_an_event])
+@pytest.mark.parametrize("vendor", sorted(MAKERS))
+async def test_an_answer_in_small_pieces_holds_nobody_up(vendor: str, pieces: Callable[[str], Iterable[bytes]]) -> None:
+    """The libraries read all that has come anew with each of them."""
+    model = MAKERS[vendor]("http://127.0.0.1:9")  # its library takes a second to load
+    await model.close()
+    waits: list[float] = []
+
+    async def others() -> None:
+        while True:
+            began = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.01)
+            waits.append(asyncio.get_running_loop().time() - began)
+
+    async with saying(lambda: pieces(vendor)) as (url, _):
+        beside = asyncio.create_task(others())
+        await looped(MAKERS[vendor](url), Listener(), RunBounds(seconds=4))
+        beside.cancel()
+    assert max(waits) < 2.0
+
+
+async def test_an_answer_that_says_it_is_whole_is(make: Make) -> None:
+    """Whether or not the server hangs up."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"".join(spoken("all of it")()))
+        await reader.read()
+        writer.close()
+        hung_up.set()
+
+    hung_up = asyncio.Event()
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server, asyncio.timeout(20):
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        outcome = await looped(make(url), Listener(), RunBounds(seconds=10))
+        await hung_up.wait()
+    assert (outcome.state, outcome.text) == (RunEnd.DONE, "all of it")
+
+
+# ── what it says of itself ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def spoken(*texts: str) -> Pieces:
+    """An answer of these pieces, which both APIs take for one of theirs."""
+    told: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 1}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+    ]
+    for text in texts:
+        delta = {"type": "text_delta", "text": text}
+        chunk = [{"delta": {"content": text}}]
+        told.append({"type": "content_block_delta", "index": 0, "delta": delta, "choices": chunk})
+    end = {"stop_reason": "end_turn"}
+    told.append({"type": "message_delta", "delta": end, "choices": [{"finish_reason": "stop"}]})
+    return lambda: [STREAM, events(*told, {"type": "message_stop"}), b"data: [DONE]\n\n"]
+
+
+def one_after_the_other(*answers: Pieces) -> Pieces:
+    coming = iter(answers)
+
+    def pieces() -> Iterable[bytes]:
+        return next(coming)()
+
+    return pieces
+
+
+@requirement("DELEG-16")
+async def test_an_error_in_the_middle_of_an_answer_may_pass(make: Make) -> None:
+    begun = events({"type": "message_start", "message": {}, "choices": []})
+    error = events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    listener = Listener()
+    async with saying(one_after_the_other(lambda: [STREAM, begun, error], spoken("after all"))) as (url, sent):
+        outcome = await looped(make(url), listener)
+    assert (outcome.state, outcome.text, len(sent)) == (RunEnd.DONE, "after all", 2)
+    assert "the answer broke off in the middle: Overloaded" in listener.of(RetryAnnounced)[0].reason
+
+
+@requirement("DELEG-16")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>log in</html>",
+        b"data: 5\n\n",
+        b"data: {\n\n",
+        b'data: {"type":"message_start","message":1,"choices":[1]}\n\n',
+    ],
+    ids=["a page", "a number", "half an object", "odd members"],
+)
+async def test_what_is_no_answer_of_this_api_is_called_so(
+    make: Make, answer: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clawft.delegate.retry.MAX_TRIES", 1)
+    async with saying(lambda: [STREAM, answer]) as (url, _):
+        outcome = await looped(make(url), Listener())
+    assert outcome.state is RunEnd.FAILED
+    assert "the answer is none of this API" in outcome.reason
+    assert outcome.hint == "is the address right? It must lead to a server of this API"
+
+
+@requirement("DELEG-16")
+async def test_a_model_that_tells_the_key_tells_it_to_nobody(make: Make) -> None:
+    listener = Listener()
+    async with saying(spoken(f"whole: {KEY}, and in two: {KEY[:9]}", KEY[9:])) as (url, _):
+        outcome = await looped(make(url), listener)
+    assert outcome.text == "whole: ***, and in two: ***"
+    assert KEY not in repr((outcome, listener.events, listener.kept))
+
+
+async def test_a_word_in_the_place_of_a_key_stays_in_answers() -> None:
+    assert ApiKey("ollama").hidden_in_answer("ask ollama") == "ask ollama"
+    assert ApiKey("ollama").hidden_in("no such key: ollama") == "no such key: ***"
+
+
+@requirement("DELEG-16")
+async def test_a_key_in_another_spelling_is_not_told_either(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPELLED_KEY", KEY)
+    read_key("secret://env/SPELLED_KEY")
+    async with refusing_with(f"no such key: {KEY.encode().hex()}") as (url, _):
+        outcome = await looped(make(url), Listener())
+    assert "no such key" in outcome.reason
+    assert KEY.encode().hex() not in repr(outcome)
+
+
+@requirement("DELEG-16")
+async def test_who_asks_for_patience_is_heard_and_told(make: Make) -> None:
+    until = b"HTTP/1.1 529 Busy\r\nretry-after: Wed, 21 Oct 2099 07:28:00 GMT\r\ncontent-length: 0\r\n\r\n"
+    async with saying(lambda: [until]) as (url, sent):
+        outcome = await looped(make(url), Listener())
+    assert (outcome.state, len(sent)) == (RunEnd.FAILED, 1)
+    assert "of patience; try again later" in outcome.hint
 
 
 # ── beside the loop ──────────────────────────────────────────────────────────────────────────────────────────────────

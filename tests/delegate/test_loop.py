@@ -155,6 +155,13 @@ def test_patience_is_bounded() -> None:
     assert pause(1, LONGEST_WAIT + 1, 0) is None
     assert pause(1, 3.0, 0) == 3.0
     assert [pause(attempt, None, 0) for attempt in (1, 2, 3, 4)] == [0.5, 1.0, 2.0, 4.0]
-    assert read_wait({"retry-after": "2"}) == 2.0
-    assert read_wait({"retry-after-ms": "500", "retry-after": "2"}) == 0.5
-    assert read_wait({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}) is None
+
+
+def test_patience_is_asked_for_in_seconds_or_until_a_date() -> None:
+    now = 1_792_567_605.0
+    assert read_wait({"retry-after": "2"}, now) == 2.0
+    assert read_wait({"retry-after-ms": "500", "retry-after": "2"}, now) == 0.5
+    assert read_wait({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, now) == 75.0
+    assert read_wait({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, now) == 0.0
+    assert read_wait({"retry-after": "soon"}, now) is None
+    assert read_wait({}, now) is None

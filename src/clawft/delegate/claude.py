@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from clawft.delegate import sdk
+from clawft.delegate.event_stream import TextPieces, events_of
 from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, object_schema, read_arguments, tool_result
@@ -22,12 +23,10 @@ from clawft.delegate.turns import (
     counted,
 )
 from clawft.errors import ModelFailed
-from clawft.model.encoded import whole
 from clawft.policy.delegation import ALIASES
 
 if TYPE_CHECKING:  # heavy, and an extra
     from anthropic import AsyncAnthropic
-    from anthropic.types import RawContentBlockDelta
 
 VENDOR = "anthropic"
 EXTRA = "claude"
@@ -47,6 +46,7 @@ class Claude:
         library = sdk.load(VENDOR, EXTRA)
         self.name = ALIASES.get(model, model)
         self._key = key
+        self._failures = sdk.Failures(self.name, key)
         self._hearing = Hearing()
         address = {"base_url": url} if url else {}
         headers = {"x-api-key": key.reveal(), "Authorization": library.Omit(), "anthropic-version": API_VERSION}
@@ -62,25 +62,20 @@ class Claude:
 
     async def answer(self, request: ModelRequest, say: Say) -> ModelAnswer:
         names = NameMap(tool.name for tool in request.tools)
+        body = body_of(request, self.name, names)
         self._hearing.await_answer(request.max_tokens)
-        heard = ClaudeStream(say)
+        heard = ClaudeStream(say, self._key, self._failures)
         try:
-            async with self._messages.stream(**body_of(request, self.name, names)) as stream:
-                async for event in stream:
-                    if event.type == "content_block_delta":
-                        heard.add(event.index, event.delta)
-                message = await stream.get_final_message()
-            told: dict[str, Any] = message.model_dump(mode="json", exclude_none=True, warnings=False)
-            if "stop_reason" not in told:
-                raise sdk.broken_off(self.name)
-            answer = answer_of(whole(told), names)
-            if answer.uses:
-                heard.check_arguments()
-            return answer
+            async with self._messages.with_streaming_response.create(stream=True, **body) as response:
+                async for event in events_of(response, self._key):
+                    heard.add(event)
+                    if heard.is_whole:
+                        break
+            return heard.answer(names)
         except ModelFailed:
             raise
         except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
-            raise sdk.failed(broken, self.name, self._key) from None
+            raise self._failures.of(broken) from None
 
     async def close(self) -> None:
         await self._client.close()
@@ -150,45 +145,104 @@ def _said(answer: ModelAnswer, names: NameMap) -> list[Block]:
 
 
 class ClaudeStream:
-    """One answer while it comes. The library makes do with arguments that break off; we do not."""
+    """One answer, put together from its events. What we do not understand of it is kept as it came."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
+        self.is_whole = False
         self._say = say
-        self._arguments: dict[int, list[str]] = {}
+        self._key = key
+        self._failures = failures
+        self._begun = False
+        self._stop: Any = None
+        self._blocks: dict[int, Block] = {}
+        self._growing: dict[int, dict[str, TextPieces]] = {}
+        self._usage: dict[str, Any] = {}
 
-    def add(self, block: int, delta: RawContentBlockDelta) -> None:
-        if delta.type == "text_delta":
-            self._say(delta.text)
-        elif delta.type == "input_json_delta":
-            self._arguments.setdefault(block, []).append(delta.partial_json)
+    def add(self, event: dict[str, Any]) -> None:
+        """Raises whatever an event that is none of this API leads to; ModelFailed for an error."""
+        match event.get("type"):
+            case "message_start":
+                self._begun = True
+                self._count(event["message"])
+            case "content_block_start":
+                self._blocks[event["index"]] = dict(event["content_block"])
+            case "content_block_delta":
+                self._grow(event["index"], event["delta"])
+            case "message_delta":
+                self._stop = event["delta"].get("stop_reason") or self._stop
+                self._count(event)
+            case "message_stop":
+                self.is_whole = True
+            case "error":
+                raise self._failures.broken_off(sdk.words_of(event))
+            case _:
+                pass  # a ping, or what there will be one day
 
-    def check_arguments(self) -> None:
-        """Raises ModelFailed if some are not whole."""
-        for pieces in self._arguments.values():
-            read_arguments("".join(pieces), "a call")
+    def _count(self, told: dict[str, Any]) -> None:
+        """What is counted later takes the place of what was counted before."""
+        counts: dict[str, Any] = told.get("usage") or {}
+        self._usage |= {name: count for name, count in counts.items() if count is not None}
+
+    def _grow(self, at: int, delta: dict[str, Any]) -> None:
+        block = self._blocks[at]
+        match delta.get("type"):
+            case "text_delta":
+                self._say(self._key.hidden_in_answer(delta["text"]))
+                self._text_of(at, "text").add(delta["text"])
+            case "thinking_delta":
+                self._text_of(at, "thinking").add(delta["thinking"])
+            case "input_json_delta":
+                self._text_of(at, "input").add(delta["partial_json"])
+            case "signature_delta":
+                block["signature"] = delta["signature"]
+            case "citations_delta":
+                citations: list[Any] = block.get("citations") or []
+                citations.append(delta["citation"])
+                block["citations"] = citations
+            case _:
+                pass
+
+    def _text_of(self, at: int, member: str) -> TextPieces:
+        begun = "" if member == "input" else self._blocks[at].get(member) or ""
+        return self._growing.setdefault(at, {}).setdefault(member, TextPieces(begun))
+
+    def answer(self, names: NameMap) -> ModelAnswer:
+        """Raises ModelFailed if it is none, or not whole."""
+        if not self._begun:
+            raise self._failures.none_of_this_api()
+        if self._stop is None:
+            raise self._failures.broken_off()
+        stop = _stop(self._stop)
+        blocks = [
+            _sendable(self._grown(at, block)) for at, block in sorted(self._blocks.items()) if _is_told(block, stop)
+        ]
+        return ModelAnswer(
+            "".join(block.get("text", "") for block in blocks if block["type"] == "text"),
+            tuple(made_use(block, names) for block in blocks if block["type"] == "tool_use"),
+            stop,
+            _usage(self._usage),
+            VENDOR,
+            blocks,
+        )
+
+    def _grown(self, at: int, block: Block) -> Block:
+        texts = {member: text.joined(self._key) for member, text in self._growing.get(at, {}).items()}
+        if "input" in texts:
+            return {**block, **texts, "input": read_arguments(texts["input"], str(block.get("name")))}
+        return {**block, **texts}
 
 
-def answer_of(message: dict[str, Any], names: NameMap) -> ModelAnswer:
-    stop = _stop(message["stop_reason"])
-    blocks: list[Block] = [_sendable(block) for block in message.get("content", [])]
-    if stop is StopReason.CUT:  # a call that was cut off has no whole arguments
-        blocks = [block for block in blocks if block["type"] != "tool_use"]
-    return ModelAnswer(
-        "".join(block.get("text", "") for block in blocks if block["type"] == "text"),
-        tuple(made_use(block, names) for block in blocks if block["type"] == "tool_use"),
-        stop,
-        _usage(message.get("usage", {})),
-        VENDOR,
-        blocks,
-    )
+def _is_told(block: Block, stop: StopReason) -> bool:
+    """A call that was cut off has no whole arguments."""
+    return not (stop is StopReason.CUT and block["type"].endswith("tool_use"))
 
 
 def _sendable(block: Block) -> Block:
-    """Without what the library adds for its own use."""
-    return {name: value for name, value in block.items() if name not in ("parsed_output", "caller")}
+    """Without what the API says of it and does not want to hear."""
+    return {name: value for name, value in block.items() if name != "caller" and value is not None}
 
 
-def _stop(told: str) -> StopReason:
+def _stop(told: Any) -> StopReason:
     """A reason we do not know, such as a stop sequence, is an end like any other."""
     try:
         return StopReason(told)

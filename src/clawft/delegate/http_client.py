@@ -6,6 +6,7 @@ to.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ def _stream(hearing: Hearing, response: Response) -> AsyncByteStream:
             async for piece in heard:
                 hearing.came(len(piece))
                 yield piece
+                await asyncio.sleep(0)  # a server may send crumbs, and others wait
 
         async def aclose(self) -> None:
             await heard.aclose()

@@ -6,6 +6,8 @@ from clawft.errors import InvalidConfig
 from clawft.store.secrets import resolve
 
 HIDDEN = "***"
+SHORTEST_IN_ANSWERS = 16
+"""A shorter one is a word for a server that wants none, such as `ollama`, and may stand in any answer."""
 
 
 class ApiKey:
@@ -24,6 +26,10 @@ class ApiKey:
     def hidden_in(self, text: str) -> str:
         """The text without the key, should somebody have echoed it."""
         return text.replace(self._secret, HIDDEN) if self._secret else text
+
+    def hidden_in_answer(self, text: str) -> str:
+        """The same for what a model says, which goes on to agents and tools."""
+        return self.hidden_in(text) if len(self._secret) >= SHORTEST_IN_ANSWERS else text
 
 
 def read_key(reference: str) -> ApiKey:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clawft.delegate import sdk
+from clawft.delegate.event_stream import TextPieces, events_of
 from clawft.delegate.http_client import Hearing
 from clawft.delegate.key import ApiKey
 from clawft.delegate.toolbox import NameMap, made_use, openai_tool, read_arguments
@@ -25,7 +26,6 @@ from clawft.delegate.turns import (
     counted,
 )
 from clawft.errors import ModelFailed
-from clawft.model.encoded import whole
 
 if TYPE_CHECKING:  # heavy, and an extra
     from openai import AsyncOpenAI
@@ -53,6 +53,7 @@ class OpenAI:
         library = sdk.load(VENDOR, EXTRA)
         self.name = model
         self._key = key
+        self._failures = sdk.Failures(model, key)
         self._hearing = Hearing()
         self._limit = "max_tokens" if url else "max_completion_tokens"  # the vendor has renamed it, others have not
         address = {"base_url": url} if url else {}
@@ -69,18 +70,16 @@ class OpenAI:
         names = NameMap(tool.name for tool in request.tools)
         body: dict[str, Any] = {**body_of(request, self.name, names), self._limit: request.max_tokens}
         self._hearing.await_answer(request.max_tokens)
-        heard = OpenAIStream(say)
+        heard = OpenAIStream(say, self._key, self._failures)
         try:
-            async with await self._completions.create(stream=True, **body) as chunks:
-                async for chunk in chunks:
-                    heard.add(whole(chunk.model_dump(mode="json", exclude_none=True, warnings=False)))
-            if not heard.finish:
-                raise sdk.broken_off(self.name)
+            async with self._completions.with_streaming_response.create(stream=True, **body) as response:
+                async for chunk in events_of(response, self._key):
+                    heard.add(chunk)
             return heard.answer(names)
         except ModelFailed:
             raise
         except Exception as broken:  # noqa: BLE001 - the library's errors, those of the HTTP client below it, odd answers
-            raise sdk.failed(broken, self.name, self._key) from None
+            raise self._failures.of(broken) from None
 
     async def close(self) -> None:
         await self._client.close()
@@ -135,50 +134,74 @@ def _said(answer: ModelAnswer, names: NameMap) -> Message:
 # ── and back ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class _Call:
+    """One call of an answer while it comes."""
+
+    def __init__(self) -> None:
+        self.id = self.name = ""
+        self._arguments = TextPieces()
+
+    def add(self, part: dict[str, Any]) -> None:
+        function: dict[str, Any] = part.get("function") or {}
+        self.id = part.get("id") or self.id
+        self.name = self.name or function.get("name", "")
+        self._arguments.add(function.get("arguments") or "")
+
+    def use(self, at: int, names: NameMap, key: ApiKey) -> ToolUse:
+        given = read_arguments(self._arguments.joined(key), self.name)
+        return made_use({"id": self.id or f"call_{at}", "name": self.name, "input": given}, names)
+
+
 class OpenAIStream:
     """One answer, put together from its chunks."""
 
-    def __init__(self, say: Say) -> None:
-        self.finish = ""
+    def __init__(self, say: Say, key: ApiKey, failures: sdk.Failures) -> None:
         self._say = say
-        self._text: list[str] = []
-        self._refusal: list[str] = []
-        self._calls: dict[int, dict[str, str]] = {}
+        self._key = key
+        self._failures = failures
+        self._begun = False
+        self._finish: Any = None
+        self._text = TextPieces()
+        self._refusal = TextPieces()
+        self._calls: dict[int, _Call] = {}
         self._usage = TokenUsage()
 
     def add(self, chunk: dict[str, Any]) -> None:
+        """Raises whatever a chunk that is none of this API leads to; ModelFailed for an error."""
+        if chunk.get("error"):
+            raise self._failures.broken_off(sdk.words_of(chunk))
+        self._begun = self._begun or "choices" in chunk
         if chunk.get("usage"):
             self._usage = _usage(chunk["usage"])
-        for choice in chunk.get("choices", [])[:1]:
-            self.finish = choice.get("finish_reason") or self.finish
-            self._add_delta(choice.get("delta", {}))
+        choices: list[dict[str, Any]] = chunk.get("choices") or []
+        for choice in choices[:1]:
+            self._finish = choice.get("finish_reason") or self._finish
+            self._add_delta(choice.get("delta") or {})
 
     def _add_delta(self, delta: dict[str, Any]) -> None:
         if delta.get("content"):
-            self._text.append(delta["content"])
-            self._say(delta["content"])
+            self._say(self._key.hidden_in_answer(delta["content"]))
+            self._text.add(delta["content"])
         if delta.get("refusal"):
-            self._refusal.append(delta["refusal"])
-        for part in delta.get("tool_calls", []):
-            call = self._calls.setdefault(part.get("index", len(self._calls)), {"id": "", "name": "", "arguments": ""})
-            function: dict[str, str] = part.get("function") or {}
-            call["id"] = part.get("id") or call["id"]
-            call["name"] = call["name"] or function.get("name", "")
-            call["arguments"] += function.get("arguments") or ""
+            self._refusal.add(delta["refusal"])
+        parts: list[dict[str, Any]] = delta.get("tool_calls") or []
+        for part in parts:
+            self._calls.setdefault(part.get("index", len(self._calls)), _Call()).add(part)
 
     def answer(self, names: NameMap) -> ModelAnswer:
-        stop = _STOPS.get(self.finish, StopReason.DONE)
-        if self._refusal:
-            return ModelAnswer("".join(self._refusal), (), StopReason.REFUSED, self._usage, VENDOR)
+        """Raises ModelFailed if it is none, or not whole."""
+        if not self._begun:
+            raise self._failures.none_of_this_api()
+        if not self._finish:
+            raise self._failures.broken_off()
+        stop = _STOPS.get(self._finish, StopReason.DONE)
+        text, refusal = self._text.joined(self._key), self._refusal.joined(self._key)
+        if refusal:
+            return ModelAnswer(refusal, (), StopReason.REFUSED, self._usage, VENDOR)
         if stop is StopReason.CUT:  # a call that was cut off has no whole arguments
-            return ModelAnswer("".join(self._text), (), stop, self._usage, VENDOR)
-        uses = tuple(_use(call, at, names) for at, call in sorted(self._calls.items()))
-        return ModelAnswer("".join(self._text), uses, StopReason.TOOLS if uses else stop, self._usage, VENDOR)
-
-
-def _use(call: dict[str, str], at: int, names: NameMap) -> ToolUse:
-    given = read_arguments(call["arguments"], call["name"])
-    return made_use({"id": call["id"] or f"call_{at}", "name": call["name"], "input": given}, names)
+            return ModelAnswer(text, (), stop, self._usage, VENDOR)
+        uses = tuple(call.use(at, names, self._key) for at, call in sorted(self._calls.items()))
+        return ModelAnswer(text, uses, StopReason.TOOLS if uses else stop, self._usage, VENDOR)
 
 
 def _usage(told: dict[str, Any]) -> TokenUsage:

@@ -24,11 +24,20 @@ def pause(attempt: int, told: float | None, jitter: float) -> float | None:
     return min(_LONGEST, _FIRST * 2 ** (attempt - 1)) * (1 - jitter / 4)
 
 
-def read_wait(headers: dict[str, str]) -> float | None:
-    """What the server asked for: `retry-after-ms`, or `retry-after` in seconds."""
+def read_wait(headers: dict[str, str], now: float) -> float | None:
+    """Seconds the server asked for: `retry-after-ms`, or `retry-after` in seconds or as a date."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return float(headers[name]) * scale
         except (KeyError, ValueError):
             continue
-    return None
+    return _until(headers.get("retry-after", ""), now)
+
+
+def _until(date: str, now: float) -> float | None:
+    from email.utils import parsedate_to_datetime  # only for servers that name a date
+
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,6 +13,7 @@ from typing import Any
 from clawft.delegate.key import ApiKey
 from clawft.delegate.retry import is_passing, read_wait
 from clawft.errors import DelegationFailed, ModelFailed
+from clawft.store.concealed_secrets import conceal
 from clawft.store.extras import how_to_install
 
 MAX_SAID = 2_000
@@ -35,23 +37,52 @@ def load(library: str, extra: str) -> ModuleType:
         raise missing(library, extra) from None
 
 
-def failed(broken: Exception, who: str, key: ApiKey) -> ModelFailed:
-    """Any failure of a vendor's library as ours: what happened, without the key, and whether it may pass."""
-    status = getattr(broken, "status_code", None)
-    said = key.hidden_in(_said(broken))[:MAX_SAID]
-    if not isinstance(status, int):
-        return ModelFailed(f"{who}: {said}", passing=True, hint="is the address right, and the network there?")
-    headers: Mapping[str, str] = getattr(getattr(broken, "response", None), "headers", {})
-    wait = read_wait({name.lower(): value for name, value in headers.items()})
-    return ModelFailed(
-        f"{who} answers with status {status}: {said}",
-        http_status=status,
-        passing=is_passing(status),
-        wait=wait,
-        hint=_HINTS.get(status, ""),
-    )
+class Failures:
+    """What goes wrong with one model, as ours: what happened, without the key, and whether it may pass."""
+
+    def __init__(self, who: str, key: ApiKey) -> None:
+        self._who = who
+        self._key = key
+
+    def of(self, broken: Exception) -> ModelFailed:
+        """Any failure of a vendor's library, of the HTTP client below it, or over an odd answer."""
+        status = getattr(broken, "status_code", None)
+        if isinstance(status, int):
+            return self._refused(broken, status)
+        if isinstance(broken, _ODD):
+            return self.none_of_this_api(f"{type(broken).__name__}: {broken}")
+        return ModelFailed(f"{self._who}: {self._without_key(_said(broken))}", passing=True, hint=_UNREACHED)
+
+    def broken_off(self, said: str = "") -> ModelFailed:
+        """`said`: the server's own reason, if it gave one."""
+        more = f": {self._without_key(said)}" if said else ""
+        return ModelFailed(f"{self._who}: the answer broke off in the middle{more}", passing=True, hint=_LATER)
+
+    def none_of_this_api(self, said: str = "") -> ModelFailed:
+        more = f" ({self._without_key(said)})" if said else ""
+        return ModelFailed(f"{self._who}: the answer is none of this API{more}", passing=True, hint=_ANOTHER)
+
+    def _refused(self, broken: Exception, status: int) -> ModelFailed:
+        headers: Mapping[str, str] = getattr(getattr(broken, "response", None), "headers", {})
+        wait = read_wait({name.lower(): value for name, value in headers.items()}, time.time())
+        later = f"it asks for {wait:.0f} s of patience; {_LATER}" if wait else _LATER
+        return ModelFailed(
+            f"{self._who} answers with status {status}: {self._without_key(_said(broken))}",
+            http_status=status,
+            passing=is_passing(status),
+            wait=wait,
+            hint=_HINTS.get(status, later if is_passing(status) else ""),
+        )
+
+    def _without_key(self, said: str) -> str:
+        return conceal(self._key.hidden_in(said[: 2 * MAX_SAID]))[:MAX_SAID]
 
 
+_ODD = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+"""What comes of reading an answer that has another form."""
+_UNREACHED = "is the address right, and the network there?"
+_ANOTHER = "is the address right? It must lead to a server of this API"
+_LATER = "try again later, or ask another model"
 _HINTS = {
     **dict.fromkeys(range(300, 400), "the address leads elsewhere, and the key is not taken there: name the new one"),
     UNAUTHORIZED: "the key is wrong or has expired: weft config show says where it is read from",
@@ -62,16 +93,17 @@ _HINTS = {
 
 def _said(broken: Exception) -> str:
     """The server's own words, where its error has the usual form."""
-    body: Any = getattr(broken, "body", None)
-    for inner in ("error", "message"):
-        if isinstance(body, dict) and inner in body:
-            body = body[inner]  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends
-    if isinstance(body, str) and body:
-        return body
+    words = words_of(getattr(broken, "body", None))
+    if words:
+        return words
     cause = broken.__cause__
-    said = str(broken) or "the answer is none of this API"
+    said = str(broken) or type(broken).__name__
     return said + (f" ({cause})" if cause is not None and str(cause) else "")
 
 
-def broken_off(who: str) -> ModelFailed:
-    return ModelFailed(f"{who}: the answer broke off in the middle", passing=True)
+def words_of(body: Any) -> str:
+    """What an error of either API says; empty where it has another form."""
+    for inner in ("error", "message"):
+        if isinstance(body, dict) and inner in body:
+            body = body[inner]  # pyright: ignore[reportUnknownVariableType]  # whatever a server sends
+    return body if isinstance(body, str) else ""

@@ -23,6 +23,8 @@ NAMESPACE = "delegate"
 MAX_TASK = 100_000
 PIECE = 80
 """Characters of text that are reported at once."""
+MAX_REPORTED = 1_000
+"""Characters of one report; the result has all of it."""
 
 
 class DelegationResult(Struct):
@@ -67,7 +69,8 @@ class ProgressReports:
 
     def _report(self, message: str) -> None:
         self._count += 1
-        self._talk.progress(self._count, None, message)
+        shown = message if len(message) <= MAX_REPORTED else f"{message[:MAX_REPORTED]}…"
+        self._talk.progress(self._count, None, shown)
 
 
 def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
