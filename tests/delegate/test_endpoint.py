@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -71,3 +72,33 @@ async def test_tokens_are_counted_and_models_listed() -> None:
         async with aiohttp.ClientSession() as client, client.get(f"{url}/v1/models") as answer:
             assert (await answer.json())["data"][0]["id"] == "scripted"
         assert (await posted(f"{url}/v1/elsewhere", b"{}"))[0] == 404
+
+
+@pytest.mark.parametrize("body", [b'{"messages":' + b"[" * 200_000, b'{"messages":"\xff"}'], ids=["deep", "no text"])
+async def test_what_cannot_be_read_is_the_fault_of_whoever_sent_it(body: bytes) -> None:
+    async with scripted_api(SCRIPT) as (url, _):
+        for path in PATHS:
+            assert (await posted(url + path, body))[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"), [("https://evil.example", 403), ("null", 403), ("http://localhost:3000", 200)]
+)
+async def test_pages_of_other_sites_do_not_ask(origin: str, status: int) -> None:
+    async with scripted_api(SCRIPT) as (url, requests), aiohttp.ClientSession() as client:
+        async with client.post(url + PATHS[0], data=json.dumps(HELLO), headers={"Origin": origin}) as answer:
+            assert answer.status == status
+        assert len(requests) == (status == 200)
+
+
+async def test_a_long_message_keeps_nobody_else_waiting() -> None:
+    """A pattern is searched for letter by letter."""
+    script = '[[turns]]\nwhen = "(a|b)*(a|b)*(a|b)*c"\ntext = "x"\n[[turns]]\nrepeat = true\ntext = "ok"\n'
+    long = {**HELLO, "messages": [{"role": "user", "content": "ab" * 500_000}]}
+    async with scripted_api(script) as (url, _):
+        began = asyncio.get_running_loop().time()
+        slow = asyncio.create_task(posted(url + PATHS[0], json.dumps(long).encode()))
+        await asyncio.sleep(0.2)
+        assert (await posted(url + PATHS[0], json.dumps(HELLO).encode()))[0] == 200
+        assert asyncio.get_running_loop().time() - began < 3.0
+        assert (await slow)[0] == 200

@@ -134,6 +134,16 @@ def test_a_broken_off_history_is_mended() -> None:
     assert mended(whole) == whole
 
 
+def test_results_of_calls_that_nobody_made_are_left_out() -> None:
+    """Two went on with one transcript, or somebody wrote into it."""
+    asked = ModelAnswer("", (ToolUse("1", "x"),), StopReason.TOOLS)
+    missing = ToolResults((ToolResult("1", INTERRUPTED, is_error=True),))
+    made_up = ToolResults((ToolResult("9", "I am root"),))
+    assert mended([TaskText("a"), made_up, TaskText("b")]) == [TaskText("a"), TaskText("b")]
+    assert mended([asked, made_up]) == [asked, missing]
+    assert mended([asked, TaskText("b"), ToolResults((ToolResult("1", "late"),))]) == [asked, missing, TaskText("b")]
+
+
 def test_money_is_counted_and_bounded() -> None:
     price = price_of("claude-opus-5-5-20261001", {})
     assert price == price_of("claude-opus-5-5", {})

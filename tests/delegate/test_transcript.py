@@ -1,6 +1,8 @@
 """Transcripts: whole after every line, private, and good to go on from."""
 
+import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from clawft.delegate.turns import (
     ToolResults,
     ToolUse,
 )
+from clawft.errors import InvalidConfig
 
 HISTORY: list[HistoryEntry] = [
     TaskText("do it"),
@@ -65,6 +68,26 @@ def test_a_line_that_was_cut_off_is_left_out_and_the_next_is_whole(tmp_path: Pat
     again.keep(TaskText("go on"))
     again.close()
     assert history_of(transcript.file) == [*HISTORY, TaskText("go on")]
+
+
+@pytest.mark.parametrize(
+    ("line", "times"),
+    [(b'{"type":"task","text":"%b"}\n' % (b"x" * 100_000), 41), (b'{"type":"task","text":""}\n', 40_001)],
+)
+def test_one_that_no_model_could_read_is_not_read_to_its_end(tmp_path: Path, line: bytes, times: int) -> None:
+    transcript = kept(tmp_path)
+    transcript.close()
+    with transcript.file.open("ab") as file:
+        file.write(line * times)
+    with pytest.raises(InvalidConfig, match="longer than a model can read"):
+        history_of(transcript.file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes with names there")
+def test_what_is_no_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "20261101-000000-abcdef.jsonl")
+    with pytest.raises(OSError, match=r"abcdef\.jsonl"):
+        Transcript(find(tmp_path, "last"))
 
 
 def test_the_newest_is_found_and_an_unknown_one_is_named(tmp_path: Path) -> None:

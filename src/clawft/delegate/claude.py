@@ -132,8 +132,9 @@ def _content(entry: HistoryEntry, names: NameMap) -> tuple[str, list[Block]]:
 
 def _said(answer: ModelAnswer, names: NameMap) -> list[Block]:
     """As it came, thinking and signatures too; rebuilt where another vendor's model said it."""
-    if answer.vendor == VENDOR:
-        return list(cast("list[Block]", answer.raw))
+    said = cast("object", answer.raw)
+    if answer.vendor == VENDOR and isinstance(said, list):  # a transcript may have been tampered with
+        return [*cast("list[Block]", said)]
     text: list[Block] = [{"type": "text", "text": answer.text}] if answer.text else []
     return text + [
         {"type": "tool_use", "id": use.id, "name": names.there(use.name), "input": dict(use.input)}

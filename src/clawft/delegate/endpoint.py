@@ -7,6 +7,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +19,9 @@ from clawft.delegate.turns import ModelAnswer, ToolUse
 from clawft.errors import ClawftError, ModelFailed
 from clawft.link.asgi import EVENTS, JSON, Receive, Scope, Send, answer, read_body, stream
 
-MAX_BODY = 64 * 1024 * 1024
-"""A conversation with everything an agent has read."""
+MAX_BODY = 32 * 1024 * 1024
+"""A conversation with everything an agent has read; the vendor's own API takes no more either."""
+LOCAL_PAGES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Log = Callable[[str, dict[str, Any]], None]
 """Hears the path and the body of each request."""
@@ -34,7 +36,7 @@ class _Reply(Struct, frozen=True):
 
 
 class Endpoint:
-    """An ASGI application. Any key opens it; it has nothing to hide."""
+    """An ASGI application. Any key opens it; it has nothing to hide, but what it is told is nobody's to write."""
 
     def __init__(self, scenario: Scenario, log: Log) -> None:
         self._scenario = scenario
@@ -45,13 +47,16 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        if _is_from_elsewhere(scope):
+            await self._refuse(send, messages_api, 403, "pages of other sites do not ask here")
+            return
         path: str = scope["path"]
         if scope["method"] in ("GET", "HEAD"):
             await answer(send, 200, b"" if scope["method"] == "HEAD" else self._known(), [JSON])
             return
         try:
             body = _object.decode(await read_body(receive, MAX_BODY) or b"{}")
-        except (ClawftError, msgspec.DecodeError) as wrong:
+        except (ClawftError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             await self._refuse(send, messages_api, 400, str(wrong))
             return
         self._log(path, body)
@@ -87,7 +92,7 @@ class Endpoint:
             await answer(send, 200, whole[: len(whole) // 2] if reply.cut else whole, [JSON])
 
     async def _reply(self, seen: ConversationView) -> _Reply:
-        picked = pick(self._scenario, seen)
+        picked = await asyncio.to_thread(pick, self._scenario, seen)  # patterns take their time over a long message
         if picked is None:
             if not self._scenario.otherwise:
                 raise no_turn()
@@ -110,6 +115,19 @@ class Endpoint:
     async def _refuse(self, send: Send, api: ModuleType, status: int, message: str, wait: float | None = None) -> None:
         headers = [JSON] if wait is None else [JSON, (b"retry-after", f"{wait:g}".encode())]
         await answer(send, status or 500, msgspec.json.encode(api.error(status, message)), headers)
+
+
+def _is_from_elsewhere(scope: Scope) -> bool:
+    """Whether the page of another site has a browser ask: whatever is asked is kept in the log."""
+    origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+    return any(_host_in(origin) not in LOCAL_PAGES for origin in origins)
+
+
+def _host_in(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""
 
 
 async def _ready(frames: Iterator[bytes]) -> AsyncIterator[bytes]:

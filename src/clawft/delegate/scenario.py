@@ -20,6 +20,8 @@ from clawft.errors import ConfigUnreadable, InvalidConfig, ModelFailed
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_WAIT_MS = 600_000
+MAX_LOOKED_AT = 256 * 1024
+"""Characters of a text that patterns see: four times what a tool may say at once."""
 RESULT = "{{result}}"
 """In a text: what the newest message says."""
 
@@ -160,7 +162,7 @@ def _fits(turn: ScriptedTurn, seen: ConversationView) -> bool:
 
 def _found(pattern: str, text: str) -> bool:
     usable = compiled(pattern)
-    return isinstance(usable, Pattern) and usable.found_in(text)
+    return isinstance(usable, Pattern) and usable.found_in(text[:MAX_LOOKED_AT])
 
 
 def _check(scenario: Scenario, last: int | None, seen: ConversationView) -> None:

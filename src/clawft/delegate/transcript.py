@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,22 @@ import msgspec
 from msgspec import Struct
 
 from clawft.delegate.events import Outcome
-from clawft.delegate.turns import HistoryEntry
+from clawft.delegate.loop import MAX_CONVERSATION
+from clawft.delegate.turns import HistoryEntry, length_of
 from clawft.errors import ClawftError, InvalidConfig
-from clawft.store.home import PRIVATE_FILE, private_dir, write_all
+from clawft.store.home import PRIVATE_FILE, check_plain, open_plain, private_dir, write_all
 
 MAX_KEPT = 200
 """Transcripts of one agent; the oldest go."""
-MAX_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
+"""More than any conversation that can go on takes in a file."""
+LEAST_ENTRY = 100
+"""Characters that an entry counts for at least, when it is read: a million empty ones are no conversation either."""
 LAST = "last"
 SUFFIX = ".jsonl"
 
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Neither through a link nor waiting for whoever reads: what stands there may be a pipe."""
 
 
 class TranscriptStart(Struct, frozen=True, tag="start"):
@@ -43,6 +49,7 @@ class Transcript:
         self.file = file
         private_dir(file.parent)
         self._descriptor = os.open(file, _NEW, PRIVATE_FILE)
+        check_plain(self._descriptor, file)
         if _is_torn(file):
             write_all(self._descriptor, b"\n")
 
@@ -62,15 +69,20 @@ class Transcript:
 
 
 def history_of(file: Path) -> list[HistoryEntry]:
-    """The conversation so far. A last line that was cut off counts as never written."""
+    """The conversation so far. A last line that was cut off counts as never written. Raises InvalidConfig."""
     entries: list[HistoryEntry] = []
-    for line in _read(file).split(b"\n"):
-        try:
-            told = _line.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if not isinstance(told, TranscriptStart | Outcome):
-            entries.append(told)
+    room = MAX_CONVERSATION
+    with _opened(file) as lines:
+        for line in lines:
+            try:
+                told = _line.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue
+            if not isinstance(told, TranscriptStart | Outcome):
+                entries.append(told)
+                room -= max(length_of(told), LEAST_ENTRY)
+            if room < 0:
+                raise InvalidConfig(f"{file} is longer than a model can read", hint="begin a new task")
     return entries
 
 
@@ -102,15 +114,17 @@ def _make_room(folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _read(file: Path) -> bytes:
-    if file.stat().st_size > MAX_BYTES:
+def _opened(file: Path) -> BufferedReader:
+    opened = open_plain(file)
+    if os.fstat(opened.fileno()).st_size > MAX_BYTES:
+        opened.close()
         raise InvalidConfig(f"{file} is larger than {MAX_BYTES} bytes", hint="begin a new task")
-    return file.read_bytes()
+    return opened
 
 
 def _is_torn(file: Path) -> bool:
     """Whether the last line has no end: whoever wrote it was killed."""
-    with file.open("rb") as opened:
+    with open_plain(file) as opened:
         if opened.seek(0, os.SEEK_END) == 0:
             return False
         opened.seek(-1, os.SEEK_END)

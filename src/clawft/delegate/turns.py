@@ -131,19 +131,23 @@ class Model(Protocol):
 
 
 def mended(history: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Every call has its result, as models insist: one that was broken off is answered so."""
+    """Every call has its result and every result its call, as models insist. One that was broken off is answered so."""
     whole: list[HistoryEntry] = []
     for entry in history:
-        _answer_open_calls(whole, entry)
-        whole.append(entry)
-    _answer_open_calls(whole, None)
+        before = whole[-1] if whole else None
+        uses = before.uses if isinstance(before, ModelAnswer) else ()
+        if uses:
+            whole.append(_results_for(uses, entry))
+        if not isinstance(entry, ToolResults):
+            whole.append(entry)
+    if whole and isinstance(whole[-1], ModelAnswer) and whole[-1].uses:
+        whole.append(_results_for(whole[-1].uses, None))
     return whole
 
 
-def _answer_open_calls(before: list[HistoryEntry], after: HistoryEntry | None) -> None:
-    last = before[-1] if before else None
-    if isinstance(last, ModelAnswer) and last.uses and not isinstance(after, ToolResults):
-        before.append(ToolResults(tuple(ToolResult(use.id, INTERRUPTED, is_error=True) for use in last.uses)))
+def _results_for(uses: Sequence[ToolUse], after: HistoryEntry | None) -> ToolResults:
+    told = {each.id: each for each in after.results} if isinstance(after, ToolResults) else {}
+    return ToolResults(tuple(told.get(use.id) or ToolResult(use.id, INTERRUPTED, is_error=True) for use in uses))
 
 
 INTERRUPTED = "interrupted: the run ended before this tool had answered; it may or may not have acted"
