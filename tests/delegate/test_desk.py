@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from clawft.builtin.finding import finding_tools
 from clawft.catalog.surface import FINDERS
 from clawft.delegate.budget import RunEnd
 from clawft.delegate.desk import DelegateJob, Desk, House
@@ -19,11 +20,12 @@ from clawft.delegate.tool import MAX_REPORTED, ProgressReports, delegate_provide
 from clawft.delegate.turns import ModelRequest, Say
 from clawft.errors import DelegationFailed
 from clawft.gateway.core import Gateway
-from clawft.model import Caller, Grant, Reply, SilentTalk
+from clawft.model import Call, Caller, Grant, Reply, SilentTalk
 from clawft.policy.delegation import DelegationConfig, DelegationRule, Target
 from clawft.provider.function import FunctionProvider, tool
 from clawft.store.memory import MemoryStore
-from tests.delegate.support import Listener, gateway, scenario
+from clawft.wire.meta import read_delegates
+from tests.delegate.support import Listener, echo, gateway, scenario
 from tests.requirements import requirement
 
 DONE = '[[turns]]\ntext = "done"\n'
@@ -273,6 +275,37 @@ async def test_what_stays_local_is_said_to_stay() -> None:
     assert not is_error
     assert result["structuredContent"]["target"] == "local"
     assert "stays with you: no rule matches" in result["structuredContent"]["output"]
+
+
+@requirement("DELEG-18", "DELEG-22")
+@pytest.mark.parametrize("through", ["", "weft__call_tool"])
+async def test_delegates_of_gateways_that_serve_one_another_come_to_an_end(through: str) -> None:
+    """Each call of a delegate says how many there are already, and whoever takes the next task counts on."""
+    heard: list[bytes] = []
+
+    class Elsewhere(FunctionProvider):
+        async def run(self, call: Call) -> Reply:
+            heard.append(call.meta)
+            return await super().run(call)
+
+    made = gateway()
+    made.register(Elsewhere("far", [echo], workspace=Path.cwd(), store=MemoryStore()))
+    finders = finding_tools(made.tools.search, made.call, made.tools.find)
+    made.register(FunctionProvider("weft", finders, workspace=Path.cwd(), store=MemoryStore()))
+    asked_for = '{ tool = "weft__call_tool", input = { name = "far__echo" } }' if through else '{ tool = "far__echo" }'
+    script = f'[[turns]]\ncalls = [{asked_for}]\n[[turns]]\ntext = "done"\n'
+    await desk_of(made, DelegationConfig()).run(job("x", Listener(), model=Watched(script)))
+    assert [read_delegates(meta) for meta in heard] == [1]
+    there = offering(DelegationConfig(claude_enabled=True, claude_key="key"))
+    arguments = msgspec.json.encode({"task": "x", "target": "claude"})
+    reply = await there.call(Caller(), "delegate__task", arguments, meta=heard[0])
+    assert reply.is_error
+    assert b"a delegate may not delegate again (depth 1)" in reply.result
+
+
+def test_what_is_no_number_of_delegates_is_none() -> None:
+    told = [b"", b"{", b'{"dev.clawft/delegates":-3}', b'{"dev.clawft/delegates":"2"}', b'{"dev.clawft/delegates":2}']
+    assert [read_delegates(meta) for meta in told] == [0, 0, 0, 0, 2]
 
 
 def test_a_report_of_progress_is_short() -> None:

@@ -12,13 +12,14 @@ from clawft.errors import InvalidArguments, ToolNotFound
 from clawft.model import Caller, Reply, Talk
 from clawft.provider.context import ToolContext
 from clawft.provider.function import tool
+from clawft.wire.meta import write_delegates
 
 MAX_FOUND = 20
 MAX_DESCRIPTION = 1_200
 
 Search = Callable[[Caller, str, int], Sequence[CatalogEntry]]
 Find = Callable[[str], CatalogEntry | None]
-CallTool = Callable[[Caller, str, bytes, Talk], Awaitable[Reply]]
+CallTool = Callable[[Caller, str, bytes, Talk, bytes], Awaitable[Reply]]
 
 
 class FoundTool(Struct, rename="camel"):
@@ -53,7 +54,8 @@ def finding_tools(search: Search, call: CallTool, find: Find) -> tuple[Callable[
         if entry is not None and entry.canonical in FINDERS:
             raise InvalidArguments(f"{name} is called directly, not through call_tool")
         try:
-            return await call(ctx.caller, name, msgspec.json.encode(arguments), ctx.talk)
+            above = write_delegates(ctx.delegates)
+            return await call(ctx.caller, name, msgspec.json.encode(arguments), ctx.talk, above)
         except ToolNotFound:
             near = ", ".join(one.name for one in search(ctx.caller, name, 3))
             raise InvalidArguments(f"unknown tool: {name}", hint=f"nearest: {near}" if near else "") from None

@@ -62,6 +62,8 @@ class DelegateJob(Struct, frozen=True):
     """Who answers questions, if anybody is there for it."""
     why: str = ""
     """Why this target."""
+    above: int = 0
+    """How many delegates there are already, at other gateways, that lead to this task."""
 
 
 class Desk:
@@ -133,7 +135,8 @@ class Desk:
 
     async def run(self, job: DelegateJob) -> Outcome:
         """To its end, by the target the job names. Raises DelegationFailed if that one cannot take it."""
-        if _depth.get() >= self._config.max_depth:
+        depth = max(_depth.get(), job.above)
+        if depth >= self._config.max_depth:
             raise DelegationFailed(
                 f"a delegate may not delegate again (depth {self._config.max_depth})",
                 hint="do it with the tools you have, or raise delegation.max_depth",
@@ -142,8 +145,8 @@ class Desk:
         if job.target in lacking:
             hint = "weft agent --explain -p TASK says who could take it"
             raise DelegationFailed(f"{job.target.value} is not available: {lacking[job.target]}", hint=hint)
-        with _deeper():
-            context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker))
+        with _at(depth + 1):
+            context = ExecutionContext(self._delegate(job), DelegateTalk(job.talk, job.asker), depth + 1)
             if job.target is Target.FLOW and job.model is None:
                 server = self._config.claude_flow_server
                 return await ClaudeFlow(server, self._house.gateway, context, self._bounds, job.tell).run(job.task)
@@ -227,8 +230,8 @@ def _off(key: str) -> str:
 
 
 @contextmanager
-def _deeper() -> Generator[None]:
-    mark = _depth.set(_depth.get() + 1)
+def _at(depth: int) -> Generator[None]:
+    mark = _depth.set(depth)
     try:
         yield
     finally:

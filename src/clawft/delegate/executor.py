@@ -15,6 +15,7 @@ from clawft.delegate.turns import ToolResult
 from clawft.errors import ClawftError, JsonRpcFailure, ToolNotFound
 from clawft.model import Caller, Reply, Talk
 from clawft.provider.texts import texts_of
+from clawft.wire.meta import write_delegates
 
 log = logging.getLogger("clawft.delegate")
 
@@ -49,6 +50,8 @@ class ExecutionContext(Struct, frozen=True):
 
     caller: Caller
     talk: Talk
+    above: int = 0
+    """How many delegates stand above a call."""
 
 
 class ToolExecutor(Protocol):
@@ -76,7 +79,9 @@ class GatewayView(Protocol):
     @property
     def tools(self) -> ToolCatalog: ...
 
-    async def call(self, caller: Caller, name: str, arguments: bytes = ..., talk: Talk | None = None) -> Reply: ...
+    async def call(
+        self, caller: Caller, name: str, arguments: bytes = ..., talk: Talk | None = None, meta: bytes = b""
+    ) -> Reply: ...
 
 
 # ── no calls, and scripted ones ──────────────────────────────────────────────────────────────────────────────────────
@@ -193,7 +198,8 @@ async def _called(
 ) -> ToolExecutionResult:
     name, server = (entry.canonical, entry.origin.server) if entry else (spec.tool, spec.tool)
     try:
-        reply = await gateway.call(ctx.caller, name, msgspec.json.encode(spec.input), ctx.talk)
+        given, above = msgspec.json.encode(spec.input), write_delegates(ctx.above)
+        reply = await gateway.call(ctx.caller, name, given, ctx.talk, above)
     except ToolNotFound:
         return not_found(spec.tool)
     except JsonRpcFailure as refused:

@@ -89,7 +89,17 @@ def delegate_provider(desk: Desk, workspace: Path) -> FunctionProvider:
         if chosen is Target.LOCAL:
             return DelegationResult("local", f"this task stays with you: {decision.reason}")
         reports = ProgressReports(ctx.talk)
-        job = DelegateJob(task, ctx.caller, reports, _forget, chosen, tuple(tools or ()), decision.tools, talk=ctx.talk)
+        job = DelegateJob(
+            task,
+            ctx.caller,
+            reports,
+            _forget,
+            chosen,
+            tuple(tools or ()),
+            decision.tools,
+            talk=ctx.talk,
+            above=ctx.delegates,
+        )
         return _told(chosen, checked(await desk.run(job)))
 
     return FunctionProvider(NAMESPACE, [task], workspace=workspace, store=MemoryStore())

@@ -6,6 +6,7 @@ from typing import Any
 
 from clawft.model import Call, Caller, LogLevel, Question, Talk
 from clawft.store.base import KeyValueStore
+from clawft.wire.meta import read_delegates
 
 ACCEPT = "accept"
 
@@ -31,6 +32,11 @@ class ToolContext:
     @property
     def agent(self) -> str:
         return self._call.caller.agent
+
+    @property
+    def delegates(self) -> int:
+        """How many delegates stand above this call, at other gateways too."""
+        return read_delegates(self._call.meta)
 
     @property
     def talk(self) -> Talk:

@@ -24,6 +24,9 @@ QUESTION_KEY = OUR_PREFIX + "key"
 NEEDS = OUR_PREFIX + "needs"
 """What a tool cannot do without, shaped like client capabilities: no revision has a place for it."""
 
+DELEGATES = OUR_PREFIX + "delegates"
+"""How many delegates stand above a call: the next weft cannot know it otherwise, and they may call in circles."""
+
 MAX_EXTENSION_BYTES = 4 * 1024
 """Of what a client says about extensions that are between it and the servers."""
 
@@ -36,6 +39,13 @@ def check_level(level: str) -> str:
     if level not in RANK:
         raise BadParams(f"unknown log level {level[:MAX_TOLD]!r}", hint=f"one of {', '.join(LEVELS)}")
     return level
+
+
+class _Delegates(Struct, frozen=True):
+    above: int = field(default=0, name=DELEGATES)
+
+
+_delegates = msgspec.json.Decoder(_Delegates)
 
 
 class Meta(Struct, frozen=True):
@@ -196,6 +206,19 @@ NEEDED = {"sampling": "sampling", "roots": "roots", "elicitation": "elicit_form"
 
 def write_needs(needs: Capabilities) -> dict[str, dict[str, str]]:
     return {wire: {} for wire, field in NEEDED.items() if getattr(needs, field)}
+
+
+def write_delegates(above: int) -> bytes:
+    """The `_meta` of a call below so many delegates; nothing where there are none."""
+    return msgspec.json.encode({DELEGATES: above}) if above else b""
+
+
+def read_delegates(meta: bytes) -> int:
+    """What is no number counts as none."""
+    try:
+        return max(0, _delegates.decode(meta).above) if DELEGATES.encode() in meta else 0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0
 
 
 def read_client(raw: bytes) -> str:
