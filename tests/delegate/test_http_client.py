@@ -88,6 +88,7 @@ async def test_a_packed_answer_is_not_unpacked(make: Make) -> None:
     async with saying(lambda: [PACKED, bomb]) as (url, sent):
         outcome = await looped(make(url), Listener())
     assert (outcome.state, outcome.reason) == (RunEnd.FAILED, "the answer is packed although we ask for plain ones")
+    assert outcome.hint
     assert len(sent) == 1
 
 
@@ -169,6 +170,7 @@ async def test_a_call_with_half_its_arguments_is_not_made(given: str, monkeypatc
         outcome = await looped(MAKERS["claude"](url), listener)
     assert (outcome.state, outcome.calls) == (RunEnd.FAILED, 0)
     assert outcome.reason.startswith("the arguments for demo__echo are no JSON object")
+    assert outcome.hint.startswith("ask another model")
     assert listener.of(CallEnded) == []
 
 

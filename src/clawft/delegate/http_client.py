@@ -57,7 +57,10 @@ def _stream(hearing: Hearing, response: Response) -> AsyncByteStream:
     class Heard(AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             if packed:
-                raise ModelFailed("the answer is packed although we ask for plain ones")
+                raise ModelFailed(
+                    "the answer is packed although we ask for plain ones",
+                    hint="have the server, or its proxy, not pack it",
+                )
             async for piece in heard:
                 hearing.came(len(piece))
                 yield piece

@@ -14,6 +14,8 @@ from clawft.errors import ModelFailed
 from clawft.policy.globs import any_matches
 from clawft.policy.grant import hides
 
+ANOTHER = "ask another model: this one does not make whole calls"
+
 
 class NameMap:
     """Between our names and those every model API takes (`[A-Za-z0-9_-]{1,64}`), both ways without loss."""
@@ -42,7 +44,7 @@ def made_use(told: Mapping[str, Any], names: NameMap) -> ToolUse:
     try:
         use = msgspec.convert(given, ToolUse)
     except msgspec.ValidationError as wrong:
-        raise ModelFailed(f"the model asks for a call that is none: {wrong}", passing=True) from None
+        raise ModelFailed(f"the model asks for a call that is none: {wrong}", passing=True, hint=ANOTHER) from None
     return ToolUse(use.id, names.back(use.name), use.input)
 
 
@@ -51,7 +53,7 @@ def read_arguments(written: str, name: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(written or "{}", type=dict[str, Any])
     except msgspec.DecodeError as wrong:
-        raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True) from None
+        raise ModelFailed(f"the arguments for {name} are no JSON object: {wrong}", passing=True, hint=ANOTHER) from None
 
 
 def filter_tools(entries: Sequence[CatalogEntry], include: Sequence[str], exclude: Sequence[str]) -> list[CatalogEntry]:
