@@ -105,7 +105,7 @@ def _running(app: App, status: ServerStatus) -> ServerRow:
         restarts=status.restarts,
         pid=status.pid,
         memory=memory(status.pid) if status.pid else None,
-        error=f"{status.error}; log in here: {login}" if login else status.error,
+        error=_error(status, login),
         login=login,
         server=" ".join(str(info[key]) for key in ("name", "version") if key in info),
         origin=str(found.origin),
@@ -130,10 +130,23 @@ def _withheld(app: App, name: str) -> int:
 
 
 def _left_out(status: ServerStatus) -> str:
-    """It offers more than we keep, and whose fault that is."""
-    if not status.cut:
-        return ""
-    return f"some of its {' and '.join(status.cut)}: it lists more than there is room for beside other servers"
+    """What it offers that we do not, and whose fault that is."""
+    told = list(status.left_out)
+    if status.cut:
+        parts = " and ".join(status.cut)
+        told.append(f"some of its {parts}: it lists more than there is room for beside other servers")
+    return "; ".join(told)
+
+
+def _error(status: ServerStatus, login: str) -> str:
+    """Why it is not there, or what it is that does not come."""
+    if login:
+        return f"{status.error}; log in here: {login}"
+    if status.step and not status.error:
+        from clawft.upstream.upstream import not_ready  # loaded with the servers
+
+        return not_ready(round(status.seconds), status.step)
+    return status.error
 
 
 def _login(app: App, status: ServerStatus) -> str:

@@ -38,7 +38,7 @@ from clawft.upstream.session.session import Session
 from clawft.upstream.slots import MAX_CONNECTIONS, Slots
 from clawft.upstream.spec import UpstreamSpec
 from clawft.upstream.state import ServerState
-from clawft.upstream.upstream import Upstream
+from clawft.upstream.upstream import Upstream, words
 from clawft.wire.jsonrpc import Notification, Request
 
 CONNECT_SECONDS = 30.0
@@ -82,6 +82,10 @@ class ServerStatus(Struct, frozen=True):
     """What it did that it should not have, and how often."""
     lost: str = ""
     """Why it was lost the last time, though it may be back."""
+    left_out: tuple[str, ...] = ()
+    """What else of its lists is not offered, and why."""
+    step: str = ""
+    """What we wait for, while it is being opened."""
     scope: str = ""
     """The layer of the configuration it came from: user, workspace, agent, command line."""
 
@@ -270,6 +274,8 @@ class Pool:
             cut=upstream.answers.cut if upstream.answers is not None else (),
             faults=upstream.faults.told(),
             lost=upstream.last_loss,
+            left_out=tuple(map(words, upstream.answers.left_out)) if upstream.answers is not None else (),
+            step=upstream.step,
             scope=spec.scope,
         )
 

@@ -90,6 +90,8 @@ class Upstream:
         self.last_loss = ""
         """Why it was lost the last time; it may be back since."""
         self._earlier_faults = Faults()
+        self.step = ""
+        """What we wait for, while it is being opened."""
         self.challenge = ""
         """What it said when it wanted a login."""
         self.login_url = ""
@@ -165,7 +167,7 @@ class Upstream:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise self._not_connected(self.error or f"not ready after {seconds:g} s") from None
+            raise self._not_connected(self.error or not_ready(seconds, self.step)) from None
         finally:
             self._callers -= 1
         if self.session is None:
@@ -251,10 +253,10 @@ class Upstream:
         self._loss = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(OPEN_SECONDS):
-                with _step("the handshake"):
+                with self._step("the handshake"):
                     self.session = session = await self._open()
                 self.start_beside(keep_told(session, self.interest, self._list_changed))
-                with _step("tools/list"):
+                with self._step("tools/list"):
                     await self.lists.ask(session)
         except TimeoutError:
             raise LinkClosed(f"not ready after {OPEN_SECONDS:g} s") from None
@@ -266,6 +268,17 @@ class Upstream:
             self.interest.missed()
         self.tried.set()
         self._surroundings.slots.look()
+
+    @contextmanager
+    def _step(self, name: str) -> Generator[None]:
+        """What a server refuses with may be any words: they are told with what was asked of it."""
+        self.step = name
+        try:
+            yield
+        except JsonRpcFailure as refused:
+            raise JsonRpcFailure(refused.error_code, f"{name}: {refused.message}", refused.error_data) from None
+        finally:
+            self.step = ""
 
     async def _open(self) -> Session:
         ways = self._surroundings.link_to(self.spec)
@@ -376,15 +389,16 @@ class Upstream:
         self._surroundings.state_changed(self)
 
 
-@contextmanager
-def _step(name: str) -> Generator[None]:
-    """What a server refuses with may be any words: they are told with what was asked of it."""
-    try:
-        yield
-    except JsonRpcFailure as refused:
-        raise JsonRpcFailure(refused.error_code, f"{name}: {refused.message}", refused.error_data) from None
+def not_ready(seconds: float, step: str) -> str:
+    """Without an error of its own: then it is waited for."""
+    return f"not ready after {seconds:.3g} s" + (f": no answer to {step} yet" if step else "")
 
 
 def words_of(error: Exception) -> str:
-    """As it is told and logged: a server's own words may be megabytes."""
-    return conceal(str(error)[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]
+    """As it is told and logged."""
+    return words(str(error))
+
+
+def words(said: str) -> str:
+    """A server's own may be megabytes, and repeat the key it was given."""
+    return conceal(said[: 2 * MAX_ERROR_CHARS])[:MAX_ERROR_CHARS]

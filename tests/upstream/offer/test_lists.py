@@ -1,5 +1,6 @@
 """What a server offers in our memory: once each, the same as long as it says the same, and within its room."""
 
+import asyncio
 import gc
 import json
 import tracemalloc
@@ -9,11 +10,15 @@ import pytest
 from msgspec import Raw
 
 from clawft.catalog.snapshot import ProviderOffer, build
-from clawft.link.memory import Scripted
+from clawft.errors import ClawftError, LinkRefused, MessageTooLong
+from clawft.link.base import OutgoingRequest
+from clawft.link.memory import Answer, Scripted
 from clawft.model import Call, ForeignResource, Origin, Reply
+from clawft.upstream.offer import server_offer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, cost_of, read_resource
 from clawft.upstream.offer.room import COMMON_BYTES, Room
+from clawft.upstream.session.session import MAX_ITEMS
 from clawft.upstream.spec import UpstreamSpec
 from tests.requirements import requirement
 from tests.upstream.support import Tables, answers, pool, table, tool, until
@@ -148,3 +153,73 @@ async def test_a_tool_without_a_name_is_left_out(tmp_path: Path, caplog: pytest.
         await p.connect(table("a"))
         assert [each.name for each in p.find("a").tools] == ["one"]
     assert "the tool '' has no name" in caplog.text
+
+
+# ── what is left out is told ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def never(asked: OutgoingRequest) -> Answer:
+    await asyncio.Event().wait()
+    return {}
+
+
+@requirement("POOL-18", "QUAL-03")
+async def test_a_list_that_never_comes_does_not_take_the_tools_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is declared, and nobody ever gets it: the server works all the same."""
+    monkeypatch.setattr(server_offer, "BESIDE_SECONDS", 0.05)
+    silent = answers(initialize=CAPABLE, **{"prompts/list": never, "resources/list": {"resources": []}})
+    async with pool(tmp_path, Tables({"a": silent})) as p:
+        await p.connect(table("a"))
+        assert [each.name for each in p.find("a").tools] == ["one"]
+        assert p.server_status("a").left_out == ("its prompts: prompts/list: no answer within 50 ms",)
+
+
+@requirement("POOL-18", "QUAL-03")
+@pytest.mark.parametrize(
+    "failure",
+    [LinkRefused("http://x answered with status 500: boom", http_status=500), MessageTooLong("longer than 16 bytes")],
+)
+async def test_a_list_that_fails_does_not_take_the_tools_away(tmp_path: Path, failure: ClawftError) -> None:
+    broken = answers(initialize=CAPABLE, **{"resources/list": failure, "prompts/list": {"prompts": [{"name": "p"}]}})
+    async with pool(tmp_path, Tables({"a": broken})) as p:
+        await p.connect(table("a"))
+        offered = p.find("a").answers
+        assert offered is not None
+        assert ([each.name for each in offered.tools], [each.name for each in offered.prompts]) == (["one"], ["p"])
+        assert p.server_status("a").left_out == (f"its resources: {failure.message}",)
+
+
+def paged(asked: OutgoingRequest) -> Answer:
+    """A tool on every page, and always another page."""
+    cursor = json.loads(asked.params or b"{}").get("cursor", "0")
+    return {"tools": [tool(f"t{cursor}")], "nextCursor": str(int(cursor) + 1)}
+
+
+@requirement("POOL-18", "QUAL-12")
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        ({"tools": [tool("t")], "nextCursor": "x" * 70_000}, "its tools behind a cursor of more than 65536 characters"),
+        (paged, "its tools after the first 1000 pages"),
+        ({"tools": [tool(f"t{n}") for n in range(MAX_ITEMS + 1)]}, "its tools after the first 10000"),
+        ({"tools": [tool("t"), {**tool("u"), "description": "x" * 300_000}]}, "1 of its tools, with over 262144 bytes"),
+        (
+            {"tools": [tool("t"), 5, None]},
+            "an entry of its tools was left out: Expected `object`, got `int`, and 1 more of its tools",
+        ),
+    ],
+)
+async def test_status_says_what_of_a_list_is_not_offered(tmp_path: Path, listed: Scripted, told: str) -> None:
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": listed})})) as p:
+        await p.connect(table("a"))
+        assert p.server_status("a").left_out == (told,)
+
+
+@requirement("POOL-18", "QUAL-12")
+async def test_status_says_that_pages_lead_in_a_circle(tmp_path: Path) -> None:
+    circle: Scripted = {"tools": [tool("t")], "nextCursor": "again"}
+    async with pool(tmp_path, Tables({"a": answers(**{"tools/list": circle})})) as p:
+        await p.connect(table("a"))
+        assert p.server_status("a").left_out[-1] == "its tools behind a cursor that leads back to a page we have seen"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from sys import getsizeof
 from typing import Generic, TypeVar
 
@@ -58,6 +58,7 @@ class ListReading(Generic[T]):
         self._wrong: list[str] = []
         self._no_use = 0
         self._too_large = 0
+        self._failed = ""
         self._listed = 0
         self._size = 0
         self.items: list[T] = []
@@ -65,6 +66,8 @@ class ListReading(Generic[T]):
         """Bytes we were sent, kept or not."""
         self.is_full = False
         """There is more of it than there is room for."""
+        self.rest = ""
+        """Which part of it was not read, and why."""
 
     async def take(self, page: Sequence[Raw]) -> bool:
         """False: no more of it."""
@@ -91,8 +94,12 @@ class ListReading(Generic[T]):
             if self.is_full:
                 return
 
-    def drop(self) -> None:
+    def drop(self, why: str) -> None:
+        """Nothing of it is offered, and that is told; no word where there was nothing to offer."""
         self.items, self._size, self.is_full = [], 0, False
+        self._failed = why
+        if why:
+            log.warning("%s: its %s are left out: %s", self._server, self._part, why)
 
     def _take_one(self, raw: Raw) -> None:
         if len(raw) > MAX_ITEM_BYTES:
@@ -160,6 +167,20 @@ class ListReading(Generic[T]):
         if self.is_full:
             told = "%s: no room for all its %s, the first %d are offered"
             log.warning(told, self._server, self._part, len(self.items))
+        if self.rest:
+            log.warning("%s: its %s %s are left out", self._server, self._part, self.rest)
+
+    def left_out(self) -> Iterator[str]:
+        """For whoever wonders why something is not there; each is told in the log at more length."""
+        if self._no_use:
+            more = f", and {self._no_use - 1} more of its {self._part}" if self._no_use > 1 else ""
+            yield f"{self._wrong[0]}{more}"
+        if self._too_large:
+            yield f"{self._too_large} of its {self._part}, with over {MAX_ITEM_BYTES} bytes"
+        if self.rest:
+            yield f"its {self._part} {self.rest}"
+        if self._failed:
+            yield f"its {self._part}: {self._failed}"
 
 
 def wire_of(item: Tool | ForeignPrompt | ForeignResource | ForeignTemplate) -> bytes:

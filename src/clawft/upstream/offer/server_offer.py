@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 
 from msgspec import Raw, Struct
 
-from clawft.errors import METHOD_NOT_FOUND, JsonRpcFailure, ProtocolFailure
+from clawft.errors import (
+    METHOD_NOT_FOUND,
+    JsonRpcFailure,
+    LinkRefused,
+    MessageTooLong,
+    ProtocolFailure,
+    RequestTimeout,
+)
 from clawft.model import Era, ForeignPrompt, ForeignResource, ForeignTemplate, Tool
 from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
@@ -16,10 +22,12 @@ from clawft.upstream.offer.room import RoomPlace
 from clawft.upstream.session.session import Session
 
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
+BESIDE_SECONDS = 10.0
+"""For each page of a list beside that of the tools, which wait for it: some servers declare one and never give it."""
+FAILED_LIST = (JsonRpcFailure, ProtocolFailure, RequestTimeout, LinkRefused, MessageTooLong)
+"""What goes wrong with one list, while the link is as good as before."""
 
 PARTS = ("tools", "prompts", "resources", "templates")
-
-log = logging.getLogger("clawft.upstream")
 
 
 class ServerOffer(Struct, frozen=True):
@@ -33,6 +41,8 @@ class ServerOffer(Struct, frozen=True):
     templates: tuple[ForeignTemplate, ...] = ()
     cut: tuple[str, ...] = ()
     """Lists that there was not room for to the end."""
+    left_out: tuple[str, ...] = ()
+    """What else of it is not offered, and why."""
     heard: int = 0
     """Bytes it took to say all this, and what was cut."""
 
@@ -65,6 +75,7 @@ class ListReadings:
             self.resources.settle(),
             self.templates.settle(),
             cut,
+            tuple(why for each in lists for why in each.left_out()),
             sum(each.heard for each in lists),
         )
 
@@ -76,17 +87,17 @@ async def ask(session: Session, server: str, place: RoomPlace, before: ServerOff
     if peer.supports("tools"):
         await _ask_for_tools(session, readings.tools)
     if peer.supports("prompts"):
-        await _ask_for(session, server, "prompts/list", "prompts", readings.prompts)
+        await _ask_for(session, "prompts/list", "prompts", readings.prompts)
     if peer.supports("resources"):
-        await _ask_for(session, server, "resources/list", "resources", readings.resources)
-        await _ask_for(session, server, "resources/templates/list", "resourceTemplates", readings.templates)
+        await _ask_for(session, "resources/list", "resources", readings.resources)
+        await _ask_for(session, "resources/templates/list", "resourceTemplates", readings.templates)
     return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])
 
 
 async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
     """A server that declared nothing may well have none."""
     try:
-        await session.read_list("tools/list", "tools", reading.take)
+        reading.rest = await session.read_list("tools/list", "tools", reading.take)
     except JsonRpcFailure as refused:
         if refused.error_code != METHOD_NOT_FOUND:
             raise
@@ -95,20 +106,18 @@ async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
 
 async def _ask_for(
     session: Session,
-    server: str,
     method: str,
     member: str,
     reading: ListReading[ForeignPrompt] | ListReading[ForeignResource] | ListReading[ForeignTemplate],
 ) -> None:
-    """Beside the tools: a list that fails is left out, for the sake of the rest."""
+    """Beside the tools: a list that fails, or does not come, is left out, for the sake of the rest."""
     if not reading.expects_some():
         return
     try:
-        await session.read_list(method, member, reading.take)
-    except (JsonRpcFailure, ProtocolFailure) as failed:
-        if not isinstance(failed, JsonRpcFailure) or failed.error_code != METHOD_NOT_FOUND:
-            log.warning("%s: %s failed, nothing of it is offered: %s", server, method, failed)
-        reading.drop()
+        reading.rest = await session.read_list(method, member, reading.take, BESIDE_SECONDS)
+    except FAILED_LIST as failed:
+        unknown = isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
+        reading.drop("" if unknown else failed.message)
 
 
 def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:

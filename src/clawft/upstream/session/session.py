@@ -273,27 +273,44 @@ class Session:
 
         return Mirrors()
 
-    async def read_list(self, method: str, member: str, take: Callable[[Sequence[Raw]], Awaitable[bool]]) -> None:
+    async def read_list(
+        self,
+        method: str,
+        member: str,
+        take: Callable[[Sequence[Raw]], Awaitable[bool]],
+        seconds: float = REQUEST_SECONDS,
+    ) -> str:
         """Every item of a list, raw and in the server's order, given to `take` page by page until it wants no more.
 
-        Follows cursors, but neither for ever nor in circles.
+        Follows cursors, but neither for ever nor in circles: back comes why it was left before its end, if it was.
+        `seconds` are for each page.
         """
         seen: set[str] = set()
         cursor: str | None = None
         count = size = 0
         for _ in range(MAX_PAGES):
-            page, cursor = read_page(method, await self._page(method, cursor), member)
+            page, cursor = read_page(method, await self._page(method, cursor, seconds), member)
             wants_more = await take(page[: max(MAX_ITEMS - count, 0)])
             count += len(page)
             size += sum(map(len, page))
-            enough = count > MAX_ITEMS or size > MAX_LIST_BYTES or not wants_more
-            if cursor is None or cursor in seen or len(cursor) > MAX_CURSOR_CHARS or enough:
-                break
+            if not wants_more:
+                return ""
+            if count > MAX_ITEMS:
+                return f"after the first {MAX_ITEMS}"
+            if cursor is None:
+                return ""
+            if size > MAX_LIST_BYTES:
+                return f"after the first {MAX_LIST_BYTES} bytes"
+            if cursor in seen:
+                return "behind a cursor that leads back to a page we have seen"
+            if len(cursor) > MAX_CURSOR_CHARS:
+                return f"behind a cursor of more than {MAX_CURSOR_CHARS} characters"
             seen.add(cursor)
             del page  # it may be megabytes, and the next one long in coming
+        return f"after the first {MAX_PAGES} pages"
 
-    async def _page(self, method: str, cursor: str | None) -> bytes:
-        return await self.request(method, {} if cursor is None else {"cursor": cursor})
+    async def _page(self, method: str, cursor: str | None, seconds: float) -> bytes:
+        return await self.request(method, {} if cursor is None else {"cursor": cursor}, seconds=seconds)
 
     async def notify(self, method: str, params: bytes = b"") -> None:
         await self.link.notify(method, params)
