@@ -15,7 +15,15 @@ from typing import Any
 import psutil
 import pytest
 
-from clawft.errors import LinkClosed, LinkError, MessageTooLong, ProcessExited, RequestTimeout, SpawnFailed
+from clawft.errors import (
+    LinkClosed,
+    LinkError,
+    MessageTooLong,
+    ProcessExited,
+    ProtocolFailure,
+    RequestTimeout,
+    SpawnFailed,
+)
 from clawft.link import process, stream
 from clawft.link.base import OutgoingRequest
 from clawft.link.patience import Patience
@@ -310,3 +318,48 @@ async def test_lines_that_are_no_messages_are_skipped_up_to_a_bound(monkeypatch:
         lost = str(await listener.lost)
         assert "SIGKILL" in lost
         assert "(on stdout, where only messages may be) noise" in lost
+
+
+@requirement("LINK-08", "QUAL-03")
+async def test_a_child_that_ends_in_the_middle_of_its_answer_has_ended() -> None:
+    """And has not answered with something that nobody can read."""
+    dying = (
+        """import os, sys; sys.stdin.readline(); os.write(1, b'{"jsonrpc":"2.0","id":1,"result":{"to'); os._exit(3)"""
+    )
+    async with opened(Launch(sys.executable, ("-c", dying))) as (link, _):
+        with pytest.raises(ProcessExited, match="exited with status 3"):
+            await link.request(OutgoingRequest("tools/list"))
+
+
+BATCH = """
+import json, sys
+id = json.loads(sys.stdin.readline())["id"]
+print(json.dumps([{"jsonrpc": "2.0", "id": id, "result": {}}]), flush=True)
+sys.stdin.read()
+"""
+ASKING = """
+import json, sys
+id = json.loads(sys.stdin.readline())["id"]
+print(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": [1]}), flush=True)
+heard = json.loads(sys.stdin.readline())
+print(json.dumps({"jsonrpc": "2.0", "id": id, "result": heard}), flush=True)
+sys.stdin.read()
+"""
+
+
+@requirement("WIRE-22", "QUAL-03")
+async def test_an_answer_in_a_batch_that_may_not_be_one_fails_at_once() -> None:
+    async with opened(Launch(sys.executable, ("-c", BATCH))) as (link, _):
+        link.settled("2025-11-25")
+        with pytest.raises(ProtocolFailure, match="the answer is no message"):
+            await link.request(OutgoingRequest("tools/call"), Patience("call", PATIENCE_S))
+
+
+@requirement("QUAL-03")
+async def test_a_question_that_cannot_be_read_is_answered() -> None:
+    """A server that waits for the answer would wait for ever."""
+    async with opened(Launch(sys.executable, ("-c", ASKING))) as (link, _):
+        answer = await link.request(OutgoingRequest("tools/call"), Patience("call", PATIENCE_S))
+        assert isinstance(answer, Response)
+        heard = json.loads(answer.result)
+        assert (heard["id"], heard["error"]["code"]) == ("q", -32600)

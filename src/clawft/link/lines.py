@@ -53,6 +53,7 @@ class LineReader(asyncio.Protocol):
         self._holders: set[str] = set()
         self._held: deque[bytes | TooLong] = deque()
         self._over = False
+        self._is_cut_off = False
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -85,7 +86,9 @@ class LineReader(asyncio.Protocol):
             self._blank(blank)
 
     def eof_received(self) -> None:
-        self._hand_over(self._framer.end())
+        rest = self._framer.end()
+        self._is_cut_off = bool(rest)
+        self._hand_over(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._turn is not None:
@@ -120,6 +123,11 @@ class LineReader(asyncio.Protocol):
     @property
     def is_held(self) -> bool:
         return bool(self._holders)
+
+    @property
+    def was_cut_off(self) -> bool:
+        """Did the input end in the middle of the line that was handed over just now?"""
+        return self._is_cut_off and not self._held
 
     @property
     def waits_for_others(self) -> bool:

@@ -238,16 +238,25 @@ class StreamLink:
         if line.startswith(BOM_UTF8):  # some shells of Windows write one
             self._accept(line.removeprefix(BOM_UTF8))
             return
-        if self._batches and (members := jsonrpc.unpacked(line)):
+        if self._reader.was_cut_off:
+            return  # it ended while it wrote this: whoever waits hears how it ended
+        members = jsonrpc.unpacked(line)
+        if members and self._batches:
             for member in members:
                 self._accept(member)
             return
+        for each in members or (line,):
+            self._fail_answered(each, wrong)
+        if not jsonrpc.likely_answer(line) and (asked := jsonrpc.likely_request(line)):
+            self._write(jsonrpc.failure(asked, wrong.code, str(wrong)))
+        self._count_bad_line(line, wrong)
+        self._rest_from(len(line), began)
+
+    def _fail_answered(self, line: bytes, wrong: WireError) -> None:
         answered = jsonrpc.likely_answer(line)
         waiter = self._waiting.take(answered) if answered else None
         if waiter is not None and not waiter.done():
             waiter.set_exception(ProtocolFailure(f"the answer is no message: {wrong}"))
-        self._count_bad_line(line, wrong)
-        self._rest_from(len(line), began)
 
     def _count_bad_line(self, line: bytes, wrong: WireError) -> None:
         self._bad_lines += 1
