@@ -76,6 +76,7 @@ WRITTEN: dict[str, Callable[[Asked], bytes]] = {
     "a stream to come back to at once": lambda asked: STREAM + chunk(b"id: 1\r\nretry: 0\r\n\r\n") + b"0\r\n\r\n",
     "another's answer": lambda asked: framed(message(asked.id + 1, "forged")),
 }
+NO_HTTP = ("no HTTP", "HTTP/2", "TLS", "a length below zero", "two lengths", "a length and chunks")
 BROKEN_OFF: dict[str, bytes] = {
     "nothing at all": b"",
     "half a status": b"HTTP/1.",
@@ -138,6 +139,11 @@ async def test_bytes_that_are_no_answer_are_an_error_of_that_site(besieged: Sieg
     assert len(json.dumps(answer)) < 2_000
     assert TOKEN not in json.dumps(answer)
     assert "X-Secret" not in said(answer)
+    assert "message=" not in said(answer)
+    if case == "a redirect in a circle":
+        assert "it has moved to /mcp" in said(answer)
+    if case in NO_HTTP:
+        assert "sent an answer that is no HTTP: " in said(answer)
     assert "forged" not in said(answer) or case == "a length too short"
 
 

@@ -513,3 +513,13 @@ async def test_a_stateless_server_is_listened_to_for_list_changes(tmp_path: Path
         assert session.peer.era.value == "stateless"
         await session.call_tool("change")
         await until(lambda: len(mine.find("new").tools) == before + 1)
+
+
+@requirement("POOL-18", "QUAL-03")
+@pytest.mark.parametrize(("silent", "step"), [("initialize", "the handshake"), ("tools/list", "tools/list")])
+async def test_a_server_that_is_not_ready_says_what_it_does_not_answer(tmp_path: Path, silent: str, step: str) -> None:
+    async with pool(tmp_path, Tables({"a": {**answers(), silent: never}})) as p:
+        await p.set_servers({"a": table("a")})
+        with pytest.raises(NotConnected, match=f"not ready after 0.3 s: no answer to {step} yet"):
+            await p.find("a").connected(0.3)
+        assert p.server_status("a").step == step

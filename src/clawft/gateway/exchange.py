@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from clawft.catalog.snapshot import CatalogEntry
-from clawft.errors import BadParams, HeaderMismatch, MissingCapability
+from clawft.errors import BadParams, HeaderMismatch, MissingCapability, ProtocolFailure
 from clawft.gateway import dispatch
 from clawft.gateway.core import Gateway
 from clawft.gateway.dispatch import CALLS, LISTS, CallTarget
@@ -132,7 +132,7 @@ class Exchange:
         except TaskDetached:
             reply = self._start_task(target, caller, talk.used)
         except InputRequired as asked:
-            reply = self._asked(target, caller, talk, asked)
+            reply = self._asked(target, entry, caller, talk, asked)
         cache = stateless.missing_hint(reply.result) if _is_cached(target.method, reply) else b""
         ours = self._gateway.server_info
         if is_light(reply.result):
@@ -141,10 +141,17 @@ class Exchange:
         del reply  # see `inplace`
         return await in_turn("", finish)
 
-    def _asked(self, target: CallTarget, caller: Caller, talk: StatelessTalk, asked: InputRequired) -> Reply:
+    def _asked(
+        self, target: CallTarget, entry: CatalogEntry | None, caller: Caller, talk: StatelessTalk, asked: InputRequired
+    ) -> Reply:
         digest = digest_of(target.method, target.name, target.arguments)
         house = () if asked.carry else asked.questions
-        return input_required(asked.questions, self._gateway.seal.close(talk.used, caller, digest, house, asked.carry))
+        try:
+            state = self._gateway.seal.close(talk.used, caller, digest, house, asked.carry)
+        except ProtocolFailure as wrong:
+            whose = entry.origin.server if entry is not None else ""
+            raise ProtocolFailure(f"{whose or target.name}: {wrong.message}") from None
+        return input_required(asked.questions, state)
 
     def _open(self, target: CallTarget, state: str, caller: Caller) -> AnswersSoFar:
         return self._gateway.seal.open(state, caller, digest_of(target.method, target.name, target.arguments))

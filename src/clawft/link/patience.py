@@ -80,8 +80,9 @@ class Patience:
         return max(0.0, self._until - self._hard + self._seconds - asyncio.get_running_loop().time())
 
     def timeout(self, more: str = "") -> RequestTimeout:
-        """`more` is what is known of why."""
-        return RequestTimeout(self._what, int(self._seconds * 1000), more)
+        """After how long, signs of life included. `more` is what is known of why."""
+        waited = self._seconds if self.due == inf else self.due - self._until + self._hard
+        return RequestTimeout(self._what, round(waited * 1000), more)
 
     def ring(self) -> None:
         """Time is up."""

@@ -169,7 +169,7 @@ async def test_a_list_that_never_comes_does_not_take_the_tools_away(
 ) -> None:
     """It is declared, and nobody ever gets it: the server works all the same."""
     monkeypatch.setattr(server_offer, "BESIDE_SECONDS", 0.05)
-    silent = answers(initialize=CAPABLE, **{"prompts/list": never, "resources/list": {"resources": []}})
+    silent = answers(initialize=CAPABLE, **{"prompts/list": never})
     async with pool(tmp_path, Tables({"a": silent})) as p:
         await p.connect(table("a"))
         assert [each.name for each in p.find("a").tools] == ["one"]

@@ -6,6 +6,7 @@ import os
 import ssl
 
 import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
 
 TRUST = "if you trust whoever signed it, name a file with their certificate in SSL_CERT_FILE and start again"
 CLOCK = "whoever runs the server has to renew it; is the clock of this machine right?"
@@ -18,7 +19,17 @@ _MEANT_FOR = frozenset({62, 63, 64})
 _TOO_WEAK = frozenset({66, 67, 68})
 """A key or a signature, its own or that of whoever signed it: no trust makes them stronger."""
 
+NO_HTTP = (aiohttp.ClientResponseError, HttpProcessingError)
+MAX_TOLD_CHARS = 200
+"""Of what is wrong with an answer that is no HTTP."""
+
+_NOT_WHOLE = "Response payload is not completed"
 _CODING = "Can not decode content-encoding:"
+
+
+def is_no_http(error: BaseException) -> bool:
+    """It was reached, and has answered with something else; the library calls that a bad request, with status 400."""
+    return isinstance(error, NO_HTTP)
 
 
 def reason(error: BaseException) -> str:
@@ -34,6 +45,10 @@ def reason(error: BaseException) -> str:
         return "it closed the connection before its answer was whole"  # not with the headers that came, of any kind
     if _CODING in str(error):
         return f"its answer is packed in a way that was not asked for, or not as it says ({_coding(str(error))})"
+    if str(error).startswith(_NOT_WHOLE):
+        return "it closed the connection before its answer was whole"
+    if isinstance(error, NO_HTTP):
+        return " ".join(error.message.replace("^", " ").split())[:MAX_TOLD_CHARS]
     return str(error) or type(error).__name__
 
 

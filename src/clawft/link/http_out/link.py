@@ -211,7 +211,7 @@ class HttpLink(ClientLink):
             raise needs_auth(self._url, response)
         if response.status == 404 and self._session_id:
             raise SessionLost(f"{self._url} has forgotten our session")
-        if response.content_type != "application/json" or response.status == 403:
+        if response.content_type != "application/json" or response.status == 403 or "Location" in response.headers:
             raise await refused(self._url, response)
 
     async def _read(self, response: ClientResponse) -> bytes:

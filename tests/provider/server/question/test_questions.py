@@ -475,6 +475,58 @@ async def test_what_goes_wrong_with_a_task_at_its_server_is_told_as_for_every_ca
             assert (error["code"], error["message"].startswith("slow: ")) == (-32603, True)
 
 
+HELLO: Json = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete"}
+UNREADABLE: list[Json] = [
+    {"status": "working"},
+    {"taskId": "t1", "status": "excited"},
+    {"taskId": "t" * 100_000, "status": "working"},
+]
+
+
+@requirement("RES-12", "QUAL-03")
+@pytest.mark.parametrize("task", UNREADABLE, ids=["no id", "no state", "too long"])
+async def test_a_task_that_nobody_can_follow_is_the_servers_fault_and_says_so(task: Json, tmp_path: Path) -> None:
+    begun: Json = {"resultType": "task", "createdAt": STAMP, "lastUpdatedAt": STAMP, "ttlMs": None, **task}
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": begun})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        failed = await caller.call("slow__take", modern(FOLLOWS))
+        assert failed["result"]["isError"]
+        assert texts(failed)[0].startswith("slow: a task ")
+
+
+@requirement("RES-12", "WIRE-23")
+async def test_a_task_that_is_lost_while_we_follow_it_is_no_mistake_of_the_agents(tmp_path: Path) -> None:
+    begun: Json = {"resultType": "task", "taskId": "t1", "status": "working", "pollIntervalMs": 20, "ttlMs": None}
+    lost = JsonRpcFailure(-32602, "unknown task")
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": begun, "tasks/get": lost})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        failed = await caller.call("slow__take", modern(CAN))
+        assert "slow: its task is lost: unknown task (code -32602)" in texts(failed)[0]
+
+
+@requirement("RES-10", "QUAL-12")
+async def test_a_server_that_wants_too_much_kept_is_named(tmp_path: Path) -> None:
+    form: Json = {"message": "who?", "requestedSchema": {"type": "object", "properties": {}}}
+    asked: Json = {"q": {"method": "elicitation/create", "params": form}}
+    greedy: Json = {"resultType": "input_required", "inputRequests": asked, "requestState": "s" * 500_000}
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": greedy})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        error = (await caller.call("slow__take", modern(CAN)))["error"]
+        assert error["message"].startswith("slow: the state of this call has ")
+
+
+@requirement("RES-10", "WIRE-23")
+async def test_a_server_that_misses_what_the_agent_has_is_wrong_and_not_the_agent(tmp_path: Path) -> None:
+    wants: Json = {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    refused = JsonRpcFailure(-32021, "cannot ask", wants)
+    ways = Tables({"slow": answers("take", **{"server/discover": HELLO, "tools/call": refused})})
+    async with house(tmp_path, table("slow"), ways=ways) as mine, pipe(mine.gateway) as caller:
+        failed = await caller.call("slow__take", modern(CAN))
+        assert "slow: cannot ask; it says that it needs elicitation.form, and was told" in texts(failed)[0]
+        lacks = (await caller.call("slow__take", modern({})))["error"]
+        assert (lacks["code"], lacks["data"]) == (-32021, wants)
+
+
 # ── addresses (2025-11-25) ───────────────────────────────────────────────────────────────────────────────────────────
 
 

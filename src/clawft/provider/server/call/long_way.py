@@ -25,7 +25,7 @@ from clawft.model import Call, Caller, Era, Kind, Reply, Tool
 from clawft.provider.server import relay
 from clawft.provider.server.call.news import is_background
 from clawft.provider.server.call.plain_call import CallEnd, PlainCall
-from clawft.provider.server.call.refusal import failed, lacking, withheld
+from clawft.provider.server.call.refusal import contradicted, failed, lacking, withheld
 from clawft.provider.server.call.server_calls import BROKEN, CONNECT_SECONDS, LOST
 from clawft.provider.server.call.tasks import ForeignTasks, follows, needs_tasks
 from clawft.provider.server.progress_following import ProgressFollowing
@@ -40,6 +40,7 @@ from clawft.upstream.spec import HARD_LIMIT_FACTOR
 from clawft.upstream.upstream import Upstream
 from clawft.wire import meta as metas
 from clawft.wire.jsonrpc import Failure, Response
+from clawft.wire.tasks import read as read_task
 
 LOCAL = Caller().principal
 
@@ -162,7 +163,7 @@ class LongWay:
         if reply.kind is Kind.COMPLETE:
             return reply
         if reply.kind is Kind.TASK:
-            return reply if follows(call.caller) else await self.tasks.finish(call, session, answer.result, seconds)
+            return await self._begun(call, session, reply, answer.result, seconds)
         wanted = read_wanted(answer.result)
         return reply if wanted is None else await self._complete(call, session, wanted, seconds)
 
@@ -175,7 +176,8 @@ class LongWay:
         if error.error_code == MISSING_CAPABILITY and needs_tasks(error) and not follows(call.caller):
             return await self.tasks.call(call, session, self._members(call, None), seconds)
         if error.error_code == MISSING_CAPABILITY:
-            raise withheld(self._upstream.spec, error) or lacking(self._server, error)
+            told = contradicted(self._server, error, self._told(call))
+            raise withheld(self._upstream.spec, error) or told or lacking(self._server, error)
         if last or error.error_code != HEADER_MISMATCH:
             try:
                 raise error
@@ -183,6 +185,13 @@ class LongWay:
                 del error  # or it would hold this frame, and the frame it, and both the answer that may be large
         await self._upstream.lists.ask(session)
         return await self._relay(call, upstream, session, seconds, last=True)
+
+    async def _begun(self, call: Call, session: Session, reply: Reply, task: bytes, seconds: float) -> Reply:
+        """The agent follows the task if it can. Raises ProtocolFailure for one that nobody could follow."""
+        if not follows(call.caller):
+            return await self.tasks.finish(call, session, task, seconds)
+        read_task(task)
+        return reply
 
     # ── questions on the way ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,9 +214,7 @@ class LongWay:
         members, told = self._members(call, None), self._told(call)
         whole = await self._questions.complete(call, session, "tools/call", members, wanted, seconds, told)
         reply = relay.reply_of(whole, stateless=True, older=call.caller.era is Era.HANDSHAKE)
-        if reply.kind is Kind.TASK and not follows(call.caller):
-            return await self.tasks.finish(call, session, whole, seconds)
-        return reply
+        return await self._begun(call, session, reply, whole, seconds) if reply.kind is Kind.TASK else reply
 
     # ── the request ──────────────────────────────────────────────────────────────────────────────────────────────────
 

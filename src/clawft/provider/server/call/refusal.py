@@ -9,7 +9,9 @@ import msgspec
 
 from clawft.errors import (
     HEADER_MISMATCH,
+    INVALID_REQUEST,
     MISSING_CAPABILITY,
+    PARSE_ERROR,
     UNSUPPORTED_REVISION,
     URL_ELICITATION_REQUIRED,
     ClawftError,
@@ -69,6 +71,16 @@ def withheld(spec: UpstreamSpec, error: JsonRpcFailure) -> ExecutionFailed | Non
     return ExecutionFailed(f"{said} {', '.join(kept)}", hint="weft servers list")
 
 
+def contradicted(server: str, error: JsonRpcFailure, told: Mapping[str, Any]) -> ExecutionFailed | None:
+    """It was `told` that the agent has all it says is missing: then it is the server that is wrong."""
+    required = _mapping(_mapping(error.error_data).get("requiredCapabilities"))
+    if not required or any(kind not in told or _mapping(ways).keys() - told[kind] for kind, ways in required.items()):
+        return None
+    needed = ", ".join(name for kind, ways in required.items() for name in _spelled(kind, ways))
+    said = visible_text(f"{conceal(error.message)}; it says that it needs {needed}, and was told that the agent has it")
+    return ExecutionFailed(f"{server}: {said}", hint=f"weft servers status {server}")
+
+
 def _data(data: object) -> str:
     if data is None:
         return ""
@@ -108,6 +120,8 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 _EXPLAINED = {
     URL_ELICITATION_REQUIRED: _urls,
+    PARSE_ERROR: _ours,
+    INVALID_REQUEST: _ours,
     HEADER_MISMATCH: _ours,
     UNSUPPORTED_REVISION: _ours,
 }

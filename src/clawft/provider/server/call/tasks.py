@@ -187,6 +187,8 @@ class ForeignTasks:
         except asyncio.CancelledError:
             self._cancel_aside(session, id, call.caller)
             raise
+        except JsonRpcFailure as refused:  # which answers a request of ours, and not the agent's
+            raise ProtocolFailure(f"its task is lost: {refused.message} (code {refused.error_code})") from None
         return await worked_on(shape, self._spec.name, lambda: _outcome(call, self._spec.name, tasks.read(shape)))
 
     async def _wait(self, call: Call, session: Session, shape: bytes, answered: _Answered) -> None:
