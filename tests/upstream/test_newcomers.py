@@ -62,7 +62,23 @@ async def test_a_server_that_says_nothing_is_not_waited_for_long(tmp_path: Path)
         assert time.monotonic() - began < PATIENT_S
         async with asyncio.timeout(PATIENT_S):
             answer = await pipe.ask("tools/call", {"name": "silent__echo", "arguments": {}})
-        assert "unknown tool" in answer["error"]["message"]
+        assert text_of(answer).startswith("silent is not connected: not ready after ")
+        assert "no answer to the handshake yet (weft servers status silent)" in text_of(answer)
+
+
+@requirement("POOL-05", "QUAL-03")
+async def test_a_tool_of_a_server_that_never_was_there_says_why_and_a_hidden_one_nothing(tmp_path: Path) -> None:
+    """It may well exist: whoever calls it has made no mistake."""
+    gone: Json = {"command": "/no/such/program"}
+    async with mcp_server(tmp_path, *servers(gone=gone, hidden=gone), "--deny", "hidden__*") as pipe:
+        await pipe.open()
+        for name in ("gone__poke", "mcp__gone__poke", "mcp:gone:poke"):
+            answer = await pipe.ask("tools/call", {"name": name, "arguments": {}})
+            assert answer["result"]["isError"]
+            assert text_of(answer).startswith("gone is not connected: /no/such/program")
+        for name in ("hidden__poke", "gonepoke", "gone__", "gonether__poke"):
+            answer = await pipe.ask("tools/call", {"name": name, "arguments": {}})
+            assert (answer["error"]["code"], "connected" in str(answer)) == (-32602, False)
 
 
 @requirement("POOL-09")

@@ -189,6 +189,8 @@ async def _call(app: App, options: Options) -> tuple[Reply, str]:
         raise not_found(app, options.name) from None
     except JsonRpcFailure as refused:
         reply = _refused(entry, refused)
+    if entry is None and reply.is_error and why_absent(app, options.name) is not None:
+        raise not_found(app, options.name)
     if not set(schema.get("required", ())) <= given.keys():
         return reply, f"weft tools show {options.name}"
     return reply, _held(app, entry.origin.server, reply) if entry is not None and reply.is_error else ""

@@ -204,6 +204,15 @@ class PersonalProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class AbsentProvider(Protocol):
+    """A provider that may not be there yet, and then nobody knows what tools it has."""
+
+    def absence(self) -> ClawftError | None:
+        """Why, if it is so."""
+        ...
+
+
 class Changes(Protocol):
     """What a provider may call when what it offers has changed; `whose`: to the caller with this proof alone."""
 

@@ -174,6 +174,12 @@ class Upstream:
             raise self._not_connected(self.error or self.state.value)
         return self.session
 
+    def absence(self) -> NotConnected | None:
+        """Why nobody knows what it offers; None if somebody does."""
+        if self.answers is not None:
+            return None
+        return self._not_connected(self.error or not_ready(time.monotonic() - self.since, self.step))
+
     def _not_connected(self, why: str) -> NotConnected:
         return NotConnected(f"{self.spec.name} is not connected: {why}", hint=f"weft servers status {self.spec.name}")
 

@@ -22,13 +22,14 @@ from clawft.catalog.snapshot import (
     without_words,
 )
 from clawft.catalog.surface import Surface, without_finders
+from clawft.errors import ClawftError
 from clawft.gateway.offer.basis import Basis
 from clawft.gateway.offer.registered_provider import RegisteredProvider, listed_by
 from clawft.gateway.offer.ways import Ways
 from clawft.guard.pipeline import Pipeline
 from clawft.model import Caller, Grant, Origin, Tool
 from clawft.policy.globs import any_matches
-from clawft.provider.base import Provider
+from clawft.provider.base import AbsentProvider, Provider
 
 if TYPE_CHECKING:  # loaded with the first search
     from clawft.catalog.search import Index
@@ -107,8 +108,9 @@ class Tools:
 
     def refusal(self, name: str, caller: Caller) -> str:
         """Why a server has nothing for this caller, if a tool of it is meant; whoever may not see it hears nothing."""
-        for known in self._roster if self._personal else ():
-            spellings, refusal = self._personal.refusal(known, caller, name)
+        for known in self._roster:
+            own = self._personal.has(known)
+            spellings, refusal = self._personal.refusal(known, caller, name) if own else _absence(known, name)
             if refusal is not None and self._shows(spellings, caller):
                 return str(refusal)
         return ""
@@ -175,6 +177,14 @@ class Tools:
 @lru_cache(maxsize=1_024)
 def _names_of_resources(origin: Origin) -> tuple[str, ...]:
     return names.accepted(origin, Tool("resources", b""))
+
+
+def _absence(known: RegisteredProvider, name: str) -> tuple[tuple[str, ...], ClawftError | None]:
+    """Every spelling of a tool of this provider, if `name` is one of them, and why nobody knows whether it has it."""
+    own = next((name.removeprefix(head) for head in names.heads(known.origin) if name.startswith(head)), "")
+    if not own or not isinstance(known.provider, AbsentProvider):
+        return (), None
+    return names.accepted(known.origin, Tool(own, b"")), known.provider.absence()
 
 
 def _tell(clashes: Sequence[Clash]) -> None:

@@ -102,7 +102,8 @@ def refusal(url: str, status: int, body: bytes) -> LinkRefused:
         said, hint = "a web page, and no message", "is this the address of an MCP server? Many end in /mcp"
     else:
         said, hint = " ".join(body[:EXCERPT].decode(errors="replace").split()), ""
-    return LinkRefused(f"{url} answered with status {status}: {said}", http_status=status, hint=hint)
+    told = f"{url} answered with status {status}"
+    return LinkRefused(f"{told}: {said}" if said else told, http_status=status, hint=hint)
 
 
 def is_failure(body: bytes) -> bool:

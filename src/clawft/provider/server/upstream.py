@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from clawft.errors import ExecutionFailed
+from clawft.errors import ClawftError, ExecutionFailed
 from clawft.model import (
     Call,
     Caller,
@@ -100,6 +100,9 @@ class UpstreamProvider:
             self._chosen = [tool for tool in told if _is_chosen(tool.name, rules)]
             self._chosen_from = told
         return self._chosen
+
+    def absence(self) -> ClawftError | None:
+        return self._upstream.absence()
 
     async def refresh_tools(self) -> None:
         """Ask the server; the list is swapped in one step when its answer is there."""
