@@ -170,10 +170,15 @@ async def test_a_list_that_never_comes_does_not_take_the_tools_away(
     """It is declared, and nobody ever gets it: the server works all the same."""
     monkeypatch.setattr(server_offer, "BESIDE_SECONDS", 0.05)
     silent = answers(initialize=CAPABLE, **{"prompts/list": never})
-    async with pool(tmp_path, Tables({"a": silent})) as p:
+    async with pool(tmp_path, ways := Tables({"a": silent})) as p:
         await p.connect(table("a"))
         assert [each.name for each in p.find("a").tools] == ["one"]
-        assert p.server_status("a").left_out == ("its prompts: prompts/list: no answer within 50 ms",)
+        assert p.server_status("a").left_out == (
+            "its prompts: prompts/list: no answer within 50 ms",
+            "its resources: not asked for, as there was no answer to prompts/list",
+            "its templates: not asked for, as there was no answer to prompts/list",
+        )
+        assert "resources/list" not in ways.last("a").methods
 
 
 @requirement("POOL-18", "QUAL-03")

@@ -19,6 +19,7 @@ from clawft.upstream.offer.cache import RememberedOffer
 from clawft.upstream.offer.definition import read_tool
 from clawft.upstream.offer.list_reading import ListReading, read_prompt, read_resource, read_template, wire_of
 from clawft.upstream.offer.room import RoomPlace
+from clawft.upstream.session.peer import Peer
 from clawft.upstream.session.session import Session
 
 MAX_INSTRUCTIONS_CHARS = 64 * 1024
@@ -28,6 +29,9 @@ FAILED_LIST = (JsonRpcFailure, ProtocolFailure, RequestTimeout, LinkRefused, Mes
 """What goes wrong with one list, while the link is as good as before."""
 
 PARTS = ("tools", "prompts", "resources", "templates")
+
+
+BesideReading = ListReading[ForeignPrompt] | ListReading[ForeignResource] | ListReading[ForeignTemplate]
 
 
 class ServerOffer(Struct, frozen=True):
@@ -63,6 +67,14 @@ class ListReadings:
         self._era = era
         self._tasks = tasks
 
+    def beside(self, peer: Peer) -> Iterator[tuple[str, str, BesideReading]]:
+        """What to ask for besides the tools, of a server that declares it."""
+        if peer.supports("prompts"):
+            yield "prompts/list", "prompts", self.prompts
+        if peer.supports("resources"):
+            yield "resources/list", "resources", self.resources
+            yield "resources/templates/list", "resourceTemplates", self.templates
+
     def settle(self, instructions: str) -> ServerOffer:
         lists = (self.tools, self.prompts, self.resources, self.templates)
         cut = tuple(part for part, each in zip(PARTS, lists, strict=True) if each.is_full)
@@ -86,11 +98,12 @@ async def ask(session: Session, server: str, place: RoomPlace, before: ServerOff
     readings = ListReadings(server, place, peer.era, before, tasks=peer.knows_tasks)
     if peer.supports("tools"):
         await _ask_for_tools(session, readings.tools)
-    if peer.supports("prompts"):
-        await _ask_for(session, "prompts/list", "prompts", readings.prompts)
-    if peer.supports("resources"):
-        await _ask_for(session, "resources/list", "resources", readings.resources)
-        await _ask_for(session, "resources/templates/list", "resourceTemplates", readings.templates)
+    silent = ""
+    for method, member, reading in readings.beside(peer):
+        if silent:
+            reading.drop(f"not asked for, as there was no answer to {silent}")
+        elif not await _ask_for(session, method, member, reading):
+            silent = method
     return readings.settle(peer.instructions[:MAX_INSTRUCTIONS_CHARS])
 
 
@@ -104,20 +117,17 @@ async def _ask_for_tools(session: Session, reading: ListReading[Tool]) -> None:
     reading.items = session.learn(reading.items)
 
 
-async def _ask_for(
-    session: Session,
-    method: str,
-    member: str,
-    reading: ListReading[ForeignPrompt] | ListReading[ForeignResource] | ListReading[ForeignTemplate],
-) -> None:
-    """Beside the tools: a list that fails, or does not come, is left out, for the sake of the rest."""
+async def _ask_for(session: Session, method: str, member: str, reading: BesideReading) -> bool:
+    """Beside the tools: a list that fails, or does not come, is left out, for the sake of the rest. Did it answer?"""
     if not reading.expects_some():
-        return
+        return True
     try:
         reading.rest = await session.read_list(method, member, reading.take, BESIDE_SECONDS)
     except FAILED_LIST as failed:
         unknown = isinstance(failed, JsonRpcFailure) and failed.error_code == METHOD_NOT_FOUND
         reading.drop("" if unknown else failed.message)
+        return not isinstance(failed, RequestTimeout)
+    return True
 
 
 def recalled(written: RememberedOffer, server: str, place: RoomPlace) -> ServerOffer:
