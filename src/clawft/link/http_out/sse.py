@@ -186,14 +186,15 @@ class SseLink(ClientLink):
         try:
             message = jsonrpc.decode(data)
         except WireError as wrong:
-            members = jsonrpc.unpacked(data) if self._batches else ()
-            if members:
+            members = jsonrpc.unpacked(data)
+            if members and self._batches:
                 awaited = [self._take_message(member) for member in members]
                 return any(awaited)
             self._bad_events += 1
             if self._bad_events <= SHOWN_BAD_EVENTS:
                 log.warning("%s sent an event that is no message: %s", self._url, wrong)
-            self._fail(jsonrpc.likely_answer(data), ProtocolFailure(f"the answer is no message: {wrong}"))
+            for each in members or (data,):
+                self._fail(jsonrpc.likely_answer(each), ProtocolFailure(f"the answer is no message: {wrong}"))
             return False
         if not isinstance(message, Response | Failure):
             self._incoming(message, None)
