@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,10 +16,14 @@ import pytest
 
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
+from tests.servers.weft import RSS_LIMIT
+from tests.servers.weft import weft as command
 
 TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 PATIENCE_S = 30.0
 PAUSE_S = 0.05
+AT_ONCE_S = 3.0
+"""For one call on a busy machine. What is mended here took twelve seconds and more."""
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
 
@@ -149,6 +154,62 @@ async def test_reconnect_reaches_a_running_weft(servers: Path, tmp_path: Path, w
         )
         assert asked.returncode == 0, asked.stderr
         await pid_of(pipe, "one", other_than=before)
+
+
+LONG = 125_000
+
+
+@requirement("CONF-21", "CONF-16", "CONF-12")
+@pytest.mark.parametrize(
+    "servers_of_theirs",
+    [
+        {"odd": {"command": sys.executable, "cwd": "~nobody-knows-them"}},
+        {"odd": {"command": sys.executable, "args": ["http://[/?token=a-long-secret"]}},
+        {"odd": {"command": sys.executable, "args": ["a b"] * LONG}},
+        {"odd": {"command": sys.executable, "args": ["http://x/?" + "a=b&" * LONG]}},
+        {"odd": {"command": sys.executable, "args": [f"--token=abc{number:06d}" for number in range(LONG // 3)]}},
+        {f"odd{number}": {"command": sys.executable} for number in range(LONG // 10)},
+    ],
+    ids=["home", "address", "words", "query", "secrets", "servers"],
+)
+async def test_whatever_a_workspace_writes_nobody_waits_for_it(
+    servers: Path, tmp_path: Path, servers_of_theirs: dict[str, Any]
+) -> None:
+    """Nobody has approved any of it."""
+    (servers / "steady.toml").write_text(entry("steady"))
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "steady__echo", "steady: ", text="1")
+        new = tmp_path / ".mcp.json.new"
+        await asyncio.to_thread(new.write_text, json.dumps({"mcpServers": servers_of_theirs}))
+        new.rename(tmp_path / ".mcp.json")
+        end = time.monotonic() + PATIENCE_S
+        while "comes from the workspace" not in pipe.stderr():
+            began = time.monotonic()
+            assert await answer(pipe, "steady__echo", text="2") == "steady: 2"
+            assert time.monotonic() - began < AT_ONCE_S
+            assert began < end, "nobody was told of it"
+        assert pipe.stderr().count("comes from the workspace") <= 20
+        (servers / "later.toml").write_text(entry("later"))
+        await until(pipe, "later__echo", "later: ", text="3")
+        assert pipe.peak() <= RSS_LIMIT
+    assert "Traceback" not in pipe.stderr()
+
+
+@requirement("CONF-16", "POOL-20", "CONF-21")
+async def test_what_was_taken_back_ends_although_the_workspace_broke_its_file(servers: Path, tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"db": {"command": sys.executable, "args": [str(TINY)]}}}))
+    for words in (("db",), ("db", "*")):
+        granted = await asyncio.to_thread(command, tmp_path, "approvals", "grant", *words)
+        assert granted.returncode == 0, granted.stderr
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "db__echo", "tiny: ", text="1")
+        file.write_text("{ broken")
+        await eventually(lambda: asyncio.to_thread(pipe.stderr), lambda said: "no valid JSON" in said)
+        assert await answer(pipe, "db__echo", text="2") == "tiny: 2", "it goes on as it was"
+        revoked = await asyncio.to_thread(command, tmp_path, "approvals", "revoke", "db")
+        assert revoked.returncode == 0, revoked.stderr
+        await until(pipe, "db__echo", "unknown tool", text="3")
 
 
 @requirement("SHELL-05", "CONF-09", "PROV-13")

@@ -171,8 +171,13 @@ def test_a_mistake_has_its_line(text: str, said: str) -> None:
 
 @requirement("CONF-22")
 def test_the_line_of_a_server_in_json() -> None:
-    content = msgspec.json.format(b'{"x":{"b":1},"mcpServers":{"a":{},"b":{"command":"y"}}}', indent=1)
-    assert content.split(b"\n")[jsonc.line_of(content, "mcpServers", "b") - 1].strip().startswith(b'"b"')
+    content = msgspec.json.format(
+        b'{"x":{"b":1},"mcpServers":{"a":{},"b":{"command":"y"},"\\u0063":{},"d":{}}}', indent=1
+    )
+    lines = [content.split(b"\n")[line - 1].strip() for line in jsonc.lines_of(content, "mcpServers", "abcd")]
+    assert [line[:3] for line in lines] == [b'"a"', b'"b"', b'"mc', b'"d"'], (
+        "one that is spelled otherwise is not found"
+    )
 
 
 # ── secrets ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from clawft.config.layers import Scope, Sources
+from clawft.config.layers import FoundServer, Scope, Sources
 from clawft.config.servers import Servers, carried, discover, waits
 from clawft.errors import ConfigUnparsable, ConfigUnreadable, InvalidConfig
+from clawft.store.concealed_secrets import conceal
 from clawft.upstream.spec import SandboxTable, TokenExchange, ToolRules, UpstreamSpec
 from tests.requirements import requirement
 
@@ -576,8 +578,58 @@ def test_what_broke_goes_on_as_it_was(files: Files) -> None:
     before = files.discover()
     files.user("one", "broken = [")
     ours.write_text("[mcp_servers.two")
-    after = carried(before, files.discover())
+    after = carried(before, files.discover(), nobody)
     assert after.wanted == before.wanted
     assert set(after.refused) == {"one", str(ours)}
     ours.write_text(f'[mcp_servers.two]\ncommand = "{PROGRAM}"\n')
-    assert set(carried(after, files.discover()).wanted) == {"one", "two"}, "what was taken out is gone"
+    assert set(carried(after, files.discover(), nobody).wanted) == {"one", "two"}, "what was taken out is gone"
+
+
+def nobody(found: FoundServer) -> bool:
+    """Has approved it."""
+    return False
+
+
+@requirement("CONF-16", "CONF-12")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"cwd": "~nobody-knows-them"},
+        {"args": ["http://[/?token=a-long-secret"]},
+        {"args": ["http://user:a-long-secret@["]},
+        {"command": "", "url": "https://nobody-knows@them:x/"},
+    ],
+)
+def test_an_odd_entry_of_a_workspace_costs_nobody_else_a_word(files: Files, entry: dict[str, object]) -> None:
+    files.user("mine", stdio())
+    files.foreign({"odd": {"command": PROGRAM, **entry}})
+    servers = files.discover()
+    assert list(servers.wanted) == ["mine"]
+    assert list(servers.waiting) == ["odd"]
+    assert "odd" in str(waits("odd", servers.waiting["odd"]))
+    assert "a-long-secret" not in str(waits("odd", servers.waiting["odd"]))
+    assert conceal("all is well") == "all is well"
+
+
+@requirement("CONF-14", "CONF-16")
+def test_a_server_that_waits_has_no_word_of_ours_left_out(files: Files) -> None:
+    files.foreign({"odd": {"command": PROGRAM, "args": ["--token=approvals"]}})
+    assert list(files.discover().waiting) == ["odd"]
+    assert conceal("weft approvals list") == "weft approvals list"
+
+
+@requirement("CONF-16")
+def test_a_line_about_a_server_that_waits_is_a_line(files: Files) -> None:
+    files.foreign({"odd": {"command": PROGRAM, "args": ["a b"] * 100_000}})
+    told = str(waits("odd", files.discover().waiting["odd"]))
+    assert len(told) < 4_000
+    assert " …" in told
+
+
+@requirement("CONF-22")
+def test_thousands_of_servers_are_found_in_one_walk(files: Files) -> None:
+    """Looking for each from the beginning took seconds for a file that may be so long."""
+    files.foreign({f"s{number}": {"command": PROGRAM} for number in range(15_000)})
+    began = time.process_time()
+    assert len(files.discover().waiting) == 15_000
+    assert time.process_time() - began < 5.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from pathlib import Path
 
@@ -42,6 +43,28 @@ def test_every_layer_is_looked_at(home: Path, workspace: Path) -> None:
         home / "agents" / "coder" / "config.toml",
         Path("x.json"),
     ]
+
+
+@requirement("CONF-21", "POOL-20")
+async def test_a_file_that_never_stands_still_does_not_hold_up_the_others() -> None:
+    told: list[tuple[Stamps, Stamps]] = []
+    done = asyncio.Event()
+    rounds = itertools.count()
+
+    def look() -> Stamps:
+        number = next(rounds)
+        return {"restless": (number, 0, 1), **({"mine": (1, 0, 2)} if number else {})}
+
+    async def changed(before: Stamps, now: Stamps) -> None:
+        told.append((before, now))
+        done.set()
+
+    watching = asyncio.create_task(watch(look, look(), changed, seconds=0.001))
+    async with asyncio.timeout(PATIENCE_S):
+        await done.wait()
+    watching.cancel()
+    first = {"restless": (0, 0, 1)}
+    assert told[0] == (first, {**first, "mine": (1, 0, 2)})
 
 
 @requirement("CONF-21")

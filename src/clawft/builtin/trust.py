@@ -63,7 +63,7 @@ def _switch(ctx: ToolContext) -> str:
 def _named(file: Path) -> list[Path]:
     """The folders on the list, resolved. One that is not absolute names nothing, and neither does one that leads up."""
     lines = [line.strip() for line in _read(file).splitlines()]
-    named = [Path(line).expanduser() for line in lines if line and not line.startswith("#")]
+    named = [Path(os.path.expanduser(line)) for line in lines if line and not line.startswith("#")]
     found = [(path, path.resolve()) for path in named if path.is_absolute()]
     return [real for path, real in found if not _leads_up(path, real)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from clawft._version import __version__
 from clawft.cli.options import common_options, with_app
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import print_fields, print_json
-from clawft.config.places import agent_folder
+from clawft.config.places import agent_folder, expanded
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.app import App
@@ -96,7 +95,7 @@ def _scenario(options: Options) -> Scenario | None:
         return None
     from clawft.delegate.scenario import read  # only for those who have one
 
-    return read(Path(options.scenario).expanduser())
+    return read(expanded(options.scenario))
 
 
 # ── explain ──────────────────────────────────────────────────────────────────────────────────────────────────────────

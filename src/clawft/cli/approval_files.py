@@ -16,6 +16,7 @@ from clawft.cli.approval_book import book, cells_of, described, nothing_approved
 from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, json_option
 from clawft.cli.screen import print_json, print_table, tell
+from clawft.config.places import expanded
 from clawft.errors import ConfigUnreadable, InvalidConfig, quoted
 
 if TYPE_CHECKING:  # help needs none of it
@@ -46,7 +47,7 @@ def export(options: Options) -> int:
     if options.output == "-":
         sys.stdout.write(text.decode())
     else:
-        Path(options.output).expanduser().write_bytes(text)
+        expanded(options.output).write_bytes(text)
         tell(f"{len(live)} approvals written to {options.output}; weft approvals import {quoted(options.output)}")
     return 0
 
@@ -108,7 +109,7 @@ def _read(file: str) -> tuple[Approval, ...]:
     from clawft.guard.approvals import MAX_FILE_BYTES, parse  # only where approvals are looked at
 
     try:
-        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).expanduser().open("rb") as source:
+        with nullcontext(sys.stdin.buffer) if file == "-" else expanded(file).open("rb") as source:
             content = source.read(MAX_FILE_BYTES + 1)
     except OSError as failed:
         raise ConfigUnreadable(f"{file} cannot be read: {failed.strerror}", hint="weft approvals export") from None

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from clawft.cli.parser import Parser, WrongUsage
+from clawft.config.places import expanded
 from clawft.errors import did_you_mean
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -52,7 +52,7 @@ def read_file(name: str) -> str:
     try:
         if name == "-":
             return sys.stdin.read(MAX_FILE_BYTES)
-        with Path(name).expanduser().open(encoding="utf-8") as file:
+        with expanded(name).open(encoding="utf-8") as file:
             return file.read(MAX_FILE_BYTES)
     except (OSError, UnicodeDecodeError) as failure:
         reason = getattr(failure, "strerror", None) or "it is no UTF-8 text"

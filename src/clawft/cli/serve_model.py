@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,7 @@ from clawft.cli.gateway import DEFAULT_HOST, cannot_listen, port
 from clawft.cli.main import begin_loop
 from clawft.cli.parser import Options, Parser, Verb
 from clawft.cli.screen import paint
+from clawft.config.places import expanded
 
 if TYPE_CHECKING:  # help needs none of it
     from clawft.delegate.endpoint import Log
@@ -33,7 +33,7 @@ def _serve(options: Options) -> int:
     from clawft.app import run  # brings the loop
     from clawft.delegate.scenario import read
 
-    scenario = read(Path(options.scenario).expanduser())
+    scenario = read(expanded(options.scenario))
     return begin_loop(run, _listen(options, scenario))
 
 
@@ -57,7 +57,7 @@ async def _listen(options: Options, scenario: Any) -> int:
 def _log_to(file: str | None) -> Log:
     if file is None:
         return lambda path, body: None
-    place = Path(file).expanduser()
+    place = expanded(file)
 
     def log(path: str, body: dict[str, Any]) -> None:
         with place.open("ab") as opened:

@@ -14,7 +14,7 @@ from clawft.cli.options import place_options
 from clawft.cli.parser import Options, Parser, Verb, WrongUsage
 from clawft.cli.screen import tell
 from clawft.cli.server_files import write
-from clawft.config.places import home_folder
+from clawft.config.places import expanded, home_folder
 from clawft.errors import ClawftError
 
 if TYPE_CHECKING:  # help needs none of it
@@ -148,7 +148,7 @@ def _words_in(url: str) -> list[str]:
 def _absolute(command: str) -> str:
     """The program that would run now. Raises WrongUsage if there is none."""
     if os.sep in command:
-        return str(Path(command).expanduser().absolute()) if ".." not in command else command
+        return str(expanded(command).absolute()) if ".." not in command else command
     found = shutil.which(command)
     if found is None:
         raise WrongUsage(f"{command!r} is not on the PATH", hint=_instead_of(command))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from clawft.config.places import names_servers, reconnect_folder, server_files
@@ -27,6 +28,8 @@ if TYPE_CHECKING:  # loaded with the first server
 START_SECONDS = 60.0
 """How long a server we must not run without may take to start."""
 RUNNING = ("connected", "degraded")
+MAX_TOLD = 20
+"""Servers that count for nothing which the log names at a time: a workspace may name thousands."""
 
 log = logging.getLogger("clawft")
 
@@ -44,6 +47,7 @@ class ServerFiles:
         self.waiting_changed: Callable[[], None] = lambda: None
         """Called when other servers wait for approval than before."""
         self._watching: list[asyncio.Task[None]] = []
+        self._turn = asyncio.Lock()
 
     @property
     def name_any(self) -> bool:
@@ -84,10 +88,13 @@ class ServerFiles:
         """One that is called in the name of people has nothing to run before they come."""
         return spec.exchange is None and (spec.required or self._settings.strict_servers)
 
-    def _tell_unused(self, servers: Servers, known: Container[str] = ()) -> None:
-        for said in _unused(servers):
-            if said not in known:
-                log.warning("%s", said)
+    def _tell_unused(self, servers: Servers, before: Servers | None = None) -> None:
+        """What was told before is not told again."""
+        unused = _unused(servers, before)
+        for said in islice(unused, MAX_TOLD):
+            log.warning("%s", said())
+        if more := sum(1 for _ in unused):
+            log.warning("%d more servers count for nothing: weft config check", more)
 
     async def _must_run(self) -> None:
         """Raises NotConnected for servers that are down and may not be: required ones, and in strict mode all."""
@@ -130,19 +137,28 @@ class ServerFiles:
 
     async def _apply(self) -> None:
         """What the files say now. One that broke keeps the servers it named as they were."""
-        from clawft.config.servers import Servers, carried
+        from clawft.config.servers import Servers
 
-        old: Servers = self.__dict__.pop("servers", Servers())  # nothing was read if there was nothing to read
-        try:
-            self.servers = carried(old, self.servers)
-            self._tell_unused(self.servers, set(_unused(old)))
-            done = await self._pool().set_servers(self.servers.wanted)
-        except (ClawftError, OSError) as failed:
-            self.servers = old
-            log.error("the changed configuration is not applied: %s", failed)
-            return
+        async with self._turn:  # or what was read first would count last
+            old: Servers = self.__dict__.get("servers", Servers())  # nothing was read if there was nothing to read
+            try:
+                now = self.servers = await asyncio.to_thread(self._read_again, old)
+                self._tell_unused(now, old)
+                done = await self._pool().set_servers(now.wanted)
+            except Exception as failed:  # noqa: BLE001 - whatever is written there, those that run go on
+                self.servers = old
+                log.error("the changed configuration is not applied: %s", failed)
+                return
         self.waiting_changed()
         log.info("servers started %s, stopped %s, restarted %s", done.added, done.removed, done.restarted)
+
+    def _read_again(self, old: Servers) -> Servers:
+        """A file may be long, and a program that it names longer: not on the loop. So with a book of its own."""
+        from clawft.config.servers import approved_in, carried, discover
+        from clawft.guard.approvals import Approvals
+
+        approved = approved_in(Approvals(self._settings.home, self._approvals.clock), self._sources)
+        return carried(old, discover(self._sources, approved), approved)
 
     def ensure_approved(self, name: str) -> None:
         """Before every start of a server of the workspace: what it would run may have changed while we did.
@@ -208,10 +224,16 @@ class ServerFiles:
         await asyncio.gather(*self._watching, return_exceptions=True)
 
 
-def _unused(servers: Servers) -> Iterator[str]:
-    """What the files say that counts for nothing, and why."""
-    from clawft.config.servers import named_twice, waits  # loaded with the servers
+def _unused(servers: Servers, before: Servers | None) -> Iterator[Callable[[], ClawftError | None]]:
+    """What the files say that counts for nothing, and did not say `before`; each gives the reason."""
+    from clawft.config.servers import Servers, named_twice, waits  # loaded with the servers
 
-    yield from (str(refused.error) for refused in servers.refused.values())
-    yield from (str(waits(name, found)) for name, found in servers.waiting.items())
-    yield from (str(twice) for found in servers.found.values() if (twice := named_twice(found)))
+    known = before or Servers()
+    errors = {str(each.error) for each in known.refused.values()}
+    refused = (each for each in servers.refused.values() if str(each.error) not in errors)
+    twice = ((name, found) for name, found in servers.found.items() if found.instead_of is not None)
+    yield from (partial(getattr, each, "error") for each in refused)
+    yield from (
+        partial(waits, name, found) for name, found in servers.waiting.items() if known.waiting.get(name) != found
+    )
+    yield from (partial(named_twice, found) for name, found in twice if known.found.get(name) != found)

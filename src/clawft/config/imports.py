@@ -21,6 +21,7 @@ from clawft.config.entry import ServerEntry, read_foreign
 from clawft.config.launches import command_of, judge, program_of
 from clawft.config.layers import foreign_servers
 from clawft.config.load import SourceLine
+from clawft.config.places import expanded
 from clawft.errors import ConfigError
 from clawft.store.document import parse
 from clawft.upstream.spec import UpstreamSpec
@@ -233,7 +234,7 @@ def _resolved(told: ServerEntry, workspace: Path) -> tuple[str, ServerEntry]:
         return "", told  # which is judged as it is
     if Path(command).name == "weft" or ("clawft" in args and "-m" in args):
         return "this is weft itself", told
-    folder = workspace / Path(told.cwd).expanduser()
+    folder = workspace / expanded(told.cwd)
     path = command if os.path.isabs(command) else program_of(command, str(folder))
     if path is None:
         return _missing(command, folder), told

@@ -13,6 +13,7 @@ import msgspec
 from clawft.catalog.names import refuse_server
 from clawft.config.entry import SANDBOXES, ServerEntry
 from clawft.config.load import SourceLine
+from clawft.config.places import expanded
 from clawft.errors import InvalidConfig
 from clawft.model import Deny
 from clawft.policy import launch
@@ -60,7 +61,7 @@ def _spec(name: str, told: ServerEntry, workspace: Path, trust: Trust) -> Upstre
         "command": command,
         "args": args,
         "url": "" if command or told.url.startswith(STDIO) else told.url,
-        "cwd": str(workspace / Path(told.cwd).expanduser()),
+        "cwd": str(workspace / expanded(told.cwd)),
         "trust": trust,
     }
     return UpstreamSpec(**{**msgspec.structs.asdict(told), **judged})
@@ -164,7 +165,7 @@ def _with_program(spec: UpstreamSpec, origin: SourceLine, folders: Sequence[str]
     if not folders:
         return spec
     path = spec.command if os.path.isabs(spec.command) else program_of(spec.command, spec.cwd) or ""
-    if not any(Path(path).is_relative_to(Path(folder).expanduser()) for folder in folders):
+    if not any(Path(path).is_relative_to(expanded(folder)) for folder in folders):
         return InvalidConfig(
             f"{origin}: {spec.name}: {path or spec.command} is in none of the folders programs may come from",
             hint=f"allowed by security.command_folders: {', '.join(folders)}",

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from itertools import repeat
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,11 +18,18 @@ from clawft.config import jsonc, load
 from clawft.config.entry import ServerEntry, read_foreign, read_own
 from clawft.config.launches import judge
 from clawft.config.load import SourceLine
-from clawft.config.places import GIVEN, agent_file, is_json, no_such_file, single_files, user_file, workspace_files
-from clawft.config.secrecy import secrets_in
+from clawft.config.places import (
+    GIVEN,
+    agent_file,
+    expanded,
+    is_json,
+    no_such_file,
+    single_files,
+    user_file,
+    workspace_files,
+)
 from clawft.errors import ConfigError, InvalidConfig, did_you_mean, quoted
 from clawft.policy.delegation import FLOW_SERVER
-from clawft.store.concealed_secrets import keep_concealed_in
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import UpstreamSpec
 
@@ -203,7 +211,7 @@ def _read_given(text: str, sources: Sources) -> Iterator[EntryOutcome]:
     if is_json(text):
         yield from _read_json(text.encode(), GIVEN, Scope.COMMAND_LINE, sources)
         return
-    file = Path(text).expanduser()
+    file = expanded(text)
     if not file.is_file():
         yield text, RefusedServer(no_such_file(text), text)
     elif file.suffix != ".toml":
@@ -239,8 +247,10 @@ def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Ite
     if not key and scope is Scope.COMMAND_LINE:
         wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
         yield file, RefusedServer(wrong, file)
-    for name, table in {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}.items():
-        origin = SourceLine(file, 0 if file == GIVEN else jsonc.line_of(content, key, name))
+    entries = {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}
+    lines = repeat(0) if file == GIVEN else jsonc.lines_of(content, key, entries)
+    for (name, table), line in zip(entries.items(), lines, strict=False):
+        origin = SourceLine(file, line)
         entry = read_foreign(table, origin, name)
         if isinstance(entry, ServerEntry):
             yield name, _judged(name, entry, origin, scope, sources)
@@ -281,5 +291,4 @@ def _judged(
     )
     if isinstance(outcome, ConfigError):
         return RefusedServer(outcome, origin.file, told.required)
-    keep_concealed_in((*outcome.args, outcome.url), secrets_in)
     return FoundServer(outcome, origin, scope)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from clawft.config import jsonc, load
 from clawft.config.delegation import in_foreign
 from clawft.config.entry import names_in
-from clawft.config.places import GIVEN, is_json, no_such_file
+from clawft.config.places import GIVEN, expanded, is_json, no_such_file
 
 
 def delegation_in(texts: Sequence[str]) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def _documents(texts: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 def _content(text: str) -> bytes:
     if is_json(text):
         return text.encode()
-    file = Path(text).expanduser()
+    file = expanded(text)
     if not file.is_file():
         raise no_such_file(text)
     return (load.read_bytes(file) if file.suffix != ".toml" else None) or b"{}"

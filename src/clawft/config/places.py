@@ -19,6 +19,11 @@ def home_folder() -> Path:
     return home().absolute()
 
 
+def expanded(path: str) -> Path:
+    """`~` and `~name` stand for a home folder; that of somebody nobody knows is a name like any other."""
+    return Path(os.path.expanduser(path))  # a Path would raise
+
+
 def user_file(home: Path) -> Path:
     """Settings for all agents of the user."""
     return home / "config.toml"
@@ -66,7 +71,7 @@ def single_files(home: Path) -> list[Path]:
 
 def server_files(home: Path, workspace: Path, agent: str, given: Sequence[str] = ()) -> list[Path]:
     """Every file that has a say about servers, whether it exists or not."""
-    named = [Path(text).expanduser() for text in given if not is_json(text)]
+    named = [expanded(text) for text in given if not is_json(text)]
     return [*single_files(home), user_file(home), *workspace_files(workspace), agent_file(home, agent), *named]
 
 

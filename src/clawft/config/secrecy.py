@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
 
 from clawft.store.secrets import references_in
 from clawft.upstream.spec import ServerDescription
@@ -15,6 +14,7 @@ _PIECE = r"[\w+/=.~%:@-]+"
 """What keys and tokens are made of: no blank, and nothing that a shell would understand."""
 _PAIR = rf"(?<=[?&])(?P<name>[\w.-]+)=(?P<value>{_PIECE})"
 _ADDRESS = r"(?i)[a-z][a-z0-9+.-]*://"
+_PLACE = rf"{_ADDRESS}(?P<user>[^/?#]*)@"
 
 
 def in_clear(*values: Mapping[str, str]) -> list[str]:
@@ -30,7 +30,7 @@ def query_in_clear(url: str) -> list[tuple[str, str]]:
 
 def has_password(url: str) -> bool:
     """`https://user:password@host/…`"""
-    place = re.match(rf"{_ADDRESS}(?P<user>[^/?#]*)@", url)
+    place = re.match(_PLACE, url)
     return place is not None and ":" in place["user"] and "${" not in place["user"]
 
 
@@ -153,10 +153,11 @@ def secrets_in(words: Sequence[str]) -> list[str]:
 
 
 def _secret_parts(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
-    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    """Taken apart by hand: what no address is made of may stand there as well, and has secrets all the same."""
+    place = re.match(_PLACE, url)
+    user, _, password = place["user"].partition(":") if place else ("", "", "")
     yield from (user, password) if password else ()
-    yield from (pair.partition("=")[2] for pair in parts.query.split("&"))
+    yield from (pair.partition("=")[2] for pair in url.partition("?")[2].partition("#")[0].split("&"))
 
 
 def _digest(value: str) -> str:

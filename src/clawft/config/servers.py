@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import accumulate
 from os.path import dirname
 
 import msgspec
 from msgspec import Struct
 
 from clawft.config.layers import EntryOutcome, FoundServer, RefusedServer, Scope, Sources, outcomes
-from clawft.config.secrecy import read_command, read_url
+from clawft.config.secrecy import read_command, read_url, secrets_in
 from clawft.errors import InvalidConfig
 from clawft.guard.approvals import Approvals
+from clawft.store.concealed_secrets import keep_concealed_in
 from clawft.upstream.spec import UpstreamSpec
 
 IsApproved = Callable[[FoundServer], bool]
+
+LINE_CHARS = 2_000
+"""Of a command or an address that a line of ours names; whoever is to approve it is shown all of it."""
 
 
 class Servers(Struct, frozen=True):
@@ -41,7 +46,10 @@ class Servers(Struct, frozen=True):
 
 def discover(sources: Sources, approved: IsApproved | None = None) -> Servers:
     """All layers, in order. Reads the files; what they mean is decided by `merged`."""
-    return merged(outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
+    servers = merged(outcomes(sources), approved or approved_in(Approvals(sources.home), sources))
+    for found in servers.found.values():  # of those that wait nothing is said but what is masked
+        keep_concealed_in((*found.spec.args, found.spec.url), secrets_in)
+    return servers
 
 
 def approved_in(book: Approvals, sources: Sources) -> IsApproved:
@@ -109,9 +117,17 @@ def waits(name: str, found: FoundServer) -> InvalidConfig:
     from clawft.config.launch_approval import grant_command  # few wait
 
     return InvalidConfig(
-        f"{found.origin}: {name} comes from the workspace and waits for approval to start {told(found.spec)}",
+        f"{found.origin}: {name} comes from the workspace and waits for approval to start {_in_a_line(found.spec)}",
         hint=grant_command(name, found),
     )
+
+
+def _in_a_line(spec: UpstreamSpec) -> str:
+    """The same for a line of the log. What a workspace would start may be as long as its file."""
+    kept = sum(1 for end in accumulate(len(word) + 1 for word in spec.args) if end <= LINE_CHARS)
+    brief = msgspec.structs.replace(spec, command=spec.command[:LINE_CHARS], args=spec.args[:kept])
+    shown = told(brief)
+    return shown[:LINE_CHARS] + (" …" if brief != spec or len(shown) > LINE_CHARS else "")
 
 
 def told(spec: UpstreamSpec) -> str:
@@ -119,12 +135,17 @@ def told(spec: UpstreamSpec) -> str:
     return read_command([spec.command, *spec.args]) if spec.command else read_url(spec.url)
 
 
-def carried(before: Servers, now: Servers) -> Servers:
-    """After a change of the files: what can no longer be read goes on as it was, everything else as it is now."""
+def carried(before: Servers, now: Servers, approved: IsApproved) -> Servers:
+    """After a change of the files: what can no longer be read goes on as it was, everything else as it is now.
+
+    Not without the person's word: a workspace that breaks its file does not keep what they have taken back.
+    """
     broken = {refused.file for refused in now.refused.values()}
     kept = {
         name: found
         for name, found in before.found.items()
-        if name not in now.found and (name in now.refused or found.origin.file in broken)
+        if name not in now.found
+        and (name in now.refused or found.origin.file in broken)
+        and (not found.must_wait or approved(found))
     }
     return Servers({**now.found, **kept}, now.refused, now.waiting)

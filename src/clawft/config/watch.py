@@ -1,6 +1,7 @@
 """Files that change while we run: a look at their stamps now and then, and a word when something differs.
 
-Nothing is read here. A change counts once it has stood still for one round, so that a file is not read half-written.
+Nothing is read here. A change counts once it has stood still for one round, so that a file is not read half-written;
+one that never stands still does not hold up the others.
 """
 
 from __future__ import annotations
@@ -55,7 +56,14 @@ async def watch(
     while True:
         await asyncio.sleep(seconds)
         now = look()
-        if now != told and now == seen:
-            before, told = told, now
-            await changed(before, now)
+        settled = _settled(told, seen, now)
+        if settled != told:
+            before, told = told, settled
+            await changed(before, settled)
         seen = now
+
+
+def _settled(told: Stamps, seen: Stamps, now: Stamps) -> Stamps:
+    """Files as they are now where they were so a round ago, the others as they were told of last."""
+    stamps = {name: (now if now.get(name) == seen.get(name) else told).get(name) for name in {*told, *now}}
+    return {name: stamp for name, stamp in stamps.items() if stamp is not None}

@@ -173,7 +173,7 @@ def _from_file(path: str) -> str:
 
 
 def _path_of(path: str) -> Path:
-    return Path("/" + path if not path.startswith(("~", "/")) else path).expanduser()
+    return Path(os.path.expanduser(path if path.startswith(("~", "/")) else f"/{path}"))
 
 
 def _from_command(line: str) -> str:
