@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -13,9 +15,12 @@ from clawft.errors import InvalidConfig
 from clawft.store import concealed_secrets, secrets
 from clawft.store.secrets import resolve
 from tests.requirements import requirement
-from tests.servers.weft import weft
+from tests.servers.pipe import mcp_server, text_of
+from tests.servers.weft import outliving, weft
 
 CANARY = "canary0123456789"
+PAUSE_S = 0.02
+TINY = Path(__file__).parents[1] / "servers" / "tiny.py"
 
 
 def file_of(folder: Path, content: bytes, mode: int = 0o600) -> str:
@@ -113,7 +118,9 @@ def test_a_command_that_gives_none(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         ("secret://env/NOT_SET_ANYWHERE", "export NOT_SET_ANYWHERE=…"),
         ("secret://command/no-such-program-anywhere", "No such file"),
-        ("secret://command/'unclosed", "run it by hand to see what it says: 'unclosed"),
+        ("secret://command/'unclosed", "a quote in it is not closed"),
+        ("secret://command/ ", "it names no program"),
+        ("secret://file/~nobody-knows-them/x", "No such file"),
         ("secret://file/no/such file", "ls -l '/no/such file'"),
         ("secret://odd/x", "one of env, file, command, keyring"),
         ("secret://env/", "secret://env/NAME"),
@@ -179,3 +186,53 @@ def test_of_those_that_come_and_go_the_newest_are_not_said() -> None:
     newest = f"{tokens[-1]}, {tokens[-1].encode().hex()}"
     assert concealed_secrets.conceal(newest) == "…, …"
     assert concealed_secrets.conceal(tokens[0]) == tokens[0]
+
+
+@pytest.mark.slow
+@requirement("CONF-14", "QUAL-02")
+def test_a_header_of_many_lines_is_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(f"{CANARY}\nX-Evil: 1\n")
+    folder = tmp_path / "home" / "mcp_servers"
+    folder.mkdir(parents=True)
+    (folder / "one.toml").write_text(
+        f'url = "http://127.0.0.1:9/mcp"\nheaders = {{ X-Key = "secret://file{tmp_path}/key" }}\n'
+    )
+    told = weft(tmp_path, "servers", "test", "one")
+    assert (told.returncode, "the header X-Key has more than one line" in told.stderr) == (1, True), told.stderr
+    assert CANARY not in told.stdout + told.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a command may outlive our death by a signal")
+@requirement("CONF-14", "CONF-21")
+@pytest.mark.parametrize("end", ["end of input", "signal", "two signals", "killed"])
+async def test_commands_that_hang_hold_up_neither_calls_nor_our_end(tmp_path: Path, end: str) -> None:
+    """A keeper of secrets that waits for somebody to type a password, and more servers than there are threads."""
+    hang = tmp_path / "hang.py"
+    hang.write_text(f"open({str(tmp_path / 'began')!r}, 'w').close()\nimport time\ntime.sleep(60)\n")
+    folder = tmp_path / "home" / "mcp_servers"
+    folder.mkdir(parents=True)
+    for number in range(40):
+        reference = f"secret://command/{sys.executable} {hang}"
+        (folder / f"s{number}.toml").write_text(f'command = "{sys.executable}"\nenv = {{ KEY = "{reference}" }}\n')
+    (folder / "steady.toml").write_text(f'command = "{sys.executable}"\nargs = ["{TINY}"]\ntrust = "trusted"\n')
+    async with mcp_server(tmp_path) as pipe:
+        await pipe.open()
+        while not await asyncio.to_thread((tmp_path / "began").exists):  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(PAUSE_S)
+        began = time.monotonic()
+        answer = await pipe.ask("tools/call", {"name": "file__list", "arguments": {"path": "."}})
+        assert "began" in text_of(answer)
+        running = [each for each in psutil.Process(pipe.pid).children() if str(hang) in each.cmdline()]
+        if end == "end of input":
+            pipe.stdin.close()
+        elif end == "killed":
+            pipe.process.kill()
+        else:
+            pipe.process.terminate()
+        if end == "two signals":
+            pipe.process.terminate()
+        await pipe.process.wait()
+        assert time.monotonic() - began < secrets.COMMAND_SECONDS / 2
+        assert running
+        assert outliving(running, 2.0) == []

@@ -282,6 +282,12 @@ def _leashing() -> tuple[str, ...]:
     return () if program is None else (program, "--pdeathsig", "KILL", "--no-new-privs", "--")
 
 
+@lru_cache(maxsize=1)
+def tether() -> tuple[str, ...]:
+    """The same for a command of the user's own, which may gain privileges: some keepers of secrets do."""
+    return tuple(word for word in leash() if word != "--no-new-privs")
+
+
 def _alone() -> tuple[str, ...]:
     program = which("unshare")
     if program is None:

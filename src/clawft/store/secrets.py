@@ -16,6 +16,7 @@ What was resolved is remembered as long as we run, so that it can be taken out o
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -177,16 +178,50 @@ def _path_of(path: str) -> Path:
 
 
 def _from_command(line: str) -> str:
-    import shlex  # few secrets come from programs
-    import threading
-
     child = subprocess.Popen(
-        shlex.split(line),
+        _argv(line),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # whatever it says may hold the secret
         start_new_session=True,
     )
+    _asked.add(child)
+    try:
+        return _what_it_says(child)
+    finally:
+        _asked.discard(child)
+
+
+_asked: set[subprocess.Popen[bytes]] = set()
+"""Commands that have not said everything yet."""
+
+
+@atexit.register
+def _end_all() -> None:
+    """One that hangs has ten seconds, and need not stay for them when we go."""
+    for child in tuple(_asked):
+        _end(child, waiting=False)
+
+
+def _argv(line: str) -> list[str]:
+    """With what has the kernel end it when we are killed, where there is such a thing."""
+    import shlex  # few secrets come from programs
+    import shutil
+
+    from clawft.sandbox.probe import tether
+
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        raise Unfit("a quote in it is not closed") from None
+    if not words:
+        raise Unfit("it names no program")
+    return [*(tether() if shutil.which(words[0]) else ()), *words]
+
+
+def _what_it_says(child: subprocess.Popen[bytes]) -> str:
+    import threading  # few secrets come from programs
+
     said: list[bytes] = []
     reader = threading.Thread(target=lambda: said.append(_read(child)), daemon=True)
     reader.start()

@@ -39,9 +39,18 @@ def _over_http(spec: UpstreamSpec, login: Credentials | None) -> list[Callable[[
     from clawft.link.http_out.sse import SseLink
 
     return [
-        lambda: HttpLink(_address(spec), resolve_all(spec.headers), login),
-        lambda: SseLink(_address(spec), resolve_all(spec.headers), login),
+        lambda: HttpLink(_address(spec), _headers(spec), login),
+        lambda: SseLink(_address(spec), _headers(spec), login),
     ]
+
+
+def _headers(spec: UpstreamSpec) -> dict[str, str]:
+    """What they stand for. A key of many lines is a secret like any other, but none for a header."""
+    headers = resolve_all(spec.headers)
+    for name, value in headers.items():
+        if len(value.splitlines()) > 1:
+            raise InvalidConfig(f"the header {name} has more than one line", hint="correct what it refers to")
+    return headers
 
 
 def _address(spec: UpstreamSpec) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from clawft.errors import LinkClosed, LinkRefused, NotConnected, RequestTimeout
 from clawft.link.base import Link
+from clawft.link.own_thread import apart
 from clawft.model import Era
 from clawft.store.secrets import is_reference
 from clawft.upstream.session.session import Session, SessionListener
@@ -56,6 +56,9 @@ def _last_words(session: Session) -> str:
 
 
 async def _make(spec: UpstreamSpec, way: Way) -> Link:
-    """Secrets may have to be fetched by a program or a keyring: not on the loop that serves the others."""
+    """Secrets may have to be fetched by a program or a keyring that asks the person first.
+
+    Not on the loop that serves the others, nor in the few threads that all servers share.
+    """
     values = (*spec.env.values(), *spec.headers.values(), spec.url)
-    return await asyncio.to_thread(way) if any(map(is_reference, values)) else way()
+    return await apart(way, f"secrets of {spec.name}") if any(map(is_reference, values)) else way()
