@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from clawft.config.watch import POLL_SECONDS
 from tests.requirements import requirement
 from tests.servers.pipe import Pipe, call, mcp_server, text_of
 from tests.servers.weft import RSS_LIMIT
@@ -210,6 +211,47 @@ async def test_what_was_taken_back_ends_although_the_workspace_broke_its_file(se
         revoked = await asyncio.to_thread(command, tmp_path, "approvals", "revoke", "db")
         assert revoked.returncode == 0, revoked.stderr
         await until(pipe, "db__echo", "unknown tool", text="3")
+
+
+@requirement("MGR-19", "POOL-09")
+async def test_a_server_that_does_not_come_up_keeps_no_other_from_being_connected_anew(
+    servers: Path, tmp_path: Path
+) -> None:
+    (servers / "one.toml").write_text(entry("one"))
+    (servers / "mute.toml").write_text(entry("mute").replace('"--title"', '"--mute", "--title"'))
+    async with serving(tmp_path) as pipe:
+        before = await pid_of(pipe, "one")
+        began = time.monotonic()
+        for name in ("mute", "one"):
+            asked = await asyncio.to_thread(command, tmp_path, "servers", "reconnect", name)
+            assert asked.returncode == 0, asked.stderr
+            await asyncio.sleep(POLL_SECONDS * 3)
+        await pid_of(pipe, "one", other_than=before)
+        assert time.monotonic() - began < PATIENCE_S / 2
+
+
+@requirement("CONF-16", "POOL-20")
+@pytest.mark.parametrize("words", [("approvals", "grant", "db"), ("servers", "reconnect", "db")])
+async def test_a_script_that_is_what_was_approved_again_can_be_started_again(
+    servers: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Whoever switches branches to and fro has changed nothing."""
+    script, file = tmp_path / "db.py", tmp_path / ".mcp.json"
+    approved = await asyncio.to_thread(TINY.read_text)
+    script.write_text(approved)
+    file.write_text(json.dumps({"mcpServers": {"db": {"command": sys.executable, "args": ["db.py"]}}}))
+    for tools in ((), ("*",)):
+        granted = await asyncio.to_thread(command, tmp_path, "approvals", "grant", "db", *tools)
+        assert granted.returncode == 0, granted.stderr
+    async with serving(tmp_path) as pipe:
+        await until(pipe, "db__echo", "tiny: ", text="1")
+        script.write_text(f"{approved}# changed\n")
+        await asyncio.to_thread(command, tmp_path, "servers", "reconnect", "db")
+        await until(pipe, "db__echo", "unknown tool", text="2")
+        script.write_text(approved)
+        again = await asyncio.to_thread(command, tmp_path, *words)
+        assert again.returncode == 0, again.stderr
+        await until(pipe, "db__echo", "tiny: ", text="3")
 
 
 @requirement("SHELL-05", "CONF-09", "PROV-13")

@@ -100,9 +100,9 @@ def _grant(options: Options) -> int:
     server, globs = _meant(options)
     where, kept = sources(options), book()
     given: list[Approval] = []
-    waiting = _waiting(options).get(server)
-    if waiting is not None:
-        given.append(_launch(waiting, where, options))
+    launched = _to_launch(server, options, again=not globs)
+    if launched is not None:
+        given.append(_launch(launched, where, options))
         kept.add(*given)
     elif not globs:
         raise _which_tools(server, _servers(options))
@@ -111,6 +111,19 @@ def _grant(options: Options) -> int:
         kept.add(*tools)
         given += tools
     return _tell("approved", given, options)
+
+
+def _to_launch(server: str, options: Options, *, again: bool) -> FoundServer | None:
+    """The server of this workspace that waits. `again`: one that was approved, too, as a running weft may not know it.
+
+    It looks at scripts when it starts them, and has one wait that was changed; nobody tells it when that is undone.
+    """
+    from clawft.config.servers import discover  # only where servers are looked for
+
+    known = discover(sources(options))
+    found = known.found.get(server)
+    approved = found if again and found is not None and found.must_wait else None
+    return known.waiting.get(server) or approved
 
 
 def _which_tools(server: str, known: Sequence[str]) -> ClawftError:

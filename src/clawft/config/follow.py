@@ -213,8 +213,11 @@ class ServerFiles:
         from clawft.config.watch import renewed
 
         for name in renewed(before, now):
+            if self.name_any and name in self.servers.waiting:
+                await self._apply()  # a script that was changed may be what was approved again
+                continue
             try:
-                await self._pool().reconnect(name)
+                await self._pool().reconnect(name, seconds=0.0)  # whoever asked waits for none, nor does the next
             except ClawftError as failed:
                 log.warning("%s is not connected anew: %s", name, failed)
 
