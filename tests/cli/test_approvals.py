@@ -355,6 +355,16 @@ def test_an_end_beyond_every_calendar_can_be_listed_and_taken_back(
 # ── launches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@requirement("CONF-16", "CONF-14")
+@pytest.mark.parametrize("tools", [(), ("*",)])
+def test_a_server_with_a_mistake_is_not_said_to_be_missing(run: Any, workspace: Path, tools: tuple[str, ...]) -> None:
+    entry = {"command": PYTHON, "env": {"KEY": "secret://file/etc/passwd"}}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    told = run(*GRANT, "theirs", *tools)
+    assert told.code != 0
+    assert "theirs: a workspace file may not make us read files" in told.err
+
+
 def config(program: str = PYTHON, **servers: Any) -> str:
     entries: dict[str, Any] = {
         name: told if isinstance(told, dict) else {"command": program, "args": [str(TINY), *told]}

@@ -62,11 +62,15 @@ def _waiting(options: Options) -> dict[str, FoundServer]:
     return dict(discover(sources(options)).waiting)
 
 
-def _servers(options: Options) -> list[str]:
+def _unknown(server: str, options: Options) -> ClawftError | None:
+    """Why nothing can be approved of it: nobody names it, or whoever does made a mistake. None if that is not so."""
     from clawft.config.servers import discover  # only where servers are looked for
 
     known = discover(sources(options))
-    return [*known.found, *known.waiting]
+    if server in known.refused:
+        return known.refused[server].error
+    named = [*known.found, *known.waiting]
+    return None if server in named else no_server(server, named)
 
 
 def _waits(name: str, found: FoundServer, options: Options) -> dict[str, Any]:
@@ -105,7 +109,7 @@ def _grant(options: Options) -> int:
         given.append(_launch(launched, where, options))
         kept.add(*given)
     elif not globs:
-        raise _which_tools(server, _servers(options))
+        raise _unknown(server, options) or _which_tools(server)
     if globs:
         tools = _tools(server, offered([server], options).get(server), globs, where, options)
         kept.add(*tools)
@@ -126,9 +130,7 @@ def _to_launch(server: str, options: Options, *, again: bool) -> FoundServer | N
     return known.waiting.get(server) or approved
 
 
-def _which_tools(server: str, known: Sequence[str]) -> ClawftError:
-    if server not in known:
-        return no_server(server, known)
+def _which_tools(server: str) -> ClawftError:
     return WrongUsage(
         f"approvals grant: {server} does not wait to be started; which of its tools?",
         hint=f"weft approvals grant {server} '*'",
@@ -159,7 +161,7 @@ def _tools(
     from clawft.policy.pin import shown_tool
 
     if offers is None:
-        raise _says_nothing(server, _servers(options))
+        raise _unknown(server, options) or _says_nothing(server)
     now = time.time()
     scope: dict[str, Any] = {
         "expires": _end(options, now),
@@ -176,9 +178,7 @@ def _tools(
     return [*found, *later]
 
 
-def _says_nothing(server: str, known: Sequence[str]) -> ClawftError:
-    if server not in known:
-        return no_server(server, known)
+def _says_nothing(server: str) -> ClawftError:
     return NotConnected(f"{server} does not say what it has", hint=f"weft servers test {server}")
 
 
