@@ -633,3 +633,13 @@ def test_thousands_of_servers_are_found_in_one_walk(files: Files) -> None:
     began = time.process_time()
     assert len(files.discover().waiting) == 15_000
     assert time.process_time() - began < 5.0
+
+
+@requirement("CONF-16", "CONF-12")
+@pytest.mark.parametrize("entry", [{}, {"command": "relative"}, {"command": PROGRAM, "args": 1, "timeout_ms": "x"}])
+def test_a_mistake_of_a_workspace_keeps_nobody_from_starting(files: Files, entry: dict[str, object]) -> None:
+    files.foreign({"odd": {**entry, "required": True}})
+    files.ours("[mcp_servers.odd_too]\nrequired = true\n[mcp_servers.third]\nrequired = true\nnothing = 1\n")
+    refused = files.discover().refused
+    assert {"odd", "odd_too", "third"} & set(refused)
+    assert not any(each.required for each in refused.values())

@@ -199,7 +199,7 @@ def _own(
     if isinstance(told, ServerEntry) and path and told.name not in ("", name):
         told = InvalidConfig(f"{origin}: the table is {name!r}, its name says {told.name!r}", hint="remove one of them")
     if isinstance(told, ConfigError):
-        return RefusedServer(told, document.file, jsonc.members(table).get("required") is True)
+        return RefusedServer(told, document.file, _is_required(table, scope))
     return _judged(name, told, origin, scope, sources)
 
 
@@ -255,7 +255,7 @@ def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Ite
         if isinstance(entry, ServerEntry):
             yield name, _judged(name, entry, origin, scope, sources)
         else:
-            yield name, RefusedServer(entry, file, jsonc.members(table).get("required") is True)
+            yield name, RefusedServer(entry, file, _is_required(table, scope))
 
 
 def _foreign_flow(told: Mapping[str, object]) -> Mapping[str, object]:
@@ -277,6 +277,11 @@ def foreign_servers(told: Mapping[str, object]) -> tuple[str, Mapping[str, objec
     return "", {}
 
 
+def _is_required(table: object, scope: Scope) -> bool:
+    """A workspace has no say in whether we start: what it names in good order would wait, required or not."""
+    return scope is not Scope.WORKSPACE and jsonc.members(table).get("required") is True
+
+
 def _judged(
     name: str, told: ServerEntry, origin: SourceLine, scope: Scope, sources: Sources
 ) -> FoundServer | RefusedServer:
@@ -290,5 +295,5 @@ def _judged(
         folders=sources.folders,
     )
     if isinstance(outcome, ConfigError):
-        return RefusedServer(outcome, origin.file, told.required)
+        return RefusedServer(outcome, origin.file, told.required and scope is not Scope.WORKSPACE)
     return FoundServer(outcome, origin, scope)
