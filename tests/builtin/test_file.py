@@ -2,6 +2,8 @@
 
 import os
 import stat
+import time
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,33 @@ async def test_read_has_a_bound(call: CallTool, workspace: Path, monkeypatch: py
     assert len(text_of(await call("file", "read", path="long", offset=15, limit=3))) == 33
     with pytest.raises(ExecutionFailed, match="a line of more than 100 bytes"):
         await call("file", "read", path="wide", limit=1)
+
+
+@requirement("FILE-01")
+async def test_lines_are_skipped_by_pieces_and_not_one_by_one(call: CallTool, workspace: Path) -> None:
+    """A repository can bring a file of a million lines in every megabyte, and a hundred of them."""
+    lines = 96 * 1024 * 1024
+    (workspace / "lines.txt").write_bytes(b"\n" * lines + b"last")
+    start = time.monotonic()
+    assert text_of(await call("file", "read", path="lines.txt", offset=lines - 1)) == "\nlast"
+    assert time.monotonic() - start < 4
+
+
+@requirement("FILE-01")
+async def test_lines_end_where_they_end_whatever_the_pieces(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(family, "PIECE_BYTES", 3)
+    (workspace / "a.txt").write_text("ab\nc\n\ndefgh\ni")
+    lines = ["ab\n", "c\n", "\n", "defgh\n", "i"]
+    for offset in range(7):
+        assert text_of(await call("file", "read", path="a.txt", offset=offset)) == "".join(lines[offset:])
+        for limit in range(1, 7):
+            read = await call("file", "read", path="a.txt", offset=offset, limit=limit)
+            assert text_of(read) == "".join(lines[offset : offset + limit])
+    monkeypatch.setattr(family, "MAX_SKIP_SECONDS", -1.0)
+    with pytest.raises(ExecutionFailed, match=r"skipping lines of 'a\.txt' took longer"):
+        await call("file", "read", path="a.txt", offset=3)
 
 
 @requirement("PLUG-04")
@@ -249,6 +278,34 @@ async def test_search_says_which_bound_it_reached(
     assert found["truncated"] == "10 bytes searched; name a folder or a glob"
     assert found["files"] == 1
     assert len(found["matches"][0]["text"]) == searching.MAX_LINE_CHARS + 1
+
+
+async def test_the_clock_of_a_search_goes_on_over_what_it_passes_by(
+    call: CallTool, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        (workspace / f"{number}.bin").write_bytes(b"\0")
+    monkeypatch.setattr(searching, "MAX_SECONDS", -1.0)
+    for arguments in ({}, {"glob": "*.nothing"}):
+        found = (await call("file", "search", pattern="x", **arguments)).structured_content
+        assert "s searched" in found["truncated"]
+
+
+@pytest.mark.parametrize("regex", [False, True])
+async def test_a_search_takes_no_file_apart(call: CallTool, workspace: Path, regex: bool) -> None:
+    (workspace / "short.txt").write_bytes(b"ab\n" * 1_390_000 + "nädel\r\n".encode() + b"\xff nadel" * 900)
+    tracemalloc.start()
+    try:
+        found = await call("file", "search", pattern="n.del" if regex else "del", regex=regex)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    first, second = found.structured_content["matches"]
+    assert (first["line"], first["text"]) == (1_390_001, "nädel")
+    assert second["line"] == 1_390_002
+    assert second["text"].startswith("\ufffd nadel\ufffd")
+    assert len(second["text"]) == searching.MAX_LINE_CHARS + 1
+    assert most < 16 * 1024 * 1024
 
 
 @requirement("FILE-03", "FILE-02")

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterator
+import time
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Annotated, BinaryIO, Literal
@@ -22,6 +22,10 @@ from clawft.provider.manifest import Manifest, Permissions, check_path, places
 MAX_TEXT_BYTES = 4 * 1024 * 1024
 """The most that one read returns, and the longest line it takes."""
 MAX_ENTRIES = 10_000
+PIECE_BYTES = 256 * 1024
+"""What is read at a time."""
+MAX_SKIP_SECONDS = 10.0
+"""For the lines before those that are wanted."""
 PROBE_BYTES = 8192
 """A null byte among the first of these means: not a text."""
 
@@ -143,28 +147,49 @@ def _text(file: BinaryIO, path: str, offset: int, limit: int | None) -> str:
     if b"\0" in file.read(PROBE_BYTES):
         raise ExecutionFailed(f"read: '{path}' is a binary file", hint="only text can be read")
     file.seek(0)
-    data = _gather(_lines(file, path), path, offset, limit)
+    _skip(file, path, offset)
+    data = _gather(file, path, limit)
     try:
         return data.decode()
     except UnicodeDecodeError as wrong:
         raise ExecutionFailed(f"read: '{path}' is not UTF-8 text: {wrong.reason} at byte {wrong.start}") from None
 
 
-def _gather(lines: Iterator[bytes], path: str, offset: int, limit: int | None) -> bytes:
-    kept = bytearray()
-    end = sys.maxsize if limit is None else min(offset + limit, sys.maxsize)
-    for line in islice(lines, min(offset, end), end):
-        kept += line
+def _skip(file: BinaryIO, path: str, lines: int) -> None:
+    """Past so many lines, by pieces: a file may have a line for every byte of it."""
+    ends = time.monotonic() + MAX_SKIP_SECONDS
+    while lines and (piece := file.read(PIECE_BYTES)):
+        if time.monotonic() > ends:
+            raise ExecutionFailed(f"read: skipping lines of '{path}' took longer than {MAX_SKIP_SECONDS:g} s")
+        behind, lines = _past(piece, lines)
+        file.seek(behind - len(piece), os.SEEK_CUR)
+
+
+def _gather(file: BinaryIO, path: str, limit: int | None) -> bytes:
+    kept, lines = bytearray(), sys.maxsize if limit is None else limit
+    while lines and (piece := file.read(PIECE_BYTES)):
+        behind, lines = _past(piece, lines)
+        kept += piece[:behind]
         if len(kept) > MAX_TEXT_BYTES:
-            raise ExecutionFailed(f"read: '{path}' gives more than {MAX_TEXT_BYTES} bytes", hint="use offset and limit")
+            raise _too_long(kept, path)
     return bytes(kept)
 
 
-def _lines(file: BinaryIO, path: str) -> Iterator[bytes]:
-    while line := file.readline(MAX_TEXT_BYTES + 1):
-        if len(line) > MAX_TEXT_BYTES:
-            raise ExecutionFailed(f"read: '{path}' has a line of more than {MAX_TEXT_BYTES} bytes")
-        yield line
+def _past(piece: bytes, lines: int) -> tuple[int, int]:
+    """Where so many lines end in it, or it ends itself; and how many there are still to go."""
+    ended = piece.count(b"\n")
+    if ended < lines:
+        return len(piece), lines - ended
+    behind = 0
+    for _ in range(lines):
+        behind = piece.index(b"\n", behind) + 1
+    return behind, 0
+
+
+def _too_long(kept: bytearray, path: str) -> ExecutionFailed:
+    if b"\n" not in kept:
+        return ExecutionFailed(f"read: '{path}' has a line of more than {MAX_TEXT_BYTES} bytes")
+    return ExecutionFailed(f"read: '{path}' gives more than {MAX_TEXT_BYTES} bytes", hint="use offset and limit")
 
 
 def replace_file(found: ConfinedPath, data: bytes) -> None:

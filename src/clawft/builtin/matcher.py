@@ -5,11 +5,18 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, NamedTuple
 
 from clawft.errors import ExecutionFailed, InvalidArguments
 
 CHILD = Path(__file__).with_name("matcher_child.py")
+
+
+class FoundLine(NamedTuple):
+    number: int
+    """From 0."""
+    start: int
+    """Its first byte."""
 
 
 class Matcher:
@@ -41,7 +48,7 @@ class Matcher:
             raise
         return self
 
-    def __call__(self, content: bytes) -> list[int]:
+    def __call__(self, content: bytes) -> list[FoundLine]:
         try:
             answer = self._ask(content)
         except BrokenPipeError:
@@ -50,7 +57,8 @@ class Matcher:
             raise InvalidArguments(f"search: the pattern is wrong: {answer[1:].decode().strip()}")
         if not answer.endswith(b"\n"):
             raise self._lost()
-        return [int(number) for number in answer.split()]
+        told = iter(map(int, answer.split()))
+        return [FoundLine(number, start) for number, start in zip(told, told, strict=True)]
 
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None

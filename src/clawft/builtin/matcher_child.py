@@ -1,9 +1,10 @@
 """The child of `matcher`: runs alone, with nothing but the standard library.
 
-Reads frames (four bytes of length, then the content). The first is the pattern; each answer is a line of the numbers of
-the lines that match, or `!` and what is wrong with the pattern.
+Reads frames (four bytes of length, then the content). The first is the pattern; each answer is a line of numbers, two
+for each line that matches: which it is, and where it starts. Or it is `!` and what is wrong with the pattern.
 """
 
+import io
 import re
 import sys
 
@@ -32,11 +33,13 @@ def _answer(line: str) -> None:
 
 def _numbers(pattern: re.Pattern[str], content: bytes, most: int) -> list[str]:
     found: list[str] = []
-    for number, line in enumerate(content.decode("utf-8", "replace").split("\n")):
-        if pattern.search(line.removesuffix("\r")):
-            found.append(str(number))
+    start = 0
+    for number, line in enumerate(io.BytesIO(content)):
+        if pattern.search(line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")):
+            found.append(f"{number} {start}")
             if len(found) == most:
                 break
+        start += len(line)
     return found
 
 

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Annotated
 
 from msgspec import Struct
 
 from clawft.builtin.confine import ConfinedPath, open_file
-from clawft.builtin.matcher import Matcher
+from clawft.builtin.matcher import FoundLine, Matcher
 from clawft.builtin.tree import MAX_DEPTH, walk_places
 from clawft.provider.keeps import FIRST
 
@@ -24,8 +25,8 @@ MAX_SECONDS = 10.0
 MAX_LINE_CHARS = 300
 PROBE_BYTES = 8192
 
-FindLines = Callable[[bytes], list[int]]
-"""Numbers (from 0) of the lines that match."""
+FindLines = Callable[[bytes], list[FoundLine]]
+"""The lines that match, in their order."""
 
 
 class Query(Struct, frozen=True):
@@ -54,10 +55,12 @@ def search_tree(top: ConfinedPath, query: Query) -> Matches:
     looked = total = 0
     ends = time.monotonic() + MAX_SECONDS
     with _finder(query) as find_lines:
-        for path, content in _texts(top, query.glob):
-            found += _matches(path, content, find_lines)
-            looked += 1
-            total += len(content)
+        for place in _files(top, query.glob):
+            content = _read(place) if place is not None else None
+            if place is not None and content is not None:
+                found += _matches(place.relative, content, find_lines)
+                looked += 1
+                total += len(content)
             if reached := _bound(len(found), query.limit, total, ends):
                 return Matches(found[: query.limit], looked, reached)
     return Matches(found, looked)
@@ -67,13 +70,18 @@ def _finder(query: Query) -> AbstractContextManager[FindLines]:
     if query.regex:
         return Matcher(query.pattern, query.limit, MAX_SECONDS)
     needle = query.pattern.encode()
-    return nullcontext(lambda content: _lines_with(needle, content, query.limit))
+    return nullcontext(lambda content: list(islice(_lines_with(needle, content), query.limit + 1)))
 
 
-def _lines_with(needle: bytes, content: bytes, limit: int) -> list[int]:
-    if needle not in content:
-        return []
-    return [number for number, line in enumerate(content.split(b"\n")) if needle in line][: limit + 1]
+def _lines_with(needle: bytes, content: bytes) -> Iterator[FoundLine]:
+    """Without taking the content apart: it may have a line for every byte or two."""
+    at = -1 if b"\n" in needle else content.find(needle)
+    number = passed = 0
+    while at >= 0:
+        number += content.count(b"\n", passed, at)
+        yield FoundLine(number, content.rfind(b"\n", passed, at) + 1 or passed)
+        passed = content.find(b"\n", at)
+        at = content.find(needle, passed) if passed >= 0 else -1
 
 
 def _bound(found: int, limit: int, total: int, ends: float) -> str:
@@ -86,42 +94,39 @@ def _bound(found: int, limit: int, total: int, ends: float) -> str:
     return ""
 
 
-def _texts(top: ConfinedPath, glob: str | None) -> Iterator[tuple[str, bytes]]:
-    for found in _files(top):
-        if glob is not None and not (fnmatchcase(found.name, glob) or fnmatchcase(found.relative, glob)):
-            continue
-        content = _read(found)
-        if content is not None:
-            yield found.relative, content
-
-
-def _files(top: ConfinedPath) -> Iterator[ConfinedPath]:
+def _files(top: ConfinedPath, glob: str | None) -> Iterator[ConfinedPath | None]:
+    """Those to search; None for each thing that is passed over, as that takes its time as well."""
     if not stat.S_ISDIR(top.stat().st_mode):
-        yield top
+        yield top if _fits(top, glob) else None
         return
     for _, status, found in walk_places(top, MAX_DEPTH):
-        if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES:
-            yield found
+        may_be_text = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE_BYTES
+        yield found if may_be_text and _fits(found, glob) else None
+
+
+def _fits(found: ConfinedPath, glob: str | None) -> bool:
+    return glob is None or fnmatchcase(found.name, glob) or fnmatchcase(found.relative, glob)
 
 
 def _read(found: ConfinedPath) -> bytes | None:
     """The content of a text file; None for a binary one and for what cannot be read."""
     try:
         with open_file(found) as file:
-            content = file.read(MAX_FILE_BYTES)
+            if b"\0" in file.read(PROBE_BYTES):
+                return None
+            file.seek(0)
+            return file.read(MAX_FILE_BYTES)
     except OSError:
         return None
-    return None if b"\0" in content[:PROBE_BYTES] else content
 
 
 def _matches(path: str, content: bytes, find_lines: FindLines) -> list[Match]:
-    numbers = find_lines(content)
-    if not numbers:
-        return []
-    lines = content.split(b"\n")
-    return [Match(path, number + 1, _shown(lines[number])) for number in numbers]
+    return [Match(path, line.number + 1, _shown(content, line.start)) for line in find_lines(content)]
 
 
-def _shown(line: bytes) -> str:
-    text = line.decode("utf-8", "replace").rstrip("\r")
+def _shown(content: bytes, start: int) -> str:
+    """The beginning of the line that starts there; no character has more than four bytes."""
+    end = content.find(b"\n", start)
+    most = start + 4 * MAX_LINE_CHARS + 4
+    text = content[start : most if end < 0 else min(end, most)].decode("utf-8", "replace").rstrip("\r")
     return text if len(text) <= MAX_LINE_CHARS else f"{text[:MAX_LINE_CHARS]}…"
