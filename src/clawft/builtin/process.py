@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clawft.sandbox.cell import Cell, CellStart
 from clawft.sandbox.group import ask_to_end, end, signal_group
-from clawft.sandbox.probe import leash
+from clawft.sandbox.probe import leash, limit_memory, memory_limit
 
 TERM_GRACE_S = 2.0
 """Between SIGTERM and SIGKILL."""
@@ -44,6 +44,8 @@ class ProcessStart(Struct, frozen=True):
     tied: bool = True
     """Ended by the kernel when we are killed; what lives for a moment needs no such care."""
     cell: Cell | None = None
+    memory_bytes: int = 0
+    """What it, and each it starts, may take; 0: as much as they like."""
 
 
 class ProcessExit(Struct, frozen=True):
@@ -82,7 +84,8 @@ async def _run(start: ProcessStart, how: CellStart, stdout: Hear, stderr: Hear) 
 async def _how(start: ProcessStart) -> CellStart:
     """In a thread where programs may have to be tried out first."""
     if start.cell is not None:
-        return await asyncio.to_thread(start.cell.start, start.argv, _named(start.folder), start.env)
+        argv = (*memory_limit(start.memory_bytes), *start.argv)
+        return await asyncio.to_thread(start.cell.start, argv, _named(start.folder), start.env)
     before = await asyncio.to_thread(leash) if start.tied else ()
     return CellStart((*before, *start.argv), start.env)
 
@@ -104,7 +107,10 @@ async def _spawn(
         )
     )
     try:
-        return await asyncio.shield(spawning)
+        transport, pipes = await asyncio.shield(spawning)
+        if start.cell is None and transport.get_returncode() is None:  # not ended, so that its number is its own
+            limit_memory(transport.get_pid(), start.memory_bytes)
+        return transport, pipes
     except asyncio.CancelledError:
         transport, pipes = await spawning  # it is there in a moment, and nobody else would end it
         await _leave(pipes, transport, how)

@@ -10,8 +10,11 @@ import pytest
 
 from clawft.builtin.git import GitSettings
 from clawft.builtin.git.family import RECIPES
-from clawft.builtin.git.hostile_config import GitWork, find, forms, read_listing
-from clawft.errors import PermissionDenied, ToolError
+from clawft.builtin.git.hostile_config import FIXED, GitWork, find, forms, read_listing
+from clawft.builtin.git.program import SHAPE
+from clawft.builtin.git.program import environment as git_environment
+from clawft.builtin.git.settings import Bounds
+from clawft.errors import ExecutionFailed, PermissionDenied, ToolError
 from tests.builtin.git.plain import EMAIL, GRANTED, NAME, Tools, environment, git, said
 from tests.builtin.git.poison import REFUSED_KEYS, Poisoned, add_key
 from tests.requirements import requirement
@@ -270,3 +273,53 @@ def test_listings_are_read_by_scope_and_name() -> None:
     assert found.overridden == {"filter.A b.clean": ""}
     assert found.refused == {"hook.x.command": GitWork.LOOK}
     assert forms("filter.a.b.clean") == ("filter.a.b.clean", "filter.*.clean", "filter.*")
+
+
+# ── a repository that is made to use up the machine ──────────────────────────────────────────────────────────────────
+
+MEMORY = 256 * 1024 * 1024
+
+
+@pytest.fixture
+def bounded(workspace: Path) -> Tools:
+    return Tools(workspace, GitSettings(bounds=Bounds(seconds=20.0, memory_bytes=MEMORY)))
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("diff.orderFile", "/dev/zero"),
+        ("diff.x.xfuncname", "((a{1,255}){1,255}){1,255}"),
+        ("diff.x.funcname", r"\(\(a\{1,255\}\)\{1,255\}\)\{1,255\}"),
+    ],
+)
+async def test_configuration_that_never_ends_is_not_read(bounded: Tools, repo: Path, key: str, value: str) -> None:
+    git(repo, "config", key, value)
+    (repo / ".gitattributes").write_text("* diff=x\n")
+    (repo / "a.txt").write_text("else\n")
+    for tool, arguments in (("status", {}), ("diff", {}), ("show", {})):
+        await bounded(tool, repo_path="r", **arguments)
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize(("key", "kept"), [("checkout.workers", "1"), ("pack.threads", "0")])
+def test_the_repository_does_not_say_how_many_work_for_it(repo: Path, key: str, kept: str) -> None:
+    git(repo, "config", key, "5000")
+    env = git_environment(GitSettings(), trusted=False, config={**SHAPE, **FIXED})
+    asked = subprocess.run(["git", "config", key], cwd=repo, env=env, capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == kept
+
+
+@requirement("GIT-12")
+@pytest.mark.parametrize("call", [("status", {}), ("add", {"paths": ["a.txt"]})])
+async def test_git_does_not_take_all_memory_there_is(
+    bounded: Tools, trusting: Tools, repo: Path, call: tuple[str, dict[str, Any]]
+) -> None:
+    """Where it only looks, and in its cell. Git reads the whole of this file."""
+    (repo / "a.txt").write_text("else\n")
+    with (repo / ".gitignore").open("wb") as ignored:
+        ignored.truncate(3 * MEMORY)
+    with pytest.raises(ExecutionFailed, match="needs more memory than it may take here"):
+        await bounded(call[0], repo_path="r", **call[1])
+    await trusting("status", repo_path="r")

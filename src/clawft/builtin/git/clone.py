@@ -83,7 +83,7 @@ async def _clone(git: Git, address: RemoteAddress, args: list[str], *, trusted: 
             protocols=[address.protocol],
             config=SHAPE if trusted else {**SHAPE, **FIXED},
         ),
-        limits=git.limits(network=True),
+        limits=git.limits(trusted=trusted, network=True),
         listen=GitProgress(git.ctx.progress).feed,
         cell=cell,
     )

@@ -22,6 +22,12 @@ _UNSEEN = "git does not see '{0}' where it runs"
 _OTHERS = "its cell keeps secrets from it (git.sandbox); name the other paths"
 
 _REASONS: Sequence[KnownFailure] = (
+    KnownFailure(
+        r"[Oo]ut of memory|annot allocate memory",
+        "git needs more memory than it may take here",
+        "look for what is made for that in the repository and its .git/config; in folders on your list "
+        "~/.clawft/trusted git takes what it likes",
+    ),
     KnownFailure(r"your current branch '([^']*)' does not have any commits", "the branch '{0}' has no commits yet"),
     KnownFailure(
         r"(?:ambiguous argument|bad revision|invalid reference:|not a valid object name:?|invalid object name)"

@@ -24,22 +24,26 @@ class GitWork(Flag):
 
 
 FIXED: Mapping[str, str] = {
+    "checkout.workers": "1",
     "core.fsmonitor": "false",
     "core.hooksPath": "/dev/null",
     "core.pager": "cat",
     "core.editor": ":",
     "core.askPass": "",
     "core.attributesFile": "/dev/null",
+    "core.bigFileThreshold": "512m",
     "core.protectHFS": "true",
     "core.protectNTFS": "true",
     "commit.gpgSign": "false",
     "credential.helper": "",
     "diff.external": "",
+    "diff.orderFile": "/dev/null",
     "fetch.recurseSubmodules": "false",
     "http.followRedirects": "false",
     "http.sslVerify": "true",
     "log.showSignature": "false",
     "merge.verifySignatures": "false",
+    "pack.threads": "0",
     "protocol.ext.allow": "never",
     "push.gpgSign": "false",
     "push.recurseSubmodules": "no",
@@ -49,7 +53,10 @@ FIXED: Mapping[str, str] = {
     "tag.forceSignAnnotated": "false",
     "tag.gpgSign": "false",
 }
-"""Set in every repository that is not trusted."""
+"""Set in every repository that is not trusted: what starts programs, how many it starts, what never ends."""
+
+NEVER = "$^"
+"""A pattern that matches nothing. Others can be written so that reading them takes all memory there is."""
 
 BY_NAME: Mapping[str, str] = {
     "filter.*.clean": "",
@@ -58,6 +65,8 @@ BY_NAME: Mapping[str, str] = {
     "filter.*.required": "false",
     "diff.*.command": "",
     "diff.*.textconv": "",
+    "diff.*.funcname": NEVER,
+    "diff.*.xfuncname": NEVER,
     "credential.*.helper": "",
 }
 """Set wherever the repository has such a key."""
@@ -69,6 +78,7 @@ REFUSED: Mapping[str, GitWork] = {
     "core.alternaterefscommand": GitWork.NETWORK,
     "core.gitproxy": GitWork.NETWORK,
     "fetch.bundleuri": GitWork.NETWORK,
+    "fetch.fsck.skiplist": GitWork.NETWORK,
     "http.*": GitWork.NETWORK,
     "remote.*.proxy": GitWork.NETWORK,
     "remote.*.proxyauthmethod": GitWork.NETWORK,

@@ -66,10 +66,11 @@ class Git(Struct, frozen=True):
         asked = [repository.top] if repository.bare or repository.has_own_folder() else _both(repository)
         return all(self.settings.trusted(place) for place in asked)
 
-    def limits(self, *, network: bool = False) -> RunLimits:
+    def limits(self, *, trusted: bool, network: bool) -> RunLimits:
         bounds = self.settings.bounds
         seconds = bounds.network_seconds if network else bounds.seconds
-        return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes)
+        memory = 0 if trusted else bounds.memory_bytes
+        return RunLimits(seconds, bounds.output_bytes, bounds.error_bytes, memory)
 
 
 class _Found(Struct, frozen=True):
@@ -138,7 +139,7 @@ class Repo:
             tool=self.tool,
             folder=self._folder,
             env=self._environment(write, protocols, extra or {}, users_own),
-            limits=self.git.limits(network=bool(protocols)),
+            limits=self.git.limits(trusted=self.trusted, network=bool(protocols)),
             stdin=stdin,
             listen=listen,
             cell=cell,

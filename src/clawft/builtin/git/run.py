@@ -32,6 +32,8 @@ class RunLimits(Struct, frozen=True):
     seconds: float
     output_bytes: int
     error_bytes: int
+    memory_bytes: int = 0
+    """0: as much as it likes."""
 
 
 async def run(
@@ -47,7 +49,16 @@ async def run(
 ) -> GitOutput:
     """Run to the end. ExecutionFailed at the deadline, or if there is more output than the bound."""
     heard = _Heard(limits, listen)
-    start = ProcessStart(argv, folder, env, limits.seconds, stdin, tied=False, cell=cell)  # who is: `GitProgram.tied`
+    start = ProcessStart(
+        argv,
+        folder,
+        env,
+        limits.seconds,
+        stdin,
+        tied=False,  # who is: `GitProgram.tied`
+        cell=cell,
+        memory_bytes=limits.memory_bytes,
+    )
     try:
         ended = await process.run(start, heard.stdout, heard.stderr)
     except OSError as failure:

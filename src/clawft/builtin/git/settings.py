@@ -32,6 +32,8 @@ class Bounds(Struct, frozen=True):
     """Deadline of one git process on this machine."""
     network_seconds: float = 600.0
     """Deadline of clone, fetch and push."""
+    memory_bytes: int = 4 * 1024 * 1024 * 1024
+    """What one git process may take where the repository is not trusted: one can be made to take all there is."""
     output_bytes: int = 8 * 1024 * 1024
     """What git may say in one run; more is an error, never a part of it."""
     error_bytes: int = 64 * 1024
