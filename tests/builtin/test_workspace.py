@@ -1,5 +1,6 @@
 """The workspace as resources, prompts and completions."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -7,7 +8,8 @@ from typing import cast
 import msgspec
 import pytest
 
-from clawft.builtin.workspace import TEMPLATE, WorkspaceProvider, path_of, uri_of
+from clawft.builtin.confine import ConfinedPath
+from clawft.builtin.workspace import MAX_LISTED, TEMPLATE, WorkspaceProvider, path_of, uri_of
 from clawft.errors import BadParams, ToolNotFound
 from clawft.model import Call, Caller, Origin, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider, Provider, ResourceProvider
@@ -43,6 +45,27 @@ def test_text_files_at_the_top_are_resources(weft_provider: WorkspaceProvider) -
         {"uri": "workspace:///a%20b.py", "name": "a b.py", "mimeType": "text/x-python", "size": 5},
     ]
     assert [each.uri_template for each in weft_provider.list_templates()] == ["workspace:///{+path}"]
+
+
+def test_a_crowd_at_the_top_is_not_looked_through(
+    weft_provider: WorkspaceProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody waits while resources are listed: 100,000 files took seconds."""
+    for number in range(2_500):
+        (workspace / f"{number}.bin").touch()
+    looked: list[str] = []
+    look = ConfinedPath.stat
+
+    def counted(found: ConfinedPath) -> os.stat_result:
+        looked.append(found.name)
+        return look(found)
+
+    monkeypatch.setattr(ConfinedPath, "stat", counted)
+    weft_provider.list_resources()
+    assert len(looked) <= 2_000
+    for number in range(MAX_LISTED * 2):
+        (workspace / f"{number}.bin").rename(workspace / f"{number}.txt")
+    assert len(weft_provider.list_resources()) <= MAX_LISTED
 
 
 async def test_any_file_inside_can_be_read(weft_provider: WorkspaceProvider) -> None:

@@ -134,7 +134,7 @@ class _Walk:
         self.links = 0
 
     def end(self) -> ConfinedPath:
-        self.folders.append(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        self.folders.append(self.top())
         self.go(self.path)
         while self.todo:
             part = self.todo.pop()
@@ -149,6 +149,15 @@ class _Walk:
             else:
                 self.down(part)
         return ConfinedPath(self.folders[-1], ".", "/".join(self.names) or ".")
+
+    def top(self) -> int:
+        try:
+            return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ExecutionFailed(
+                f"{self.tool}: the workspace '{self.root}' is no folder any more",
+                hint="it was moved or removed: start weft again where it is now",
+            ) from None
 
     def go(self, path: str) -> None:
         """Put the parts of a path in front of what is still to go; an absolute one starts again at the root."""

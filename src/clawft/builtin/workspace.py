@@ -4,7 +4,7 @@ import asyncio
 import base64
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from clawft.store.base import KeyValueStore
 NAMESPACE = "weft"
 SCHEME = "workspace:///"
 MAX_LISTED = 200
+MAX_LOOKED_AT = 2_000
+"""Entries at the top of the workspace that are looked at for them: everybody waits meanwhile."""
 MAX_COMPLETIONS = 100
 MAX_RESOURCE_BYTES = 4 * 1024 * 1024
 
@@ -85,9 +87,8 @@ class WorkspaceProvider(FunctionProvider):
         """Text files at the top of the workspace; hidden ones are left out."""
         return [
             Resource(uri_of(name), whole(name), mime_type=_MIME[Path(name).suffix], size=status.st_size)
-            for name, status in self._top()
-            if stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME
-        ][:MAX_LISTED]
+            for name, status in islice(self._texts(), MAX_LISTED)
+        ]
 
     def list_templates(self) -> Sequence[ResourceTemplate]:
         return (TEMPLATE,)
@@ -118,12 +119,14 @@ class WorkspaceProvider(FunctionProvider):
         ours = ref.get("name") == "explain_file" or ref.get("uri") == TEMPLATE.uri_template
         return await asyncio.to_thread(self._paths, value) if ours and argument == "path" else []
 
-    def _top(self) -> list[tuple[str, Any]]:
+    def _texts(self) -> Iterator[tuple[str, os.stat_result]]:
         try:
             with place(self.workspace, ".", NAMESPACE) as top:
-                return [each for each in walk_tree(top, recursive=False) if not each[0].startswith(".")]
+                for name, status in walk_tree(top, recursive=False, most=MAX_LOOKED_AT):
+                    if not name.startswith(".") and stat.S_ISREG(status.st_mode) and Path(name).suffix in _MIME:
+                        yield name, status
         except ToolError:
-            return []  # a workspace that is gone has no files
+            return  # a workspace that is gone has no files
 
     def _content(self, path: str, uri: str) -> ResourceContent:
         with place(self.workspace, path, "read") as found, open_file(found) as file:
