@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -27,3 +28,29 @@ def test_no_program_of_the_folder_is_run_in_place_of_ours(run: Any, workspace: P
     assert run("tools", "call", "git__status", "repo_path=.", PATH=path).code == 0
     assert run("tools", "call", "shell__exec", "command=/bin/ls", PATH=path).code == 0
     assert not ran.exists()
+
+
+@requirement("CONF-16", "GUARD-09")
+def test_a_launch_is_shown_with_every_end_of_a_line_in_it(run: Any, workspace: Path) -> None:
+    """The attack: what looks like a comment, or like words to print, is a command of its own."""
+    launch = {"command": "/bin/sh", "args": ["-c", "echo hi # \nwipe", "// hi\u2028wipe", "a\tb\x0bc"]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"db": launch}}))
+    told = "'echo hi # ⟨U+000A⟩wipe' '// hi⟨U+2028⟩wipe' 'a⟨U+0009⟩b⟨U+000B⟩c'"
+    listed = run("servers", "list")
+    assert told in listed.out
+    assert told in listed.err
+    for words in (("servers", "status"), ("servers", "status", "db"), ("doctor",)):
+        assert told in run(*words).out
+    assert told in run("approvals", "list").err
+    granted = run("approvals", "grant", "db").out
+    assert r"echo hi # \nwipe" in granted
+    assert "// hi⟨U+2028⟩wipe" in granted
+
+
+@requirement("CONF-16", "GUARD-09")
+def test_a_name_that_is_refused_steers_no_terminal(run: Any, workspace: Path) -> None:
+    name = "a\x1b[2J\u202eb"
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {name: {"command": "/bin/true"}}}))
+    shown = run("servers", "status", name)
+    assert shown.out.startswith("a⟨U+001B⟩[2J⟨U+202E⟩b  failed\n")
+    assert not {"\x1b", "\u202e"} & set(shown.out + shown.err)

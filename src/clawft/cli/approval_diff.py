@@ -122,7 +122,7 @@ def _lines(value: object) -> list[str]:
     if value is None:
         return [ABSENT]
     text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    return [safe(line) for line in text.splitlines()] or [""]
+    return safe(text).removesuffix("\n").split("\n")
 
 
 def side_by_side(before: Sequence[str], now: Sequence[str], columns: int) -> Iterator[str]:

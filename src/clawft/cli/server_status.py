@@ -234,7 +234,7 @@ def _print_one(row: ServerRow, options: Options) -> int:
     if options.json:
         print_json(row)
     else:
-        print(paint(row.name, "bold"), paint(row.state, COLOURS.get(row.state, "dim")), sep="  ")
+        print(paint(one_line(row.name), "bold"), paint(row.state, COLOURS.get(row.state, "dim")), sep="  ")
         who, how = ("server", "origin", "trust", "sandbox"), ("transport", "era", "revision")
         keys = (*who, *how, "tools", "left_out", "tokens", "restarts", "pid")
         shown = [(key.replace("_", " "), _cell(row, key)) for key in keys]

@@ -88,10 +88,17 @@ def masked_words(words: Sequence[str], mask: Mask = left_out) -> list[str]:
 
 
 def read_command(words: Sequence[str]) -> str:
-    """A command line as somebody reads it who approves it."""
+    """A command line as somebody reads it who approves it.
+
+    In one line, but with every end of a line in it: behind one a shell, or a comment, does not go on.
+    """
     import shlex  # only where it is shown
 
-    return shlex.join(read_words(words))
+    return shlex.join(re.sub(r"[^\S ]", _spelled, word) for word in read_words(words))
+
+
+def _spelled(blank: re.Match[str]) -> str:
+    return f"⟨U+{ord(blank[0]):04X}⟩"
 
 
 def read_words(words: Sequence[str]) -> list[str]:
