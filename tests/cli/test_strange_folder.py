@@ -54,3 +54,15 @@ def test_a_name_that_is_refused_steers_no_terminal(run: Any, workspace: Path) ->
     shown = run("servers", "status", name)
     assert shown.out.startswith("a⟨U+001B⟩[2J⟨U+202E⟩b  failed\n")
     assert not {"\x1b", "\u202e"} & set(shown.out + shown.err)
+
+
+@requirement("CONF-06")
+@pytest.mark.parametrize("text", ["a." * 5_000 + "b = 1", "\n[mcp_servers.a]\ntimeout_ms = " + "9" * 5_000])
+def test_no_file_of_the_folder_keeps_weft_from_starting(run: Any, workspace: Path, text: str) -> None:
+    (workspace / ".clawft").mkdir()
+    (workspace / ".clawft" / "mcp.toml").write_text(text)
+    checked = run("config", "check")
+    assert checked.code == 1
+    assert "mcp.toml:" in checked.out
+    assert "Traceback" not in checked.err
+    assert run("tools", "call", "file__list").code == 0

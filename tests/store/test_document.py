@@ -89,3 +89,36 @@ def test_any_bytes_are_a_document_or_an_error_with_a_line(content: bytes) -> Non
 def test_open_tables_are_not_entered() -> None:
     tables = parse(b"[mcp_servers.x]\nanything = 1\n[tools]\ndeny = []\n[web]\n", "f").tables
     assert list(leaves(tables, frozenset({"mcp_servers"}))) == [(("tools", "deny"), []), (("web",), {})]
+
+
+# ── files that are made to be costly ─────────────────────────────────────────────────────────────────────────────────
+
+LONG = b"a." * 10_000 + b"b = 1\n"
+
+
+@requirement("CONF-06")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\n" + LONG, "f:2: a key has more than 64 parts"),
+        (b"[" + b"a . " * 10_000 + b"a]", "f:1: a key has more than 64 parts"),
+        (b'"\\".\\"".' * 10_000 + b"a = 1", "f:1: a key has more than 64 parts"),
+        (b"'x'." * 10_000 + b"a = 1", "f:1: a key has more than 64 parts"),
+        (b'x = {y = """\n"\n""", ' + LONG.strip() + b"}", "f:3: a key has more than 64 parts"),
+        (b"# it's\n" + LONG, "f:2: a key has more than 64 parts"),
+        (b"x = '''\n\"'''\n" + LONG, "f:3: a key has more than 64 parts"),
+        (b"\nx = -" + b"9" * 5_000, "f:2: a number has more than 4000 digits"),
+        (b"x = [1, " + b"9_9" * 2_000 + b"]", "f:1: a number has more than 4000 digits"),
+    ],
+)
+def test_what_tomllib_would_choke_on_is_refused_by_its_line(content: bytes, said: str) -> None:
+    with pytest.raises(ConfigUnparsable) as wrong:
+        parse(content, "f")
+    assert wrong.value.message == said
+
+
+@requirement("CONF-06")
+@pytest.mark.parametrize("quote", [b'"', b"'", b'"""', b"'''"])
+def test_texts_may_have_as_many_dots_and_digits_as_they_like(quote: bytes) -> None:
+    content = b"x = " + quote + b"a." * 1_000 + b"9" * 5_000 + quote + b"  # " + LONG
+    assert parse(content, "f").tables == {"x": "a." * 1_000 + "9" * 5_000}

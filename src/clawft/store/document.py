@@ -14,6 +14,11 @@ from clawft.errors import ConfigUnparsable
 
 KeyPath = tuple[str, ...]
 
+MAX_KEY_PARTS = 64
+"""tomllib takes time and memory by the square of them: 3 GiB for a key of 60 kB."""
+MAX_DIGITS = 4_000
+"""Python reads hardly longer numbers, and tomllib does not say where one stands."""
+
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADER = rf"\s*\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$"
@@ -21,6 +26,13 @@ _ENTRY = rf"\s*({_DOTTED})\s*="
 _LONG_QUOTES = r"\"\"\"|'''"
 _AT_LINE = r"\s*\(at line (\d+), column \d+\)"
 _AT_END = r"\s*\(at end of document\)"
+
+_LONG_TEXT = r"\"\"\"(?s:(?:\\.|[^\\])*?)(?:\"\"\"|\Z)|'''(?s:.*?)(?:'''|\Z)"
+_SHORT_TEXT = r"\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\n]*+'?"
+_NO_KEY = rf"{_LONG_TEXT}|{_SHORT_TEXT}|#[^\n]*+"
+"""Texts and comments. One without its end goes to that of its line, or of the file, so that nothing is read twice."""
+_LONG_KEY = rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_KEY_PARTS}}}"
+_LONG_NUMBER = rf"(?<!\w)[\d_]{{{MAX_DIGITS}}}"
 
 
 class TomlDocument(Struct, frozen=True):
@@ -42,6 +54,7 @@ def parse(content: bytes, file: str) -> TomlDocument:
     import tomllib  # most homes have no configuration file, so most starts never need it
 
     text = _decoded(content, file)
+    _check_sizes(text, file)
     try:
         return TomlDocument(file, tomllib.loads(text), dict(_scan(text)))
     except tomllib.TOMLDecodeError as wrong:
@@ -56,6 +69,18 @@ def _decoded(content: bytes, file: str) -> str:
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
         raise ConfigUnparsable(f"{file}:{line}: this is not UTF-8 text", hint="save the file as UTF-8") from None
+
+
+def _check_sizes(text: str, file: str) -> None:
+    """Before anybody reads it: a file of the workspace may be made to take all time and memory there is."""
+    bare = re.sub(_NO_KEY, lambda found: "x" + "\n" * found[0].count("\n"), text)
+    for pattern, what in (
+        (_LONG_KEY, f"a key has more than {MAX_KEY_PARTS} parts"),
+        (_LONG_NUMBER, f"a number has more than {MAX_DIGITS} digits"),
+    ):
+        if found := re.search(pattern, bare):
+            line = bare.count("\n", 0, found.start()) + 1
+            raise ConfigUnparsable(f"{file}:{line}: {what}", hint="correct that line, then `weft config check`")
 
 
 def _unparsable(said: str, text: str, file: str) -> ConfigUnparsable:
