@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,22 @@ def test_no_file_of_the_folder_keeps_weft_from_starting(run: Any, workspace: Pat
     assert "mcp.toml:" in checked.out
     assert "Traceback" not in checked.err
     assert run("tools", "call", "file__list").code == 0
+
+
+@requirement("CONF-06")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": "' + '\\"' * 300_000, "no valid JSON"),
+        ("{" + "/* " * 300_000, "no valid JSON"),
+        (json.dumps({"mcpServers": {f"s{at}": {"command": "/bin/true"} for at in range(18_000)}}), "more than 1000"),
+    ],
+    ids=["a text without an end", "a comment without an end", "a crowd of servers"],
+)
+def test_no_json_of_the_folder_keeps_weft_waiting(run: Any, workspace: Path, text: str, said: str) -> None:
+    (workspace / ".mcp.json").write_text(text)
+    start = time.monotonic()
+    checked = run("config", "check")
+    assert checked.code == 1
+    assert said in checked.out
+    assert time.monotonic() - start < 5

@@ -8,8 +8,10 @@ import msgspec
 
 from clawft.errors import ConfigUnparsable
 
-_COMMENT = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*(?s:.*?)\*/'  # compiled for those who need it
-_TRAILING = r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])'
+_TEXT = r'("(?:\\.|[^"\\])*+"?)'
+"""One without its end, like such a comment, goes to the end of the file: nothing is read twice."""
+_COMMENT = rf"{_TEXT}|//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)"  # compiled for those who need it
+_TRAILING = rf"{_TEXT}|,(?=\s*[}}\]])"
 _AT_BYTE = r"\s*\(byte (\d+)\)"
 _COLON = re.compile(rb"\s*:")
 

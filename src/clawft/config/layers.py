@@ -33,6 +33,8 @@ from clawft.policy.delegation import FLOW_SERVER
 from clawft.store.document import TomlDocument
 from clawft.upstream.spec import UpstreamSpec
 
+MAX_SERVERS = 1_000
+"""In one file: a start waits until all of them are read."""
 TABLE = "mcp_servers"
 DELEGATION, FLOW_KEY = "delegation", "claude_flow_server"
 """Where the server of claude-flow may be described, beside the others."""
@@ -174,8 +176,16 @@ def _read_tables(
         origin = SourceLine(document.file, document.line_of((TABLE,)))
         wrong = InvalidConfig(f"{origin}: {TABLE} must be a table", hint=f"write [{TABLE}.NAME] and its keys below it")
         yield str(file), RefusedServer(wrong, str(file))
-    for name, table in jsonc.members(document.tables.get(TABLE)).items():
+    servers = jsonc.members(document.tables.get(TABLE))
+    if len(servers) > MAX_SERVERS:
+        yield str(file), RefusedServer(_too_many(file), str(file))
+        return
+    for name, table in servers.items():
         yield name, _own(name, table, document, (TABLE, name), scope, sources)
+
+
+def _too_many(file: str | Path) -> InvalidConfig:
+    return InvalidConfig(f"{file} names more than {MAX_SERVERS} servers", hint="is this the right file?")
 
 
 def _document(file: Path) -> TomlDocument | ConfigError | None:
@@ -247,6 +257,9 @@ def _read_json(content: bytes, file: str, scope: Scope, sources: Sources) -> Ite
     if not key and scope is Scope.COMMAND_LINE:
         wrong = InvalidConfig(f"{file} names no servers", hint='{"mcpServers": {"name": {"command": "…"}}}')
         yield file, RefusedServer(wrong, file)
+    if len(servers) > MAX_SERVERS:
+        yield file, RefusedServer(_too_many(file), file)
+        return
     entries = {**servers, **(_foreign_flow(told) if scope is Scope.COMMAND_LINE else {})}
     lines = repeat(0) if file == GIVEN else jsonc.lines_of(content, key, entries)
     for (name, table), line in zip(entries.items(), lines, strict=False):
