@@ -1,6 +1,8 @@
 """The workspace as resources, prompts and completions."""
 
+import asyncio
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -8,10 +10,11 @@ from typing import cast
 import msgspec
 import pytest
 
+from clawft.builtin import workspace as module
 from clawft.builtin.confine import ConfinedPath
-from clawft.builtin.workspace import MAX_LISTED, TEMPLATE, WorkspaceProvider, path_of, uri_of
+from clawft.builtin.workspace import MAX_LISTED, MAX_READING, TEMPLATE, WorkspaceProvider, path_of, uri_of
 from clawft.errors import BadParams, ToolNotFound
-from clawft.model import Call, Caller, Origin, Tool
+from clawft.model import Call, Caller, Origin, ResourceContent, Tool
 from clawft.provider.base import CompletionProvider, PromptProvider, Provider, ResourceProvider
 from tests.requirements import requirement
 
@@ -76,6 +79,28 @@ async def test_any_file_inside_can_be_read(weft_provider: WorkspaceProvider) -> 
     picture = await weft_provider.read_resource("workspace:///logo.png")
     assert picture is not None
     assert msgspec.to_builtins(picture[0])["blob"] == "iVBOR/8="
+
+
+async def test_few_files_are_read_at_a_time(
+    weft_provider: WorkspaceProvider, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two dozen of the largest that may be read took 270 MiB."""
+    (workspace / "large.bin").write_bytes(b"\xff" * 1024 * 1024)
+    reading = most = 0
+    made = module.content_of
+
+    def counted(uri: str, path: str, data: bytes) -> ResourceContent:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        time.sleep(0.01)
+        reading -= 1
+        return made(uri, path, data)
+
+    monkeypatch.setattr(module, "content_of", counted)
+    found = await asyncio.gather(*(weft_provider.read_resource("workspace:///large.bin") for _ in range(12)))
+    assert all(found)
+    assert most <= MAX_READING
 
 
 @requirement("FILE-03", "IDE-12")

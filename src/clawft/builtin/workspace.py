@@ -27,6 +27,8 @@ MAX_LOOKED_AT = 2_000
 """Entries at the top of the workspace that are looked at for them: everybody waits meanwhile."""
 MAX_COMPLETIONS = 100
 MAX_RESOURCE_BYTES = 4 * 1024 * 1024
+MAX_READING = 2
+"""Files that are read as resources at a time: each is in memory several times over until it is on its way."""
 
 TEMPLATE = ResourceTemplate(
     uri_template=f"{SCHEME}{{+path}}", name="workspace file", description="A file of the workspace, by its path."
@@ -82,6 +84,7 @@ class WorkspaceProvider(FunctionProvider):
 
     def __init__(self, workspace: Path, *, stores: Callable[[str], KeyValueStore]) -> None:
         super().__init__(NAMESPACE, workspace=workspace, stores=stores)
+        self._reading = asyncio.Semaphore(MAX_READING)
 
     def list_resources(self) -> Sequence[Resource]:
         """Text files at the top of the workspace; hidden ones are left out."""
@@ -97,7 +100,8 @@ class WorkspaceProvider(FunctionProvider):
         if not uri.startswith(SCHEME):
             return None
         try:
-            return [await asyncio.to_thread(self._content, path_of(uri), uri)]
+            async with self._reading:
+                return [await asyncio.to_thread(self._content, path_of(uri), uri)]
         except ToolError:
             return None  # outside and missing look the same
 
